@@ -86,6 +86,8 @@ pub(crate) fn served(array: ModelPlan, folder: &Path, room_bytes: Option<u64>) -
         array,
         folder: folder.join("shown"),
         store: folder.join("store"),
+        store_descriptor: None,
+        folder_descriptor: None,
         durability: Durability::Battery,
         sums: false,
         realtime: false,

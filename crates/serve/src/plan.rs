@@ -6,7 +6,7 @@ use assay_array::{HostFlashPlan, ModelPlan};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;
 
-use crate::{Durability, command::PlannedEvent, io::Shown};
+use crate::{Durability, ServeError, command::PlannedEvent, folder::Folder, io::Shown};
 
 /// What is served, and how.
 #[derive(Debug, Clone, Deserialize)]
@@ -18,6 +18,12 @@ pub struct ServePlan {
     /// Where the volumes are shown; empty.
     pub folder: PathBuf,
     pub store: PathBuf,
+    /// The folder of the store, opened by whoever serves; its path is a name only then.
+    #[serde(default)]
+    pub store_descriptor: Option<i32>,
+    /// The folder where the volumes are shown, opened by whoever serves.
+    #[serde(default)]
+    pub folder_descriptor: Option<i32>,
     pub durability: Durability,
     /// Whether blocks of a group have sums. Those of hosts with flash have fingerprints.
     pub sums: bool,
@@ -37,6 +43,17 @@ pub struct ServePlan {
 }
 
 impl ServePlan {
+    /// Holds the folder of the store, which is made where there is none.
+    ///
+    /// # Errors
+    /// It is no folder of this user's alone.
+    pub(crate) fn store_folder(&self) -> Result<Folder, ServeError> {
+        match self.store_descriptor {
+            Some(descriptor) => Folder::of_descriptor(descriptor, &self.store),
+            None => Folder::at(&self.store),
+        }
+    }
+
     /// The volumes as they are shown.
     pub(crate) fn shown(&self) -> Vec<Shown> {
         let shown = |volume: &assay_array::VolumePlan| Shown { name: volume.name.clone(), bytes: volume.bytes };

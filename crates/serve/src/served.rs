@@ -21,7 +21,7 @@ use crate::{
     plan::ServePlan,
     scheduling,
     server::Server,
-    transport::fuse::{mount, probe},
+    transport::fuse::mount,
 };
 
 /// A served array.
@@ -39,12 +39,15 @@ impl Served {
     /// # Errors
     /// The array, the store, the mount or the socket is refused or fails.
     pub fn start(plan: &ServePlan) -> Result<Self, ServeError> {
+        let store = plan.store_folder()?;
+        let control = store.again()?;
         let array: Box<dyn Array> = match &plan.array {
-            ModelPlan::Group(array) => Box::new(Group::open(plan, array)?),
-            ModelPlan::HostFlash(array) => Box::new(HostFlash::open(plan, array)?),
+            ModelPlan::Group(array) => Box::new(Group::open(plan, array, store)?),
+            ModelPlan::HostFlash(array) => Box::new(HostFlash::open(plan, array, store)?),
         };
         let inbox = Arc::new(Inbox::default());
-        let transport = mount(&plan.folder, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
+        let transport = mount(&plan.folder, plan.folder_descriptor, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
+        let probe = transport.probe();
         let floor_ns = FloorNs::default();
         let mut server = Server::new(plan, array, Box::new(transport), Arc::clone(&inbox), Arc::clone(&floor_ns));
         let (ready, is_ready) = mpsc::sync_channel(1);
@@ -61,10 +64,10 @@ impl Served {
         let awake = realtime.then(scheduling::stay_awake).flatten();
         let mut served = Self { inbox, gauge: None, _awake: awake, thread: Some(thread) };
         let _ = is_ready.recv();
-        let (gauge, per_s) = Gauge::start(&probe(&plan.folder), &floor_ns)?;
+        let (gauge, per_s) = Gauge::start(&probe, &floor_ns)?;
         served.gauge = Some(gauge);
         served.inbox.put(Message::Most(per_s));
-        control::listen(&plan.store, Arc::clone(&served.inbox))?;
+        control::listen(&control, Arc::clone(&served.inbox))?;
         Ok(served)
     }
 

@@ -9,7 +9,7 @@ mod status;
 
 use std::{
     cmp::Reverse,
-    collections::BinaryHeap,
+    collections::{BTreeMap, BinaryHeap},
     sync::{Arc, atomic::Ordering, mpsc},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -49,6 +49,12 @@ const WAKE_MOST_NS: u64 = 100_000;
 /// Nor is work on an I/O's bytes that takes longer.
 const WORK_MOST_NS: u64 = 200_000;
 const HAPPENED_MOST: usize = 10_000;
+/// Of the attributes of a volume.
+const ATTRIBUTES_MOST_BYTES: usize = 256 << 10;
+
+fn kept_bytes(attributes: &BTreeMap<String, Vec<u8>>) -> usize {
+    attributes.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
 
 /// An I/O that the model has.
 struct Pending {
@@ -392,6 +398,10 @@ impl Server {
         answer(match what {
             AttributeKind::Get(name) => held.get(&name).cloned().ok_or(libc::ENODATA),
             AttributeKind::List => Ok(held.keys().flat_map(|name| name.bytes().chain([0])).collect()),
+            // All of them are written down with each change of one.
+            AttributeKind::Set(name, value) if kept_bytes(held) + name.len() + value.len() > ATTRIBUTES_MOST_BYTES => {
+                Err(libc::ENOSPC)
+            }
             AttributeKind::Set(name, value) => {
                 self.array.set_attribute(volume, &name, Some(&value)).map(|()| Vec::new()).map_err(failed)
             }

@@ -21,6 +21,21 @@ impl Group {
         }
     }
 
+    /// Tells what was found wrong with files of the store. For a disk that is gone with them a spare comes, as for one that was
+    /// pulled.
+    pub(super) fn tell_findings(&mut self) {
+        let findings = self.store.findings().to_vec();
+        findings.iter().for_each(|finding| self.happens(&finding.what[..]));
+        for (member, disk) in findings.into_iter().filter_map(|finding| finding.disk) {
+            if self.store.spares(member) > 0
+                && self.rebuilding(member).is_none()
+                && let Err(error) = self.take_spare(member, disk)
+            {
+                self.happens(format!("{}: {error}", disk_name(member, disk)));
+            }
+        }
+    }
+
     /// The model knows one lost disk of a member at a time: the first that is being rebuilt, else the first that is absent.
     fn next_lost(&mut self, member: u32) {
         if self.model.lost_disk(member).is_some() {

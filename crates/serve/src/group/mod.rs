@@ -20,6 +20,7 @@ use crate::{
     DiskState, ServeError, SnapshotReading, Store, StoreFault,
     array::{Array, News},
     command::Command,
+    folder::Folder,
     plan::ServePlan,
     stall::Stall,
 };
@@ -48,12 +49,12 @@ impl Group {
     ///
     /// # Errors
     /// The array or the store is refused, or a file fails.
-    pub(crate) fn open(plan: &ServePlan, array: &ArrayPlan) -> Result<Self, ServeError> {
+    pub(crate) fn open(plan: &ServePlan, array: &ArrayPlan, folder: Folder) -> Result<Self, ServeError> {
         let mut prepared = array.clone();
         prepared.links.fault =
             Some(FaultPlan { lost: Lost::Controller, at_ns: NEVER_NS, failover_ns: plan.failover_ns });
         let mut model = ArrayModel::new(&prepared)?;
-        let store = Store::open(&plan.store, array, &mut model, plan.durability, plan.sums, plan.room_bytes)?;
+        let store = Store::open_in(folder, array, &mut model, plan.durability, plan.sums, plan.room_bytes)?;
         let mut group = Self {
             model,
             store,
@@ -65,6 +66,7 @@ impl Group {
         };
         group.model.follow();
         group.resume_faults();
+        group.tell_findings();
         group.resume_moves();
         Ok(group)
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use assay_array::{LayoutPlan, ModelPlan, RaidPolicy, SpacePlan};
+use assay_array::{ArrayPlan, LayoutPlan, ModelPlan, RaidPolicy, SpacePlan};
 
 use super::Group;
 use crate::{
@@ -15,12 +15,16 @@ use crate::{
     command::Command,
 };
 
+fn open(plan: &ArrayPlan, folder: &Path) -> Group {
+    let served = served(ModelPlan::Group(plan.clone()), folder, None);
+    Group::open(&served, plan, served.store_folder().unwrap()).unwrap()
+}
+
 /// RAID 5 of six small disks; one of them is new, and to be rebuilt.
 fn rebuilding(name: &str) -> Bench<Group> {
     let mut plan = plans::plan(RaidPolicy::Raid5);
     plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = 16 * MIB);
-    let mut bench =
-        Bench::new(name, |folder| Group::open(&served(ModelPlan::Group(plan.clone()), folder, None), &plan).unwrap());
+    let mut bench = Bench::new(name, |folder| open(&plan, folder));
     bench.obey(&Command::Pull { disk: "member0/disk1".into(), spare: false });
     bench.obey(&Command::Insert { disk: None });
     bench
@@ -63,7 +67,7 @@ fn filer(folder: &Path) -> Group {
         read_realloc: false,
         space: SpacePlan::default(),
     };
-    Group::open(&served(ModelPlan::Group(plan.clone()), folder, None), &plan).unwrap()
+    open(&plan, folder)
 }
 
 const BLOCK: u64 = 4096;
@@ -115,4 +119,68 @@ fn blocks_that_cannot_follow_stay_where_they_are_and_lose_nothing() {
     let mut found = vec![0; 64 * BLOCK as usize];
     bench.array.read(0, 0, &mut found).unwrap();
     assert!(found.iter().all(|byte| *byte == 2));
+}
+
+/// An image that is gone when a server starts is a pulled disk: told, and rebuilt onto a spare.
+#[test]
+fn a_disk_whose_file_is_gone_is_told_and_a_spare_takes_its_place() {
+    for spares in [0, 1] {
+        let mut plan = plans::plan(RaidPolicy::Raid5);
+        plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = 16 * MIB);
+        plan.pools[0].member.spares = spares;
+        let mut bench = Bench::new(&format!("gone-{spares}"), |folder| open(&plan, folder));
+        let bytes: Vec<u8> = (0..8 * MIB).map(|at| (at / 512 * 7 % 253) as u8).collect();
+        bench.array.write(0, 0, &bytes).unwrap();
+        let mut bench = bench.again(|folder| {
+            std::fs::remove_file(folder.join("store/member0-disk2.img")).unwrap();
+            open(&plan, folder)
+        });
+        let told: Vec<String> = bench.array.take_news().into_iter().map(|news| news.what).collect();
+        assert_eq!(told[0], "member0/disk2: member0-disk2.img is missing: the disk counts as pulled");
+        let mut found = vec![0; bytes.len()];
+        bench.array.read(0, 0, &mut found).unwrap();
+        assert!(found == bytes);
+        if spares == 0 {
+            assert_eq!((told.len(), bench.array.state()), (1, "degraded"));
+            continue;
+        }
+        assert_eq!(
+            (&told[1..], bench.array.state()),
+            (&["member0/disk2: rebuild begins".to_owned()][..], "rebuilding")
+        );
+        assert_eq!(bench.turns(60).0, ["member0/disk2: rebuilt"]);
+        bench.array.read(0, 0, &mut found).unwrap();
+        assert!(found == bytes);
+        // What is said is said once.
+        let mut bench = bench.again(|folder| open(&plan, folder));
+        assert!(bench.array.take_news().is_empty());
+        assert_eq!(bench.array.state(), "healthy");
+    }
+}
+
+/// The folder that was opened is the store's, whatever lies at its path by the time it is used.
+#[test]
+fn a_store_lies_in_the_folder_that_was_opened_and_not_at_its_path() {
+    use std::os::fd::AsRawFd;
+
+    let mut plan = plans::plan(RaidPolicy::Raid5);
+    plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = 16 * MIB);
+    let bench = Bench::new("descriptor", |folder| {
+        let (at, moved, other) = (folder.join("store"), folder.join("moved"), folder.join("other"));
+        std::fs::create_dir(&at).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        let opened = std::fs::File::open(&at).unwrap();
+        std::fs::rename(&at, &moved).unwrap();
+        std::os::unix::fs::symlink(&other, &at).unwrap();
+        let mut served = served(ModelPlan::Group(plan.clone()), folder, None);
+        assert!(served.store_folder().is_err());
+        served.store_descriptor = Some(opened.as_raw_fd());
+        let group = Group::open(&served, &plan, served.store_folder().unwrap()).unwrap();
+        assert_eq!(std::fs::read_dir(&other).unwrap().count(), 0);
+        assert!(moved.join("store.json").exists());
+        served.store_descriptor = Some(1 << 20);
+        assert!(served.store_folder().is_err());
+        group
+    });
+    assert_eq!(bench.array.state(), "healthy");
 }

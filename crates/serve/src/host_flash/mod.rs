@@ -15,6 +15,7 @@ use crate::{
     LoggedStore, ServeError, SnapshotReading, StoreFault,
     array::{Array, News},
     command::Command,
+    folder::Folder,
     plan::ServePlan,
     stall::Stall,
 };
@@ -51,9 +52,9 @@ impl HostFlash {
     ///
     /// # Errors
     /// The array or the store is refused, or a file fails.
-    pub(crate) fn open(plan: &ServePlan, array: &HostFlashPlan) -> Result<Self, ServeError> {
+    pub(crate) fn open(plan: &ServePlan, array: &HostFlashPlan, folder: Folder) -> Result<Self, ServeError> {
         let model = HostFlashModel::new(array)?;
-        let store = LoggedStore::open(&plan.store, array, plan.durability, plan.room_bytes)?;
+        let store = LoggedStore::open_in(folder, array, plan.durability, plan.room_bytes)?;
         let mut opened = Self {
             model,
             store,
@@ -67,6 +68,8 @@ impl HostFlash {
             reclaiming_stall: Stall::default(),
             news: Vec::new(),
         };
+        let findings = opened.store.findings().to_vec();
+        findings.into_iter().for_each(|finding| opened.happens(finding.what));
         opened.resume_faults();
         Ok(opened)
     }

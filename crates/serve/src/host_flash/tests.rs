@@ -30,7 +30,8 @@ fn bench(name: &str, disk_pieces: u64, room_containers: Option<u64>) -> Bench<Ho
     let room_bytes = room_containers.map(|count| count * 10 * PIECE_BYTES);
     Bench::new(name, |folder| {
         let array = ModelPlan::HostFlash(Box::new(plan.clone()));
-        HostFlash::open(&served(array, folder, room_bytes), &plan).unwrap()
+        let served = served(array, folder, room_bytes);
+        HostFlash::open(&served, &plan, served.store_folder().unwrap()).unwrap()
     })
 }
 

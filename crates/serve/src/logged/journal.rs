@@ -3,12 +3,10 @@
 //!
 //! A checkpoint holds the state of the store after the changes up to its number. It replaces the checkpoint before it
 //! as a whole. When the store is opened, the changes of the journal after the checkpoint are made again. A change
-//! counts once all of it is written.
+//! counts once all of it is written. After the last one the file has zeroes: a change that was cut short is followed by nothing
+//! else, and what is neither whole nor cut short is damaged.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::io;
 
 use super::{
     change::Change,
@@ -16,23 +14,41 @@ use super::{
 };
 use crate::{
     ServeError,
-    store::files::{Kept, Supply, replace},
+    folder::Folder,
+    store::{
+        files::{Supply, replace},
+        kept::{Era, Kept},
+    },
 };
 
-/// Bytes in front of each change: its length and its checksum, 4 bytes each, and its number, 8 bytes.
-const HEAD_BYTES: usize = 16;
+/// Bytes in front of each change: its length, the sum of length and number, its number, its own sum.
+const HEAD_BYTES: usize = 20;
+/// After it.
+const TAIL: [u8; 4] = *b"end.";
+/// Half of a change that is written has a whole head.
+const LEAST_BYTES: usize = 2 * HEAD_BYTES;
+/// The file gets room for changes in such steps.
+const AHEAD_BYTES: u64 = 1 << 20;
 /// A checkpoint is due once the journal is this long, or twice as long as the last checkpoint if that is longer.
 const JOURNAL_BYTES: u64 = 64 << 20;
+const CHECKPOINT_MOST_BYTES: u64 = 16 << 30;
+pub(super) const JOURNAL: &str = "journal";
+pub(super) const CHECKPOINT: &str = "checkpoint";
+pub(super) const CHECKPOINT_BESIDE: &str = "checkpoint.new";
 
 #[derive(Debug)]
 pub(super) struct Journal {
+    folder: Folder,
+    era: Era,
     file: Kept,
-    checkpoint: PathBuf,
     supply: Supply,
     bytes: u64,
+    checkpoint_bytes: u64,
     /// Number of the next change.
     number: u64,
-    /// Bytes of a change that was cut short may follow in the file.
+    /// Number of the first change that the file is to have.
+    base: u64,
+    /// Bytes of a change that was cut short, or changes that a checkpoint holds, may follow in the file.
     has_rest: bool,
     /// Length of the journal at which a checkpoint is due.
     due_bytes: u64,
@@ -49,74 +65,116 @@ pub(super) struct Held {
 
 impl Journal {
     /// Opens what is in a folder.
-    pub(super) fn open(folder: &Path, supply: &Supply) -> Result<(Self, Held), ServeError> {
-        let (path, checkpoint) = (folder.join("journal"), folder.join("checkpoint"));
-        let damaged = |path: &Path| ServeError::refused(format!("{}: is damaged", path.display()));
-        let body = match fs::read(&checkpoint) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(ServeError::at(&checkpoint, error)),
+    pub(super) fn open(folder: Folder, era: Era, supply: &Supply) -> Result<(Self, Held), ServeError> {
+        let damaged = |name: &str, why: &str| folder.refused(name, format!("{why}; put it back from a copy"));
+        let file = if era.is_new() {
+            folder.remove(CHECKPOINT)?;
+            Kept::make(&folder, JOURNAL, &era, 0, supply)?
+        } else {
+            Kept::find(&folder, JOURNAL, &era, supply)?.map_err(|why| damaged(JOURNAL, &why.to_string()))?
         };
-        let mut journal = Self {
-            file: Kept::open(&path, supply)?,
-            checkpoint,
+        let (mut number, mut state, mut checkpoint_bytes) = (0, None, 0);
+        if let Some(body) = folder.read(CHECKPOINT, CHECKPOINT_MOST_BYTES)? {
+            let mut from = Reading(&body);
+            let is_whole = from.word() == Some(crc32c::crc32c(body.get(4..).unwrap_or_default()));
+            let (store, of) = (from.print(), from.long());
+            let (Some(store), Some(of), true) = (store, of, is_whole) else {
+                return Err(damaged(CHECKPOINT, "is damaged"));
+            };
+            if store.to_le_bytes() != era.store {
+                return Err(damaged(CHECKPOINT, "is of another store"));
+            }
+            (number, state, checkpoint_bytes) = (of, Some(from.0.to_vec()), body.len() as u64);
+        }
+        if number < file.base() {
+            let why = if state.is_some() { "is an older copy" } else { "is missing" };
+            return Err(damaged(CHECKPOINT, why));
+        }
+        let mut written = vec![0; file.room_bytes() as usize];
+        file.read_exact_at(&mut written, 0).map_err(|error| folder.failed(JOURNAL, error))?;
+        let has_rest = file.has_more().map_err(|error| folder.failed(JOURNAL, error))?;
+        let (mut bytes, mut changes, mut after) = (0, Vec::new(), file.base());
+        let mut is_torn = false;
+        let end = written.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        loop {
+            match next(&written[bytes..], end.saturating_sub(bytes)) {
+                Next::Change { number: of, payload, bytes: count } => {
+                    // A server that was killed right after a checkpoint leaves changes that the checkpoint holds already.
+                    if of == number {
+                        let change = Change::read(&mut Reading(payload));
+                        changes.push(change.ok_or_else(|| damaged(JOURNAL, "is damaged: a change"))?);
+                        number += 1;
+                    } else if of > number {
+                        return Err(damaged(JOURNAL, "is damaged: a change is missing"));
+                    }
+                    (bytes, after) = (bytes + count, of + 1);
+                }
+                Next::None => break,
+                Next::Torn => {
+                    is_torn = true;
+                    break;
+                }
+                Next::Damaged => return Err(damaged(JOURNAL, "is damaged: a change")),
+            }
+        }
+        if after < number {
+            return Err(damaged(JOURNAL, "is older than the checkpoint"));
+        }
+        let journal = Self {
+            base: file.base(),
+            folder,
+            era,
+            file,
             supply: supply.clone(),
-            bytes: 0,
-            number: 0,
-            has_rest: true,
-            due_bytes: JOURNAL_BYTES,
+            bytes: bytes as u64,
+            checkpoint_bytes,
+            number,
+            has_rest: has_rest || is_torn,
+            due_bytes: JOURNAL_BYTES.max(2 * checkpoint_bytes),
             least_bytes: JOURNAL_BYTES,
             buffer: Writing::default(),
         };
-        let mut state = None;
-        if let Some(body) = body {
-            let mut from = Reading(&body);
-            let head = from.word().zip(from.long());
-            let (sum, number) = head.ok_or_else(|| damaged(&journal.checkpoint))?;
-            if crc32c::crc32c(&body[4..]) != sum {
-                return Err(damaged(&journal.checkpoint));
-            }
-            journal.number = number;
-            journal.due_bytes = JOURNAL_BYTES.max(2 * body.len() as u64);
-            state = Some(from.0.to_vec());
-        }
-        let written = fs::read(&path).map_err(|error| ServeError::at(&path, error))?;
-        let mut changes = Vec::new();
-        let mut from = Reading(&written);
-        while let Some((number, payload)) = next(&mut from) {
-            // A server that was killed right after a checkpoint leaves changes that the checkpoint holds already.
-            if number == journal.number {
-                let change = Change::read(&mut Reading(payload));
-                changes.push(change.ok_or_else(|| damaged(&path))?);
-                journal.number += 1;
-            } else if number > journal.number {
-                return Err(damaged(&path));
-            }
-            journal.bytes = (written.len() - from.0.len()) as u64;
-        }
         Ok((journal, Held { state, changes }))
+    }
+
+    pub(super) fn raise(&mut self, generation: u64) -> io::Result<()> {
+        self.file.raise(generation)
+    }
+
+    /// Takes away what is no change that counts.
+    fn cut_rest(&mut self) -> io::Result<()> {
+        if self.has_rest {
+            self.file.cut_to(self.bytes, self.base)?;
+            self.has_rest = false;
+        }
+        Ok(())
     }
 
     /// Writes a change down. If that fails, the journal is as it was before.
     pub(super) fn note(&mut self, change: &Change) -> io::Result<()> {
-        if self.has_rest {
-            self.file.set_len(self.bytes)?;
-            self.has_rest = false;
-        }
+        self.cut_rest()?;
         self.buffer.0.clear();
         self.buffer.0.extend([0; HEAD_BYTES]);
         change.write(&mut self.buffer);
         let record = &mut self.buffer.0;
         let payload_bytes = (record.len() - HEAD_BYTES) as u32;
+        record.resize(record.len().max(LEAST_BYTES - TAIL.len()), 0);
         record[..4].copy_from_slice(&payload_bytes.to_le_bytes());
-        record[8..HEAD_BYTES].copy_from_slice(&self.number.to_le_bytes());
-        let sum = crc32c::crc32c(&record[8..]);
+        record[8..16].copy_from_slice(&self.number.to_le_bytes());
+        let sum = crc32c::crc32c(&record[HEAD_BYTES..]);
+        record[16..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
+        let sum = head_sum(record);
         record[4..8].copy_from_slice(&sum.to_le_bytes());
+        record.extend(TAIL);
+        let bytes = self.bytes + record.len() as u64;
+        if bytes > self.file.room_bytes() {
+            self.file.grow(bytes.div_ceil(AHEAD_BYTES) * AHEAD_BYTES)?;
+        }
         if let Err(error) = self.file.write_all_at(record, self.bytes) {
             self.has_rest = true;
             return Err(error);
         }
-        self.bytes += record.len() as u64;
+        self.bytes = bytes;
         self.number += 1;
         Ok(())
     }
@@ -136,20 +194,22 @@ impl Journal {
         self.due_bytes = self.bytes + self.bytes / 4;
         let mut body = Writing::default();
         body.word(0);
+        body.print(u128::from_le_bytes(self.era.store));
         body.long(self.number);
         write(&mut body);
         let sum = crc32c::crc32c(&body.0[4..]);
         body.0[..4].copy_from_slice(&sum.to_le_bytes());
-        replace(&self.checkpoint, &body.0, &self.supply)?;
-        self.file.set_len(0)?;
-        (self.bytes, self.has_rest) = (0, false);
-        self.due_bytes = self.least_bytes.max(2 * body.0.len() as u64);
-        Ok(())
+        let replaced = replace(&self.folder, CHECKPOINT, CHECKPOINT_BESIDE, &body.0, &self.supply);
+        replaced.map_err(|error| io::Error::other(error.to_string()))?;
+        self.checkpoint_bytes = body.0.len() as u64;
+        (self.bytes, self.base, self.has_rest) = (0, self.number, true);
+        self.due_bytes = self.least_bytes.max(2 * self.checkpoint_bytes);
+        self.cut_rest()
     }
 
     /// Bytes that journal and checkpoint take.
     pub(super) fn used_bytes(&self) -> u64 {
-        self.bytes + fs::metadata(&self.checkpoint).map_or(0, |about| about.len())
+        self.bytes + self.checkpoint_bytes
     }
 
     pub(super) fn file(&self) -> &Kept {
@@ -157,93 +217,39 @@ impl Journal {
     }
 }
 
-/// The next change, if all of it is there.
-fn next<'a>(from: &mut Reading<'a>) -> Option<(u64, &'a [u8])> {
-    let mut ahead = Reading(from.0);
-    let (count, sum) = (ahead.word()? as usize, ahead.word()?);
-    let summed = ahead.0.get(..8 + count)?;
-    if crc32c::crc32c(summed) != sum {
-        return None;
+/// What comes next in a journal.
+enum Next<'a> {
+    Change { number: u64, payload: &'a [u8], bytes: usize },
+    None,
+    Torn,
+    Damaged,
+}
+
+fn head_sum(record: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&record[..4]), &record[8..HEAD_BYTES])
+}
+
+/// The next change of which so many bytes are there before nothing but zeroes follows.
+fn next(rest: &[u8], end: usize) -> Next<'_> {
+    if end == 0 {
+        return Next::None;
     }
-    let number = ahead.long()?;
-    from.0 = &ahead.0[count..];
-    Some((number, &summed[8..]))
+    let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes"));
+    if end < HEAD_BYTES {
+        return Next::Torn;
+    }
+    if rest.len() < HEAD_BYTES || head_sum(rest) != word(4) {
+        return Next::Damaged;
+    }
+    let count = word(0) as usize;
+    let bytes = (HEAD_BYTES + count + TAIL.len()).max(LEAST_BYTES);
+    let Some(body) = rest.get(HEAD_BYTES..bytes - TAIL.len()) else { return Next::Damaged };
+    if crc32c::crc32c(body) == word(16) {
+        let number = u64::from_le_bytes(rest[8..16].try_into().expect("eight bytes"));
+        return Next::Change { number, payload: &body[..count], bytes };
+    }
+    if end < bytes { Next::Torn } else { Next::Damaged }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("assay-journal-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        folder
-    }
-
-    fn change(name: &str) -> Change {
-        Change::Snapshot { name: name.to_owned() }
-    }
-
-    #[test]
-    fn what_was_cut_short_anywhere_is_no_change_and_those_before_it_are() {
-        let folder = folder("cut");
-        let supply = Supply::default();
-        let (mut journal, _) = Journal::open(&folder, &supply).unwrap();
-        journal.note(&change("one")).unwrap();
-        let first_bytes = journal.bytes;
-        journal.note(&change("another")).unwrap();
-        let whole = fs::read(folder.join("journal")).unwrap();
-        for cut in 0..whole.len() {
-            fs::write(folder.join("journal"), &whole[..cut]).unwrap();
-            let (mut journal, Held { changes, .. }) = Journal::open(&folder, &supply).unwrap();
-            let left = if (cut as u64) < first_bytes { 0 } else { 1 };
-            assert_eq!(changes, [change("one")][..left], "{cut} bytes");
-            // What follows is found, and nothing of what was cut short.
-            journal.note(&change("later")).unwrap();
-            let (_, Held { changes, .. }) = Journal::open(&folder, &supply).unwrap();
-            assert_eq!(changes.last(), Some(&change("later")), "{cut} bytes");
-            assert_eq!(changes.len(), left + 1);
-        }
-        fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn changes_before_a_checkpoint_are_not_done_again_where_the_journal_could_not_be_emptied() {
-        let folder = folder("checkpoint");
-        let supply = Supply::default();
-        let (mut journal, _) = Journal::open(&folder, &supply).unwrap();
-        journal.note(&change("one")).unwrap();
-        // The checkpoint is written and put in its place; emptying the journal fails.
-        supply.end_after(2, true);
-        assert!(journal.checkpoint(|body| body.word(7)).is_err());
-        journal.note(&change("two")).unwrap();
-        let (_, held) = Journal::open(&folder, &supply).unwrap();
-        assert_eq!(held, Held { state: Some(7_u32.to_le_bytes().to_vec()), changes: vec![change("two")] });
-        fs::remove_dir_all(folder).unwrap();
-    }
-
-    /// Half a note can be a whole one, where the other half lay there before.
-    #[test]
-    fn a_note_that_failed_is_no_change_whatever_lay_in_its_place() {
-        let folder = folder("rest");
-        let supply = Supply::default();
-        let (mut journal, _) = Journal::open(&folder, &supply).unwrap();
-        journal.note(&change("one")).unwrap();
-        let first_bytes = journal.bytes as usize;
-        journal.note(&change("another")).unwrap();
-        let mut torn = fs::read(folder.join("journal")).unwrap();
-        torn[first_bytes] ^= 1;
-        for changes in 0..2 {
-            fs::write(folder.join("journal"), &torn).unwrap();
-            let (mut journal, Held { changes: found, .. }) = Journal::open(&folder, &supply).unwrap();
-            assert_eq!(found, [change("one")]);
-            // The rest cannot be taken away; or the note cannot be written.
-            supply.end_after(changes, true);
-            assert!(journal.note(&change("another")).is_err());
-            let (_, Held { changes: found, .. }) = Journal::open(&folder, &supply).unwrap();
-            assert_eq!(found, [change("one")], "{changes} changes");
-        }
-        fs::remove_dir_all(folder).unwrap();
-    }
-}
+mod tests;

@@ -1,17 +1,10 @@
 //! What is written down of a store, so that it is opened only as what it was made for.
 
-use std::path::Path;
-
 use assay_array::HostFlashPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ServeError,
-    store::{files::Supply, record},
-};
-
 /// Layout of the files beneath.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What decides where a byte lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,17 +35,8 @@ impl Layout {
         }
     }
 
-    /// Refuses a store of another layout; a new one gets this.
-    pub(super) fn agree(&self, path: &Path, supply: &Supply) -> Result<(), ServeError> {
-        let Some(found) = record::read::<Self>(path)? else { return record::write(path, self, supply) };
-        let Some(difference) = found.difference(self) else { return Ok(()) };
-        Err(ServeError::Refused(format!(
-            "{}: the store is of another array: {difference}; name another folder, or serve what it was made for",
-            path.parent().unwrap_or(path).display()
-        )))
-    }
-
-    fn difference(&self, other: &Self) -> Option<String> {
+    /// In which respect another layout differs, for whoever is to understand why it is refused.
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let of =
             |what: &str, here: String, there: String| (here != there).then(|| format!("{what} {here}, not {there}"));
         let volumes = |layout: &Self| {

@@ -39,6 +39,16 @@ impl Map {
         before
     }
 
+    /// Whether there is such a block.
+    pub(super) fn has(&self, block: u64) -> bool {
+        block / (PAGE_BLOCKS as u64) < self.pages.len() as u64
+    }
+
+    /// The contents of all blocks.
+    pub(super) fn contents(&self) -> impl Iterator<Item = u32> {
+        self.pages.iter().flatten().flat_map(|page| page.iter().copied())
+    }
+
     pub(super) fn write(&self, out: &mut Writing) {
         let there = self.pages.iter().enumerate().filter_map(|(number, page)| Some((number, page.as_ref()?)));
         out.word(there.clone().count() as u32);

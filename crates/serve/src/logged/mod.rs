@@ -8,9 +8,12 @@
 
 mod block;
 mod change;
+#[cfg(test)]
+mod hostile;
 mod journal;
 mod layout;
 mod map;
+mod opening;
 mod pieces;
 mod placed;
 mod reclaim;
@@ -24,14 +27,12 @@ mod write;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
-    path::Path,
+    fs::File,
 };
 
-use assay_array::HostFlashPlan;
 use block::{BLOCK_BYTES, Block};
 use change::{Change, Piece};
-use journal::{Held, Journal};
+use journal::Journal;
 use layout::Layout;
 use map::NONE;
 pub use placed::PlacedBlock;
@@ -42,16 +43,22 @@ use slots::Slots;
 use table::Table;
 
 use crate::{
-    Durability, ServeError, StoreFault,
+    Durability, Finding, ServeError, StoreFault,
+    folder::Folder,
     store::{
-        disk::{Disk, DiskRecord, DiskState},
-        files::{self, Supply},
+        disk::Disk,
+        files::Supply,
+        record::{Record, Records},
         volatile::Volatile,
     },
 };
 
 /// Bytes of an array with flash in its hosts.
 pub struct LoggedStore {
+    folder: Folder,
+    record: PoolRecord,
+    /// What was found wrong with files of the store when it was opened.
+    findings: Vec<Finding>,
     shape: Shape,
     table: Table,
     journal: Journal,
@@ -119,92 +126,31 @@ pub struct LoggedReading {
     pub file_bytes: u64,
 }
 
-const LAYOUT: &str = "pool.json";
+const RECORDS: Records = Records { copies: ["pool.json", "pool.copy"], beside: "pool.new" };
+/// The record has no state: all of that is in checkpoint and journal.
+type PoolRecord = Record<Layout, ()>;
 
 impl LoggedStore {
-    /// Opens the store in a folder, or makes it.
-    ///
-    /// # Errors
-    /// The folder holds a store of another layout or something else, another server uses it, or a file fails.
-    pub fn open(
-        folder: &Path,
-        plan: &HostFlashPlan,
-        durability: Durability,
-        room_bytes: Option<u64>,
-    ) -> Result<Self, ServeError> {
-        let failed = |error| ServeError::at(folder, error);
-        let shape = Shape::new(plan)?;
-        let layout = Layout::new(plan);
-        let path = folder.join(LAYOUT);
-        if !path.exists() && folder.exists() && !files::is_unused(folder, "pool.new").map_err(failed)? {
-            let message =
-                format!("{}: is not empty and no store of such an array; name another folder", folder.display());
-            return Err(ServeError::Refused(message));
-        }
-        fs::create_dir_all(folder).map_err(failed)?;
-        let lock = files::lock(folder)?;
-        let supply = Supply::default();
-        layout.agree(&path, &supply)?;
-        let (mut volumes, mut blocks) = (Vec::new(), 0);
-        for volume in &plan.volumes {
-            volumes.push(blocks);
-            blocks += volume.bytes.div_ceil(BLOCK_BYTES as u64);
-        }
-        let (journal, Held { state, changes }) = Journal::open(folder, &supply)?;
-        let mut table = Table::new(shape, blocks, volumes.len(), layout.disks as usize);
-        if let Some(state) = state {
-            let read = table.read_back(&mut wire::Reading(&state));
-            read.ok_or_else(|| ServeError::Refused(format!("{}: the checkpoint is damaged", folder.display())))?;
-        }
-        changes.iter().for_each(|change| table.make(change));
-        // Slots of those may have been used again since.
-        table.emptied.clear();
-        let mut disks = Vec::new();
-        for (number, is_there) in table.disks.iter().enumerate() {
-            let (node, disk) = (number as u32 / layout.node_disks, number as u32 % layout.node_disks);
-            let path = folder.join(format!("node{node}-disk{disk}.img"));
-            let record = DiskRecord { state: DiskState::Present, bad: Default::default() };
-            let mut disk = Disk::open(path, layout.disk_bytes, u64::from(shape.piece_bytes), false, record, &supply)?;
-            if !is_there {
-                disk.wipe().map_err(failed)?;
-            }
-            disks.push(disk);
-        }
-        let used = table.containers.values().flat_map(|container| container.pieces.iter().flatten().copied());
-        let most = (layout.disk_bytes / u64::from(shape.piece_bytes)).min(u64::from(u32::MAX)) as u32;
-        let slots = Slots::new(disks.len(), most, used);
-        let pool = u64::from(most) * disks.len() as u64 / shape.pieces() as u64;
-        let room = room_bytes.map(|bytes| bytes / (u64::from(shape.piece_bytes) * shape.pieces() as u64));
-        let containers_most = pool.min(room.unwrap_or(u64::MAX)).min(u64::from(u32::MAX)) as u32;
-        if containers_most < shape::CONTAINERS_LEAST {
-            let message = format!(
-                "--room: {} bytes are room for {containers_most} containers of {} bytes with parity; give {} at least",
-                room_bytes.unwrap_or_default(),
-                u64::from(shape.piece_bytes) * shape.pieces() as u64,
-                u64::from(shape::CONTAINERS_LEAST) * u64::from(shape.piece_bytes) * shape.pieces() as u64,
-            );
-            return Err(ServeError::Refused(message));
-        }
-        Ok(Self {
-            shape,
-            table,
-            journal,
-            disks,
-            slots,
-            open_pieces: None,
-            sealed_short: false,
-            open_rows: 0,
-            volumes,
-            durability,
-            volatile: Volatile::default(),
-            restoring: None,
-            unreadable: BTreeSet::new(),
-            containers_most,
-            counts: Counts::default(),
-            supply,
-            unasked_bytes: 0,
-            _lock: lock,
-        })
+    /// What was found wrong with files of the store when it was opened.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Gives all files a later generation: what was copied of them before is told from them then.
+    fn raise(&mut self, is_closed: bool) -> Result<(), ServeError> {
+        self.record.is_closed = false;
+        let generation = self.record.issue();
+        self.write_record()?;
+        let files = self.journal.raise(generation);
+        let raised = files.and_then(|()| self.disks.iter_mut().try_for_each(|disk| disk.raise(generation)));
+        raised.map_err(|error| ServeError::at(self.folder.shown(), error))?;
+        self.record.settle(is_closed);
+        self.write_record()
+    }
+
+    fn write_record(&mut self) -> Result<(), ServeError> {
+        self.record.written += 1;
+        RECORDS.write(&self.folder, &self.record, &self.supply)
     }
 
     /// Has changes of files end after so many, in the middle of one: for good, or only that one. For proofs.
@@ -343,6 +289,7 @@ impl LoggedStore {
     /// # Errors
     /// It cannot be written.
     pub fn close(mut self) -> Result<(), ServeError> {
-        self.destage_for("stop")
+        self.destage_for("stop")?;
+        self.raise(true)
     }
 }

@@ -49,7 +49,7 @@ impl LoggedStore {
         }
         self.slots.empty(disk as usize);
         // The disk is gone. What cannot be wiped now is before a disk takes its place, or at the next start.
-        let _ = self.disks[disk as usize].wipe();
+        let _ = self.disks[disk as usize].empty();
         Ok(self.lost_contents())
     }
 

@@ -1,12 +1,13 @@
 //! All that a store knows of its blocks, as changes make it: the same changes give the same table.
 
+mod written;
+
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    change::{Change, Piece, Source, Stored, read_pieces, write_pieces},
+    change::{Change, Piece, Source, Stored},
     map::{Map, NONE},
     shape::Shape,
-    wire::{Reading, Writing},
 };
 
 /// Bytes of a block as they are stored once, whichever blocks have them.
@@ -60,6 +61,8 @@ pub(super) struct Snapshot {
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     shape: Shape,
+    /// Slots of each disk.
+    slots: u32,
     pub(super) map: Map,
     pub(super) contents: Vec<Content>,
     free: Vec<u32>,
@@ -85,9 +88,10 @@ fn half(print: u128) -> u64 {
 }
 
 impl Table {
-    pub(super) fn new(shape: Shape, blocks: u64, volumes: usize, disks: usize) -> Self {
+    pub(super) fn new(shape: Shape, blocks: u64, volumes: usize, disks: usize, slots: u32) -> Self {
         Self {
             shape,
+            slots,
             map: Map::new(blocks),
             contents: Vec::new(),
             free: Vec::new(),
@@ -301,106 +305,5 @@ impl Table {
             }
         }
         self.snapshots.push(Snapshot { name: name.to_owned(), before: BTreeMap::new() });
-    }
-
-    pub(super) fn write_down(&self, out: &mut Writing) {
-        self.map.write(out);
-        out.word(self.contents.len() as u32);
-        for Content { print, container, at, stored_bytes, users } in &self.contents {
-            out.print(*print);
-            out.word(*container);
-            out.word(*at);
-            out.short(*stored_bytes);
-            out.word(*users);
-        }
-        out.word(self.free.len() as u32);
-        self.free.iter().for_each(|content| out.word(*content));
-        out.word(self.by_print.len() as u32);
-        self.by_print.values().for_each(|content| out.word(*content));
-        out.word(self.containers.len() as u32);
-        for (number, container) in &self.containers {
-            out.word(*number);
-            out.long(container.filled_bytes);
-            write_pieces(&container.pieces, out);
-        }
-        out.word(self.open.number);
-        out.word(self.open.end);
-        out.long(self.open.filled_bytes);
-        out.bytes(&self.open.bytes[..self.open.end as usize]);
-        out.word(self.snapshots.len() as u32);
-        for Snapshot { name, before } in &self.snapshots {
-            out.bytes(name.as_bytes());
-            out.long(before.len() as u64);
-            for (block, content) in before {
-                out.long(*block);
-                out.word(*content);
-            }
-        }
-        self.disks.iter().for_each(|disk| out.byte((*disk).into()));
-        out.byte(self.restores.into());
-        for attributes in &self.attributes {
-            out.word(attributes.len() as u32);
-            for (name, value) in attributes {
-                out.bytes(name.as_bytes());
-                out.bytes(value);
-            }
-        }
-    }
-
-    /// Takes over what was written down of a table of the same shape; nothing where it was damaged.
-    pub(super) fn read_back(&mut self, from: &mut Reading<'_>) -> Option<()> {
-        self.map.read(from)?;
-        for _ in 0..from.word()? {
-            let (print, container, at) = (from.print()?, from.word()?, from.word()?);
-            self.contents.push(Content { print, container, at, stored_bytes: from.short()?, users: from.word()? });
-        }
-        for _ in 0..from.word()? {
-            self.free.push(from.word()?);
-        }
-        for _ in 0..from.word()? {
-            let content = from.word()?;
-            self.by_print.insert(half(self.contents.get(content as usize)?.print), content);
-        }
-        for _ in 0..from.word()? {
-            let (number, filled_bytes, pieces) = (from.word()?, from.long()?, read_pieces(from)?);
-            self.containers.insert(number, Container { pieces, live_bytes: 0, filled_bytes, contents: Vec::new() });
-        }
-        self.open = Self::empty(self.shape, from.word()?);
-        (self.open.end, self.open.filled_bytes) = (from.word()?, from.long()?);
-        let bytes = from.bytes()?;
-        self.open.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        for _ in 0..from.word()? {
-            let (name, count) = (from.text()?, from.long()?);
-            let before = (0..count).map(|_| Some((from.long()?, from.word()?))).collect::<Option<_>>()?;
-            self.snapshots.push(Snapshot { name, before });
-        }
-        for disk in &mut self.disks {
-            *disk = from.byte()? != 0;
-        }
-        self.restores = from.byte()? != 0;
-        for attributes in &mut self.attributes {
-            for _ in 0..from.word()? {
-                attributes.insert(from.text()?, from.bytes()?.to_vec());
-            }
-        }
-        self.count_again();
-        from.is_over().then_some(())
-    }
-
-    /// Counts what follows from contents and where they lie.
-    fn count_again(&mut self) {
-        for (number, content) in self.contents.iter().enumerate().filter(|(_, content)| content.users > 0) {
-            let named = (content.at, number as u32);
-            self.users += u64::from(content.users);
-            self.stored_bytes += u64::from(content.stored_bytes);
-            let (live_bytes, contents) = match self.containers.get_mut(&content.container) {
-                Some(container) => (&mut container.live_bytes, &mut container.contents),
-                None => (&mut self.open.live_bytes, &mut self.open.contents),
-            };
-            *live_bytes += u64::from(content.stored_bytes);
-            contents.push(named);
-        }
-        self.containers.values_mut().for_each(|container| container.contents.sort_unstable());
-        self.open.contents.sort_unstable();
     }
 }

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::Server;
 use crate::{ServeError, command::Command};
 
+/// Most events that wait.
+const PLANNED_MOST: usize = 10_000;
+
 fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(message.into()))
 }
@@ -19,6 +22,9 @@ impl Server {
             Command::Script { events } => {
                 if events.iter().any(|event| matches!(event.command, Command::Script { .. })) {
                     return refused("a script cannot hold another one");
+                }
+                if self.planned.len() + events.len() > PLANNED_MOST {
+                    return refused(format!("no more than {PLANNED_MOST} events can be planned"));
                 }
                 self.plan(events);
                 Ok(json!(format!("{} events planned", events.len())))

@@ -1,14 +1,15 @@
 //! One modelled disk's bytes: a sparse file, and beside it a sum of each block where the array keeps sums.
 
-use std::{io, ops::Range, path::PathBuf};
+use std::{io, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    files::{Kept, Supply},
+    files::Supply,
+    kept::{Era, Kept, Unfit},
     ranges::Ranges,
 };
-use crate::ServeError;
+use crate::{ServeError, folder::Folder};
 
 /// Bytes under one sum.
 pub(crate) const BLOCK_BYTES: u64 = 4096;
@@ -32,13 +33,43 @@ pub(crate) struct DiskRecord {
     pub(crate) state: DiskState,
     /// Blocks that could not be computed again, and were not written since.
     pub(crate) bad: Ranges,
+    /// Which rebuild of all rebuilds the disk is in, or was in last.
+    #[serde(default)]
+    pub(crate) rebuild: u64,
 }
 
 impl DiskRecord {
+    pub(crate) fn whole() -> Self {
+        Self { state: DiskState::Present, bad: Ranges::default(), rebuild: 0 }
+    }
+
+    pub(crate) fn absent() -> Self {
+        Self { state: DiskState::Absent, ..Self::whole() }
+    }
+
     /// Whether the disk holds all that belongs on it.
     pub(crate) fn is_whole(&self) -> bool {
         self.state == DiskState::Present && self.bad.is_empty()
     }
+}
+
+/// How large a disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DiskSize {
+    pub(crate) bytes: u64,
+    pub(crate) chunk_bytes: u64,
+    pub(crate) has_sums: bool,
+}
+
+impl DiskSize {
+    fn sums_bytes(&self) -> u64 {
+        self.bytes / BLOCK_BYTES * 4
+    }
+}
+
+/// The file with the sums of a disk, whose other file has this name.
+fn sums_name(name: &str) -> String {
+    format!("{}.sums", name.strip_suffix(".img").unwrap_or(name))
 }
 
 #[derive(Debug)]
@@ -50,30 +81,78 @@ pub(crate) struct Disk {
     chunk_bytes: u64,
 }
 
-fn open(path: &std::path::Path, bytes: u64, supply: &Supply) -> Result<Kept, ServeError> {
-    let file = Kept::open(path, supply)?;
-    file.set_len(bytes).map_err(|error| ServeError::at(path, error))?;
-    Ok(file)
-}
-
 /// The blocks that a range touches.
 pub(crate) fn blocks(at_bytes: &Range<u64>) -> Range<u64> {
     at_bytes.start / BLOCK_BYTES..at_bytes.end.div_ceil(BLOCK_BYTES)
 }
 
 impl Disk {
-    /// A disk of rows of chunks.
-    pub(crate) fn open(
-        path: PathBuf,
-        bytes: u64,
-        chunk_bytes: u64,
-        with_sums: bool,
-        record: DiskRecord,
+    /// Makes a disk of rows of chunks, which holds zeroes.
+    ///
+    /// # Errors
+    /// A file of it cannot be made.
+    pub(crate) fn make(
+        folder: &Folder,
+        name: &str,
+        size: DiskSize,
+        era: &Era,
         supply: &Supply,
     ) -> Result<Self, ServeError> {
-        let sums = || open(&path.with_extension("sums"), bytes / BLOCK_BYTES * 4, supply);
-        let sums = with_sums.then(sums).transpose()?;
-        Ok(Self { record, file: open(&path, bytes, supply)?, sums, bytes, chunk_bytes })
+        let make = |name: &str, bytes| Kept::make(folder, name, era, bytes, supply);
+        let sums = size.has_sums.then(|| make(&sums_name(name), size.sums_bytes())).transpose()?;
+        let (file, DiskSize { bytes, chunk_bytes, .. }) = (make(name, size.bytes)?, size);
+        Ok(Self { record: DiskRecord::whole(), file, sums, bytes, chunk_bytes })
+    }
+
+    /// Opens the files of a disk. Where the disk should be there and one of its files cannot be used, the disk is gone, and it is
+    /// said why.
+    ///
+    /// # Errors
+    /// What is there is no file of a store, or cannot be opened.
+    pub(crate) fn open(
+        folder: &Folder,
+        name: &str,
+        size: DiskSize,
+        record: DiskRecord,
+        era: &Era,
+        supply: &Supply,
+    ) -> Result<(Self, Option<(String, Unfit)>), ServeError> {
+        let DiskSize { bytes, chunk_bytes, has_sums } = size;
+        if record.state != DiskState::Absent {
+            let found = Kept::find_of(folder, name, era, bytes, supply)?;
+            let sums = || Kept::find_of(folder, &sums_name(name), era, size.sums_bytes(), supply);
+            match (found, has_sums.then(sums).transpose()?.transpose()) {
+                (Ok(file), Ok(sums)) => return Ok((Self { record, file, sums, bytes, chunk_bytes }, None)),
+                (Err(unfit), _) => {
+                    return Ok((Self::gone(folder, name, size, era, supply)?, Some((name.to_owned(), unfit))));
+                }
+                (_, Err(unfit)) => {
+                    return Ok((Self::gone(folder, name, size, era, supply)?, Some((sums_name(name), unfit))));
+                }
+            }
+        }
+        Ok((Self { record, ..Self::gone(folder, name, size, era, supply)? }, None))
+    }
+
+    /// A slot without a disk: its files hold nothing that is used until they are wiped.
+    fn gone(folder: &Folder, name: &str, size: DiskSize, era: &Era, supply: &Supply) -> Result<Self, ServeError> {
+        let blank = |name: &str, bytes| Kept::blank(folder, name, era, bytes, supply);
+        let sums = size.has_sums.then(|| blank(&sums_name(name), size.sums_bytes())).transpose()?;
+        let (file, DiskSize { bytes, chunk_bytes, .. }) = (blank(name, size.bytes)?, size);
+        Ok(Self { record: DiskRecord::absent(), file, sums, bytes, chunk_bytes })
+    }
+
+    /// The files of the disk are of a generation from now on; those of an empty slot are once a disk takes it.
+    pub(crate) fn raise(&mut self, generation: u64) -> io::Result<()> {
+        let is_there = self.record.state != DiskState::Absent;
+        for file in std::iter::once(&mut self.file).chain(&mut self.sums) {
+            if is_there {
+                file.raise(generation)?;
+            } else {
+                file.set_generation(generation);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -143,35 +222,32 @@ impl Disk {
 
     /// Where the first bytes that were ever written lie, at or after a place.
     pub(crate) fn first_data(&self, from_bytes: u64) -> Option<u64> {
-        use std::os::fd::AsRawFd;
-        // SAFETY: lseek takes no memory, and all other access to the file says where.
-        let at = unsafe { libc::lseek(self.file.file().as_raw_fd(), from_bytes as i64, libc::SEEK_DATA) };
-        u64::try_from(at).ok()
+        self.file.first_data(from_bytes).filter(|at_bytes| *at_bytes < self.bytes)
     }
 
     /// Bytes that the file takes where it lies.
     pub(crate) fn used_bytes(&self) -> u64 {
-        use std::os::unix::fs::MetadataExt;
-        self.file.file().metadata().map_or(0, |about| about.blocks() * 512)
+        self.file.used_bytes()
     }
 
     /// Gives room back where zeroes lie, as far as the file system does that.
     pub(crate) fn punch(&self, at_bytes: u64, bytes: u64) {
-        use std::os::fd::AsRawFd;
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: fallocate takes no memory.
-        unsafe { libc::fallocate(self.file.file().as_raw_fd(), mode, at_bytes as i64, bytes as i64) };
+        self.file.punch(at_bytes, bytes);
     }
 
-    /// All bytes are gone.
+    /// The disk is gone with all bytes: its files say no more that they are those of a disk.
+    pub(crate) fn empty(&mut self) -> io::Result<()> {
+        self.file.empty()?;
+        self.sums.as_mut().map_or(Ok(()), Kept::empty)
+    }
+
+    /// An empty disk takes the slot.
     pub(crate) fn wipe(&mut self) -> io::Result<()> {
-        for (file, bytes) in [(Some(&self.file), self.bytes), (self.sums.as_ref(), self.bytes / BLOCK_BYTES * 4)] {
-            if let Some(file) = file {
-                file.set_len(0)?;
-                file.set_len(bytes)?;
-            }
+        self.file.wipe(self.bytes)?;
+        match &mut self.sums {
+            Some(sums) => sums.wipe(self.bytes / BLOCK_BYTES * 4),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -1,17 +1,21 @@
 //! Files of a store, and what ends in the middle of a change.
 
 use std::{
-    fs::{self, File},
-    io,
-    os::{fd::AsRawFd, unix::fs::FileExt},
-    path::Path,
+    fs::File,
+    io::{self, Write},
+    os::fd::AsRawFd,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
-use crate::ServeError;
+use crate::{ServeError, folder::Folder};
+
+/// What a server holds as long as it has the store.
+pub(crate) const LOCK: &str = "lock";
+/// The socket for commands.
+pub(crate) const SOCKET: &str = "control.sock";
 
 /// Changes that go through without end, and after the end.
 const FOR_EVER: u64 = u64::MAX;
@@ -42,7 +46,7 @@ impl Supply {
     }
 
     /// How many of the bytes of a change are written before it fails, if it does.
-    fn cuts(&self, bytes: usize) -> Option<usize> {
+    pub(super) fn cuts(&self, bytes: usize) -> Option<usize> {
         match self.0.changes.load(Relaxed) {
             FOR_EVER => None,
             ENDED => Some(0),
@@ -58,81 +62,41 @@ impl Supply {
         }
     }
 
-    fn allows(&self) -> io::Result<()> {
+    pub(super) fn allows(&self) -> io::Result<()> {
         if self.cuts(0).is_some() { Err(cut_short()) } else { Ok(()) }
     }
 }
 
-fn cut_short() -> io::Error {
+pub(super) fn cut_short() -> io::Error {
     io::Error::other("cut short for a proof")
 }
 
-/// A file of the store.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    file: File,
-    supply: Supply,
-}
-
-impl Kept {
-    pub(crate) fn open(path: &Path, supply: &Supply) -> Result<Self, ServeError> {
-        Ok(Self { file: open_file(path)?, supply: supply.clone() })
+/// Replaces a file as a whole. What an earlier attempt left behind is removed, never written through.
+pub(crate) fn replace(
+    folder: &Folder,
+    name: &str,
+    beside: &str,
+    bytes: &[u8],
+    supply: &Supply,
+) -> Result<(), ServeError> {
+    let failed = |error| folder.failed(beside, error);
+    folder.remove(beside)?;
+    let cut = supply.cuts(bytes.len());
+    let mut file = folder.create(beside)?;
+    file.write_all(&bytes[..cut.unwrap_or(bytes.len())]).map_err(failed)?;
+    if cut.is_some() {
+        return Err(failed(cut_short()));
     }
-
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
-    pub(crate) fn read_exact_at(&self, bytes: &mut [u8], at_bytes: u64) -> io::Result<()> {
-        self.file.read_exact_at(bytes, at_bytes)
-    }
-
-    pub(crate) fn write_all_at(&self, bytes: &[u8], at_bytes: u64) -> io::Result<()> {
-        let Some(part) = self.supply.cuts(bytes.len()) else { return self.file.write_all_at(bytes, at_bytes) };
-        self.file.write_all_at(&bytes[..part], at_bytes)?;
-        Err(cut_short())
-    }
-
-    pub(crate) fn set_len(&self, bytes: u64) -> io::Result<()> {
-        self.supply.allows()?;
-        self.file.set_len(bytes)
-    }
-}
-
-/// Replaces a file as a whole.
-pub(crate) fn replace(path: &Path, bytes: &[u8], supply: &Supply) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    if let Some(part) = supply.cuts(bytes.len()) {
-        fs::write(&beside, &bytes[..part])?;
-        return Err(cut_short());
-    }
-    fs::write(&beside, bytes)?;
-    supply.allows()?;
-    fs::rename(&beside, path)
-}
-
-pub(crate) fn open_file(path: &Path) -> Result<File, ServeError> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
-    file.map_err(|error| ServeError::at(path, error))
-}
-
-/// Whether a folder holds nothing, or what a server left that was killed while it made a store.
-pub(crate) fn is_unused(folder: &Path, unfinished: &str) -> io::Result<bool> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        if name != "lock" && name != unfinished {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    supply.allows().map_err(failed)?;
+    folder.rename(beside, name)
 }
 
 /// Two servers on one store would each believe in a cache of its own.
-pub(crate) fn lock(folder: &Path) -> Result<File, ServeError> {
-    let file = open_file(&folder.join("lock"))?;
+pub(crate) fn lock(folder: &Folder) -> Result<File, ServeError> {
+    let file = folder.open_or_create(LOCK)?;
     // SAFETY: flock takes no memory.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        let message = format!("{}: another server has this store; stop it first", folder.display());
+        let message = format!("{}: another server has this store; stop it first", folder.shown().display());
         return Err(ServeError::refused(message));
     }
     Ok(file)

@@ -3,25 +3,41 @@
 //! A block is copied to its new place, and lies there once that is noted, in the same change. What cannot follow stays where it
 //! is: then the store's map differs from the model's until the next start, and no byte is lost.
 
-use std::{ops::Range, path::Path};
+use std::{collections::HashMap, ops::Range};
 
 use assay_array::{ArrayModel, Moved};
 
-use super::{Store, files::Supply, places::Places};
-use crate::{ServeError, StoreFault};
+use super::{
+    Store,
+    files::Supply,
+    kept::Era,
+    places::{Places, Spread},
+};
+use crate::{ServeError, StoreFault, folder::Folder};
 
 /// Where the blocks of a member lie, if they move.
 pub(super) fn open_places(
-    folder: &Path,
+    folder: &Folder,
     model: &ArrayModel,
     member: u32,
+    noted: &HashMap<u64, u64>,
+    era: &Era,
     supply: &Supply,
 ) -> Result<Option<Places>, ServeError> {
     let Some(block_bytes) = model.moving_block_bytes(member) else { return Ok(None) };
-    let (geometry, bytes) = (model.geometry(member), model.member_bytes(member));
-    let first_rows = geometry.disk_bytes(bytes) / geometry.chunk_bytes();
-    let path = folder.join(format!("member{member}-places"));
-    Places::open(&path, block_bytes, bytes, geometry.chunk_bytes(), first_rows, supply).map(Some)
+    let (geometry, volumes_bytes) = (model.geometry(member), model.member_bytes(member));
+    let chunk_bytes = geometry.chunk_bytes();
+    let rows = |bytes| geometry.disk_bytes(bytes) / chunk_bytes;
+    let places_bytes = model.places_bytes(member);
+    let spread = Spread {
+        block_bytes,
+        volumes_bytes,
+        chunk_bytes,
+        places: places_bytes / block_bytes,
+        first_rows: rows(volumes_bytes),
+        rows_most: rows(places_bytes),
+    };
+    Places::open(folder, &format!("member{member}-places"), spread, noted, era, supply).map(Some)
 }
 
 impl Store {

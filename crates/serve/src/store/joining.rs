@@ -7,10 +7,10 @@ use assay_array::{ArrayModel, Part};
 
 use super::{
     Store,
-    disk::{Disk, DiskRecord, DiskState},
-    disk_path,
-    following::open_places,
+    disk::{Disk, DiskSize},
+    disk_file,
     member::Member,
+    record::MEMBERS_MOST,
     volatile,
 };
 use crate::{Durability, ServeError, StoreFault};
@@ -26,23 +26,24 @@ impl Store {
                 format!("snapshot {} keeps the places that chunks have now; none may be there", snapshot.name);
             return Err(ServeError::refused(message));
         }
+        if self.growth.added >= MEMBERS_MOST {
+            return Err(ServeError::refused(format!("{MEMBERS_MOST} members have joined; no store takes more")));
+        }
         let number = self.members();
         assert_eq!(number + 1, model.members(), "one member has joined");
         let geometry = model.geometry(number).clone();
         let disk_bytes = geometry.disk_bytes(model.places_bytes(number));
         let has_sums = self.members[0].has_sums();
-        let mut disks = Vec::new();
-        for disk in 0..geometry.sets() * geometry.set_disks() {
-            let whole = DiskRecord { state: DiskState::Present, bad: Default::default() };
-            let path = disk_path(&self.folder, number, disk);
-            let mut disk = Disk::open(path.clone(), disk_bytes, geometry.chunk_bytes(), has_sums, whole, &self.supply)?;
-            // A server that was killed may have left files.
-            disk.wipe().map_err(|error| ServeError::at(&path, error))?;
-            disks.push(disk);
-        }
+        let size = DiskSize { bytes: disk_bytes, chunk_bytes: geometry.chunk_bytes(), has_sums };
+        let era = self.era();
+        // What a killed server may have left of them is gone then.
+        let disks = (0..geometry.sets() * geometry.set_disks())
+            .map(|disk| Disk::make(&self.folder, &disk_file(number, disk), size, &era, &self.supply))
+            .collect::<Result<Vec<_>, _>>()?;
         let begun = self.growth.note(self.growth.added, 0);
-        begun.map_err(|error| ServeError::at(&self.folder, error))?;
-        let places = open_places(&self.folder, model, number, &self.supply)?;
+        begun.map_err(|error| ServeError::at(self.folder.shown(), error))?;
+        // What writes anywhere joins no group.
+        let places = None;
         self.members.push(Member::new(geometry, disks, has_sums, places)?);
         self.spares.push(spares);
         self.growth.added += 1;

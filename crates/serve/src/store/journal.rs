@@ -4,10 +4,13 @@
 //! and the note is cleared after the last. Who opens a store makes a noted change again, as a whole: no parity is ever
 //! computed from what a write has left half done, and what a lost disk held stays computable.
 
-use std::{io, ops::Range, os::fd::AsRawFd, path::Path};
+use std::{io, ops::Range};
 
-use super::files::{Kept, Supply};
-use crate::ServeError;
+use super::{
+    files::Supply,
+    kept::{Era, Kept, Unfit},
+};
+use crate::{ServeError, StoreFault, folder::Folder};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -64,6 +67,30 @@ impl Change {
         self.steps.iter().any(|(step, ..)| matches!(step, Step::Good | Step::Bad))
     }
 
+    /// Whether it can be made on disks of so many bytes each. Where sums are kept, whole blocks of them are written.
+    pub(super) fn fits(&self, disks: usize, disk_bytes: u64, block_bytes: u64) -> bool {
+        let (mut left, mut put_last) = (self.bytes.len() as u64, None);
+        let fit = self.steps.iter().all(|(step, disk, range)| {
+            let bytes = range.end.checked_sub(range.start);
+            let writes = matches!(step, Step::Put | Step::Copy);
+            let is_inside = (*disk as usize) < disks && range.end <= disk_bytes && bytes.is_some();
+            let is_whole =
+                !writes || (range.start.is_multiple_of(block_bytes) && range.end.is_multiple_of(block_bytes));
+            let has_bytes = match step {
+                Step::Put => {
+                    put_last = bytes;
+                    let after = bytes.and_then(|bytes| left.checked_sub(bytes));
+                    left = after.unwrap_or(left);
+                    after.is_some()
+                }
+                Step::Copy => put_last.is_some() && put_last == bytes,
+                Step::Good | Step::Bad => true,
+            };
+            is_inside && is_whole && has_bytes
+        });
+        fit && left == 0
+    }
+
     /// Steps in order, with the bytes that were put last.
     pub(super) fn steps(&self) -> impl Iterator<Item = (Step, usize, Range<u64>, &[u8])> {
         let (mut bytes, mut left) = self.bytes.split_at(0);
@@ -76,29 +103,51 @@ impl Change {
     }
 }
 
-/// Bytes of the record's head: a mark, the sum of the rest, member, steps, bytes, moves.
-const HEAD_BYTES: usize = 32;
+/// Bytes of a note's head: a mark, the sum of the rest of the head, that of what follows, member, steps, moves, bytes, number.
+const NOTE_HEAD_BYTES: usize = 48;
 const STEP_BYTES: usize = 24;
 const MOVE_BYTES: usize = 16;
-const MARK: [u8; 4] = *b"not3";
+/// The number again, at the end.
+const TAIL_BYTES: usize = 8;
+const MARK: [u8; 4] = *b"not4";
+/// A note has so many bytes at least, so that half of one has a whole head.
+const NOTE_LEAST_BYTES: usize = 2 * NOTE_HEAD_BYTES;
 /// A note finds room even where there is none left for what it notes.
-const ROOM_BYTES: i64 = 1 << 20;
+const ROOM_BYTES: u64 = 1 << 20;
+const NAME: &str = "journal";
 
 #[derive(Debug)]
 pub(super) struct Journal {
     file: Kept,
     /// A change is noted that was not made as a whole.
     pub(super) is_pending: bool,
+    /// Of the last note.
+    number: u64,
     buffer: Vec<u8>,
 }
 
 impl Journal {
-    pub(super) fn open(path: &Path, supply: &Supply) -> Result<Self, ServeError> {
-        let file = Kept::open(path, supply)?;
-        // SAFETY: the descriptor is open; no memory is involved.
-        let _ = unsafe { libc::posix_fallocate(file.file().as_raw_fd(), 0, ROOM_BYTES) };
-        let mut journal = Self { file, is_pending: false, buffer: Vec::new() };
-        journal.is_pending = journal.noted().map_err(|error| ServeError::at(path, error))?.is_some();
+    /// Opens the journal, or makes one where the last server closed the store: then there is nothing in it.
+    pub(super) fn open(folder: &Folder, era: &Era, is_closed: bool, supply: &Supply) -> Result<Self, ServeError> {
+        let file = match Kept::find(folder, NAME, era, supply)? {
+            _ if era.is_new() => Kept::make(folder, NAME, era, ROOM_BYTES, supply)?,
+            Ok(file) => file,
+            Err(Unfit::Newer) => return Err(super::record::refuse_newer(folder, NAME)),
+            Err(_) if is_closed => Kept::make(folder, NAME, era, ROOM_BYTES, supply)?,
+            Err(why) => return Err(lost(folder, &why)),
+        };
+        file.reserve(ROOM_BYTES);
+        let mut journal = Self { file, is_pending: false, number: 0, buffer: Vec::new() };
+        match journal.noted() {
+            Ok(noted) => journal.is_pending = noted.is_some(),
+            // What an earlier server wrote of a change that was made.
+            Err(Noted::Damaged(_)) if is_closed => {
+                let cleared = journal.file.wipe(ROOM_BYTES);
+                cleared.map_err(|error| folder.failed(NAME, error))?;
+            }
+            Err(Noted::Damaged(what)) => return Err(lost(folder, &Unfit::Damaged(what))),
+            Err(Noted::Io(error)) => return Err(folder.failed(NAME, error)),
+        }
         Ok(journal)
     }
 
@@ -106,16 +155,22 @@ impl Journal {
         &self.file
     }
 
+    pub(super) fn raise(&mut self, generation: u64) -> io::Result<()> {
+        self.file.raise(generation)
+    }
+
     /// Notes a change before it is made.
     pub(super) fn note(&mut self, member: u32, change: &Change) -> io::Result<()> {
         debug_assert!(!self.is_pending, "a change is made before the next is noted");
+        let number = self.number.wrapping_add(1);
         let buffer = &mut self.buffer;
         buffer.clear();
-        buffer.extend([0; 8]);
+        buffer.extend([0; 12]);
         buffer.extend(member.to_le_bytes());
-        buffer.extend((change.steps.len() as u32).to_le_bytes());
-        buffer.extend((change.bytes.len() as u64).to_le_bytes());
+        buffer.extend((change.steps.len() as u64).to_le_bytes());
         buffer.extend((change.moves.len() as u64).to_le_bytes());
+        buffer.extend((change.bytes.len() as u64).to_le_bytes());
+        buffer.extend(number.to_le_bytes());
         for (step, disk, range) in &change.steps {
             buffer.extend((*step as u32).to_le_bytes());
             buffer.extend(disk.to_le_bytes());
@@ -127,12 +182,21 @@ impl Journal {
             buffer.extend(place.to_le_bytes());
         }
         buffer.extend(&change.bytes);
-        let sum = crc32c::crc32c(&buffer[8..]);
+        buffer.resize(buffer.len().max(NOTE_LEAST_BYTES - TAIL_BYTES), 0);
+        let sum = crc32c::crc32c(&buffer[NOTE_HEAD_BYTES..]);
+        buffer[8..12].copy_from_slice(&sum.to_le_bytes());
+        let sum = crc32c::crc32c(&buffer[8..NOTE_HEAD_BYTES]);
         buffer[..4].copy_from_slice(&MARK);
         buffer[4..8].copy_from_slice(&sum.to_le_bytes());
+        buffer.extend(number.to_le_bytes());
+        let bytes = buffer.len() as u64;
         // One that fails may be there as a whole, where the rest was so before.
         self.is_pending = true;
-        self.file.write_all_at(buffer, 0)
+        // The file tells by its length when it was cut.
+        self.file.grow(bytes.div_ceil(ROOM_BYTES) * ROOM_BYTES)?;
+        self.file.write_all_at(&self.buffer, 0)?;
+        self.number = number;
+        Ok(())
     }
 
     /// The change has been made.
@@ -142,29 +206,37 @@ impl Journal {
         Ok(())
     }
 
-    /// The change that is noted, and its member. A note that was cut short itself is none: nothing was changed yet.
-    pub(super) fn noted(&self) -> io::Result<Option<(u32, Change)>> {
-        let mut head = [0; HEAD_BYTES];
-        match self.file.read_exact_at(&mut head, 0) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            read => read?,
-        }
-        let short = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let long = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let (steps, bytes, moves) = (short(&head, 12) as usize, long(&head, 16), long(&head, 24) as usize);
-        let listed_bytes = (steps * STEP_BYTES).saturating_add(moves.saturating_mul(MOVE_BYTES));
-        let record_bytes = ((HEAD_BYTES as u64).saturating_add(listed_bytes as u64)).saturating_add(bytes);
-        if head[..4] != MARK || record_bytes > self.file.file().metadata()?.len() {
+    /// The change that is noted, and its member. A note that was cut short itself is none: nothing was changed yet. What is
+    /// neither whole nor cut short is damaged.
+    pub(super) fn noted(&mut self) -> Result<Option<(u32, Change)>, Noted> {
+        let mut head = [0; NOTE_HEAD_BYTES];
+        self.file.read_exact_at(&mut head, 0)?;
+        // What clears a note leaves its number. Half of what clears it is enough.
+        self.number = self.number.max(long(&head, 40));
+        if head[..4] == [0; 4] {
             return Ok(None);
         }
-        let mut record = vec![0; record_bytes as usize];
+        if head[..4] != MARK || crc32c::crc32c(&head[8..]) != short(&head, 4) {
+            return Err(Noted::Damaged("the head of a note"));
+        }
+        let (member, steps, moves) = (short(&head, 12), long(&head, 16), long(&head, 24));
+        let (bytes, number) = (long(&head, 32), long(&head, 40));
+        let listed = u128::from(steps) * STEP_BYTES as u128 + u128::from(moves) * MOVE_BYTES as u128;
+        let noted = (NOTE_HEAD_BYTES as u128 + listed + u128::from(bytes)).max((NOTE_LEAST_BYTES - TAIL_BYTES) as u128);
+        if noted + TAIL_BYTES as u128 > u128::from(self.file.room_bytes()) {
+            return Err(Noted::Damaged("the length of a note"));
+        }
+        let mut record = vec![0; noted as usize + TAIL_BYTES];
         self.file.read_exact_at(&mut record, 0)?;
-        if crc32c::crc32c(&record[8..]) != short(&head, 4) {
-            return Ok(None);
+        let tail = long(&record, noted as usize);
+        let record = &record[..noted as usize];
+        if crc32c::crc32c(&record[NOTE_HEAD_BYTES..]) != short(&head, 8) {
+            // The end of one before it, or of none, lies where that of this one is to be.
+            return if tail == number { Err(Noted::Damaged("a note")) } else { Ok(None) };
         }
-        let (listed, bytes) = record[HEAD_BYTES..].split_at(listed_bytes);
-        let (listed, moves) = listed.split_at(steps * STEP_BYTES);
-        let steps = listed.chunks_exact(STEP_BYTES).map(|step| {
+        let (listed_steps, rest) = record[NOTE_HEAD_BYTES..].split_at(steps as usize * STEP_BYTES);
+        let (listed_moves, rest) = rest.split_at(moves as usize * MOVE_BYTES);
+        let steps = listed_steps.chunks_exact(STEP_BYTES).map(|step| {
             let kind = match short(step, 0) {
                 0 => Step::Put,
                 1 => Step::Good,
@@ -173,8 +245,51 @@ impl Journal {
             };
             (kind, short(step, 4), long(step, 8)..long(step, 16))
         });
-        let moves = moves.chunks_exact(MOVE_BYTES).map(|each| (long(each, 0), long(each, 8)));
-        let change = Change { steps: steps.collect(), bytes: bytes.to_vec(), moves: moves.collect() };
-        Ok(Some((short(&head, 8), change)))
+        let moves = listed_moves.chunks_exact(MOVE_BYTES).map(|each| (long(each, 0), long(each, 8)));
+        let change = Change { steps: steps.collect(), bytes: rest[..bytes as usize].to_vec(), moves: moves.collect() };
+        Ok(Some((member, change)))
     }
+}
+
+/// Why it is not known what is noted.
+#[derive(Debug)]
+pub(super) enum Noted {
+    Damaged(&'static str),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Noted {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Noted> for StoreFault {
+    fn from(noted: Noted) -> Self {
+        Self::Io(match noted {
+            Noted::Damaged(what) => io::Error::other(format!("the journal is damaged: {what}")),
+            Noted::Io(error) => error,
+        })
+    }
+}
+
+/// Without what a killed server noted, a write may be half made, and parity would give wrong bytes.
+fn lost(folder: &Folder, why: &Unfit) -> ServeError {
+    folder.refused(
+        NAME,
+        format!("{why}, and the last server was killed: a write may be half made; put the file back from a copy"),
+    )
+}
+
+/// A change that is none of a member.
+pub(super) fn refuse_change(folder: &Folder) -> ServeError {
+    lost(folder, &Unfit::Damaged("what is noted is no change of this array"))
+}
+
+fn short(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }

@@ -13,7 +13,9 @@ use assay_array::{ArrayError, Code, Geometry, Place, RaidPolicy};
 
 use super::{
     disk::{BLOCK_BYTES, Disk},
+    journal::Change,
     places::Places,
+    snapshot::GRAIN_BYTES,
 };
 use crate::StoreFault;
 
@@ -47,6 +49,32 @@ impl Member {
             Code::of(&geometry)?;
         }
         Ok(Self { geometry, has_parity, disks, has_sums, places, healed: 0 })
+    }
+
+    /// Whether a change can be made here.
+    pub(super) fn takes(&self, change: &Change) -> bool {
+        let block_bytes = if self.has_sums { BLOCK_BYTES } else { 1 };
+        let places = self.geometry_places();
+        let moves =
+            |(block, place): &(u64, u64)| self.places.as_ref().is_some_and(|kept| kept.has(*block)) && *place < places;
+        change.fits(self.disks.len(), self.disk_rows() * self.chunk_bytes(), block_bytes)
+            && change.moves().iter().all(moves)
+    }
+
+    /// Whether some of a grain of a snapshot lies here.
+    pub(super) fn has_grain(&self, grain: u64) -> bool {
+        grain.checked_mul(GRAIN_BYTES).is_some_and(|at_bytes| at_bytes < self.bytes())
+    }
+
+    /// Places of blocks that move, in the whole address space.
+    fn geometry_places(&self) -> u64 {
+        self.places.as_ref().map_or(0, |places| self.disk_rows() * self.row_bytes() / places.block_bytes())
+    }
+
+    /// The files of the member are of a generation from now on.
+    pub(super) fn raise(&mut self, generation: u64) -> std::io::Result<()> {
+        self.disks.iter_mut().try_for_each(|disk| disk.raise(generation))?;
+        self.places.as_mut().map_or(Ok(()), |places| places.raise(generation))
     }
 
     fn disk_rows(&self) -> u64 {

@@ -7,37 +7,40 @@ pub(crate) mod disk;
 pub(crate) mod files;
 mod following;
 mod growth;
+#[cfg(test)]
+mod hostile;
 mod joining;
 mod journal;
+pub(crate) mod kept;
 mod member;
 mod opening;
 mod places;
+mod progress;
+mod raising;
 mod ranges;
 pub(crate) mod record;
 mod snapshot;
 mod snapshots;
 pub(crate) mod volatile;
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    path::{Path, PathBuf},
-};
+use std::{cell::RefCell, collections::BTreeMap, fs::File};
 
 use assay_array::Part;
 pub use disk::DiskState;
 use disk::{Disk, DiskRecord};
-use files::{Kept, Supply};
+use files::Supply;
 use growth::Growth;
-use journal::{Change, Journal};
+use journal::{Change, Journal, Noted};
 use member::Member;
-use record::State;
+use progress::Progress;
+pub use raising::Finding;
+use record::{Layout, Record, State};
 use serde::{Deserialize, Serialize};
 use snapshot::Snapshot;
 pub use snapshot::SnapshotReading;
 use volatile::Volatile;
 
-use crate::{ServeError, StoreFault};
+use crate::{ServeError, StoreFault, folder::Folder};
 
 /// What a power cut leaves of acknowledged writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +55,9 @@ pub enum Durability {
 }
 
 pub struct Store {
-    folder: PathBuf,
+    folder: Folder,
+    /// What is written down, but for the state, which follows from all else.
+    record: RefCell<Record<Layout, State>>,
     members: Vec<Member>,
     spares: Vec<u32>,
     durability: Durability,
@@ -62,8 +67,8 @@ pub struct Store {
     reverting: Option<String>,
     attributes: Vec<BTreeMap<String, Vec<u8>>>,
     journal: Journal,
-    /// Rows rebuilt of each disk, in 8 bytes each.
-    progress: Kept,
+    /// Rows rebuilt of each disk.
+    progress: Progress,
     supply: Supply,
     /// Free space is asked for again when so much has been written.
     unasked_bytes: u64,
@@ -72,8 +77,10 @@ pub struct Store {
     /// Share of the pool that was filled, and what others take of the room for it.
     filled_percent: u32,
     filled_bytes: u64,
+    /// What was found wrong with files of the store when it was opened.
+    findings: Vec<Finding>,
     /// Held as long as the store is open.
-    _lock: File,
+    lock: Option<File>,
 }
 
 /// Room that is left free where the store lies.
@@ -81,20 +88,22 @@ const MARGIN_BYTES: u64 = 16 << 20;
 const ASK_BYTES: u64 = 4 << 20;
 /// Where the store was given less room than there is.
 const ASK_OFTEN_BYTES: u64 = 64 << 10;
-/// Most disks of all members.
-const DISKS_MAX: u64 = 4096;
-const STATE: &str = "state.json";
-
 impl Store {
     /// Ends what was noted and not ended, if there is something: by a killed server, or before a file failed.
     fn settle(&mut self) -> Result<(), StoreFault> {
         if self.journal.is_pending {
             match self.journal.noted()? {
-                Some((member, change)) if (member as usize) < self.members.len() => self.make(member, &change)?,
-                _ => self.journal.clear()?,
+                Some((member, change)) if self.has(member, &change) => self.make(member, &change)?,
+                Some(_) => return Err(Noted::Damaged("what is noted is no change of this array").into()),
+                None => self.journal.clear()?,
             }
         }
         if self.reverting.is_some() { self.go_back() } else { Ok(()) }
+    }
+
+    /// Whether it is a change of a member.
+    fn has(&self, member: u32, change: &Change) -> bool {
+        self.members.get(member as usize).is_some_and(|member| member.takes(change))
     }
 
     /// Notes a change of a member and makes it.
@@ -118,21 +127,6 @@ impl Store {
     /// Has changes of files end after so many, in the middle of one: for good, or only that one. For proofs.
     pub fn end_changes_after(&mut self, changes: u64, comes_back: bool) {
         self.supply.end_after(changes, comes_back);
-    }
-
-    fn write_state(&self) -> Result<(), ServeError> {
-        let disks = |member: &Member| member.disks.iter().map(|disk| disk.record.clone()).collect();
-        let state = State {
-            disks: self.members.iter().map(disks).collect(),
-            spares: self.spares.clone(),
-            snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
-            reverting: self.reverting.clone(),
-            filled_percent: self.filled_percent,
-            filled_bytes: self.filled_bytes,
-            attributes: self.attributes.clone(),
-            added: self.growth.added,
-        };
-        record::write(&self.folder.join(STATE), &state, &self.supply)
     }
 
     /// Reads a part of a volume, as it was last acknowledged.
@@ -312,9 +306,9 @@ impl Store {
         if pulled.record.state == DiskState::Absent {
             return Err(ServeError::refused(format!("{name}: is pulled already")));
         }
-        self.set_record(member, disk, DiskRecord { state: DiskState::Absent, bad: Default::default() })?;
+        self.set_record(member, disk, DiskRecord::absent())?;
         // The disk is gone. What cannot be wiped now is before a disk takes its place.
-        let _ = self.disk_mut(member, disk)?.wipe();
+        let _ = self.disk_mut(member, disk)?.empty();
         Ok(self.lost_chunks(member))
     }
 
@@ -355,9 +349,13 @@ impl Store {
         if slot.record.state != DiskState::Absent {
             return Err(ServeError::refused(format!("{name}: the slot has a disk; pull it first")));
         }
-        let record = DiskRecord { state: DiskState::Rebuilding { rows: 0 }, ..slot.record.clone() };
-        let begun = slot.wipe().and_then(|()| self.progress.write_all_at(&[0; 8], progress_place(member, disk)));
-        begun.map_err(|error| ServeError::at(&self.folder, error))?;
+        let bad = slot.record.bad.clone();
+        let wiped = slot.wipe();
+        // No two rebuilds have one number.
+        let rebuild = self.record.borrow().written + 1;
+        let begun = wiped.and_then(|()| self.progress.note(member, disk, rebuild, 0));
+        begun.map_err(|error| ServeError::at(self.folder.shown(), error))?;
+        let record = DiskRecord { state: DiskState::Rebuilding { rows: 0 }, bad, rebuild };
         self.set_record(member, disk, record)
     }
 
@@ -375,7 +373,8 @@ impl Store {
                     if self.members[member as usize].rebuild_row(disk)? {
                         self.write_marks()?;
                     }
-                    self.progress.write_all_at(&(rows + 1).to_le_bytes(), progress_place(member, disk))?;
+                    let rebuild = self.members[member as usize].disks[disk as usize].record.rebuild;
+                    self.progress.note(member, disk, rebuild, rows + 1)?;
                 }
                 _ => return Ok(true),
             }
@@ -448,7 +447,7 @@ impl Store {
     /// # Errors
     /// There is no such disk or nothing was written there.
     pub fn corrupt(&mut self, member: u32, disk: u32, from_bytes: u64, bytes: u64) -> Result<u64, ServeError> {
-        let folder = self.folder.clone();
+        let folder = self.folder.shown().to_owned();
         let name = disk_name(member, disk);
         let slot = self.disk_mut(member, disk)?;
         let at_bytes = slot.first_data(from_bytes);
@@ -481,7 +480,7 @@ impl Store {
     /// A file of the store fails, or the cache cannot be written.
     pub fn close(mut self) -> Result<(), ServeError> {
         self.flush_for("stop")?;
-        self.write_state()
+        self.raise(true)
     }
 }
 
@@ -490,12 +489,8 @@ pub fn disk_name(member: u32, disk: u32) -> String {
     format!("member{member}/disk{disk}")
 }
 
-fn disk_path(folder: &Path, member: u32, disk: u32) -> PathBuf {
-    folder.join(format!("member{member}-disk{disk}.img"))
-}
-
-fn progress_place(member: u32, disk: u32) -> u64 {
-    (u64::from(member) * DISKS_MAX + u64::from(disk)) * 8
+fn disk_file(member: u32, disk: u32) -> String {
+    format!("member{member}-disk{disk}.img")
 }
 
 /// Refuses what is no name of a snapshot.

@@ -1,18 +1,30 @@
 //! Where the blocks of a member lie whose writes go anywhere.
 //!
 //! Each block has a place of its own until it moves. The file is of numbers of 8 bytes. The first one says in how many rows blocks
-//! may have lain. One for each block follows: its place plus one, or 0 if it did not move.
+//! may have lain. One for each block follows: its place plus one, or 0 if it did not move. The upper two bytes of a number are a
+//! sum of it and its place in the file.
 
-use std::{collections::HashMap, io, ops::Range, path::Path};
+use std::{collections::HashMap, ops::Range};
 
-use super::files::{Kept, Supply};
-use crate::ServeError;
+use super::{
+    files::Supply,
+    kept::{Era, Kept, Unfit},
+};
+use crate::{ServeError, folder::Folder};
 
 const NUMBER_BYTES: u64 = 8;
+/// Below the sum.
+const VALUE_MOST: u64 = (1 << 48) - 1;
 /// Numbers that are read from the file at once.
 const READ_NUMBERS: u64 = 1 << 16;
 /// Rows are noted ahead, so that this is rare.
 const ROWS_AHEAD: u64 = 64;
+
+/// A number as it lies in the file, with its sum.
+fn summed(number: u64, value: u64) -> u64 {
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), &value.to_le_bytes());
+    value | u64::from((sum >> 16) as u16 ^ sum as u16) << 48
+}
 
 #[derive(Debug)]
 pub(super) struct Places {
@@ -33,52 +45,100 @@ pub(super) struct Places {
     rows: u64,
 }
 
+/// What the places of blocks follow from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spread {
+    pub(super) block_bytes: u64,
+    pub(super) volumes_bytes: u64,
+    pub(super) chunk_bytes: u64,
+    /// Places that there are.
+    pub(super) places: u64,
+    /// Rows that blocks take at first, and rows that there are.
+    pub(super) first_rows: u64,
+    pub(super) rows_most: u64,
+}
+
 impl Places {
-    /// Opens or makes the file. At first blocks take `first_rows`.
+    /// Opens the file, or makes that of a new store. A change that is noted and not made yet says itself where its blocks lie:
+    /// their numbers may be cut short.
     pub(super) fn open(
-        path: &Path,
-        block_bytes: u64,
-        volumes_bytes: u64,
-        chunk_bytes: u64,
-        first_rows: u64,
+        folder: &Folder,
+        name: &str,
+        spread: Spread,
+        noted: &HashMap<u64, u64>,
+        era: &Era,
         supply: &Supply,
     ) -> Result<Self, ServeError> {
-        let file = Kept::open(path, supply)?;
+        let blocks = spread.volumes_bytes.div_ceil(spread.block_bytes);
+        let file_bytes = (blocks + 1) * NUMBER_BYTES;
+        let file = if era.is_new() {
+            Kept::make(folder, name, era, file_bytes, supply)?
+        } else {
+            let damaged = |why: Unfit| match why {
+                Unfit::Newer => super::record::refuse_newer(folder, name),
+                why => folder.refused(name, format!("says where blocks lie, and {why}; put it back from a copy")),
+            };
+            Kept::find_of(folder, name, era, file_bytes, supply)?.map_err(damaged)?
+        };
         let mut places = Self {
             file,
-            block_bytes,
-            blocks: volumes_bytes.div_ceil(block_bytes),
-            chunk_places: chunk_bytes / block_bytes,
+            block_bytes: spread.block_bytes,
+            blocks,
+            chunk_places: spread.chunk_bytes / spread.block_bytes,
             place_of: HashMap::new(),
             block_at: HashMap::new(),
             left_behind: HashMap::new(),
             untidy: Vec::new(),
-            rows: first_rows,
+            rows: spread.first_rows,
         };
-        places.read().map_err(|error| ServeError::at(path, error))?;
+        places.read(folder, name, spread, noted)?;
         Ok(places)
     }
 
-    fn read(&mut self) -> io::Result<()> {
-        self.file.set_len((self.blocks + 1) * NUMBER_BYTES)?;
+    fn read(
+        &mut self,
+        folder: &Folder,
+        name: &str,
+        spread: Spread,
+        noted: &HashMap<u64, u64>,
+    ) -> Result<(), ServeError> {
         let mut bytes = vec![0; (READ_NUMBERS * NUMBER_BYTES) as usize];
         for first in (0..=self.blocks).step_by(READ_NUMBERS as usize) {
             let count = READ_NUMBERS.min(self.blocks + 1 - first);
             let piece = &mut bytes[..(count * NUMBER_BYTES) as usize];
-            self.file.read_exact_at(piece, first * NUMBER_BYTES)?;
+            let read = self.file.read_exact_at(piece, first * NUMBER_BYTES);
+            read.map_err(|error| folder.failed(name, error))?;
             for (number, bytes) in (first..).zip(piece.chunks_exact(NUMBER_BYTES as usize)) {
-                let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-                match number {
-                    0 => self.rows = self.rows.max(value),
-                    _ if value > 0 => {
-                        self.place_of.insert(number - 1, value - 1);
-                        self.block_at.insert(value - 1, number - 1);
+                let kept = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+                let whole = Some(kept & VALUE_MOST).filter(|value| kept == 0 || kept == summed(number, *value));
+                if number == 0 {
+                    // Where the number is not whole, blocks may have lain in any row.
+                    self.rows = self.rows.max(whole.unwrap_or(spread.rows_most)).min(spread.rows_most);
+                    continue;
+                }
+                let block = number - 1;
+                match whole.or_else(|| noted.get(&block).map(|place| place + 1)) {
+                    Some(0) => {}
+                    Some(value) if value <= spread.places && self.block_at.insert(value - 1, block).is_none() => {
+                        self.place_of.insert(block, value - 1);
                     }
-                    _ => {}
+                    _ => {
+                        let message = format!("is damaged: where block {block} lies; put the file back from a copy");
+                        return Err(folder.refused(name, message));
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    pub(super) fn raise(&mut self, generation: u64) -> std::io::Result<()> {
+        self.file.raise(generation)
+    }
+
+    /// Whether there is such a block.
+    pub(super) fn has(&self, block: u64) -> bool {
+        block < self.blocks
     }
 
     pub(super) fn block_bytes(&self) -> u64 {
@@ -129,7 +189,7 @@ impl Places {
     }
 
     /// A block lies at another place from now on; a second time this changes nothing.
-    pub(super) fn set(&mut self, block: u64, place: u64) -> io::Result<()> {
+    pub(super) fn set(&mut self, block: u64, place: u64) -> std::io::Result<()> {
         let before = self.place(block);
         if before != place {
             self.block_at.remove(&before);
@@ -142,14 +202,14 @@ impl Places {
                 self.untidy.push(chunk);
             }
         }
-        self.file.write_all_at(&(place + 1).to_le_bytes(), (block + 1) * NUMBER_BYTES)
+        self.file.write_all_at(&summed(block + 1, place + 1).to_le_bytes(), (block + 1) * NUMBER_BYTES)
     }
 
     /// Blocks may lie in a row from now on.
-    pub(super) fn touch(&mut self, row: u64, rows_most: u64) -> io::Result<()> {
+    pub(super) fn touch(&mut self, row: u64, rows_most: u64) -> std::io::Result<()> {
         if row >= self.rows {
             let rows = (row + ROWS_AHEAD).min(rows_most);
-            self.file.write_all_at(&rows.to_le_bytes(), 0)?;
+            self.file.write_all_at(&summed(0, rows).to_le_bytes(), 0)?;
             self.rows = rows;
         }
         Ok(())

@@ -28,6 +28,11 @@ impl Ranges {
         self.0.is_empty()
     }
 
+    /// After the last number.
+    pub(super) fn end(&self) -> u64 {
+        self.0.last_key_value().map_or(0, |(_, end)| *end)
+    }
+
     pub(super) fn overlaps(&self, range: &Range<u64>) -> bool {
         range.start < range.end && self.0.range(..range.end).next_back().is_some_and(|(_, end)| *end > range.start)
     }

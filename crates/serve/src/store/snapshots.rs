@@ -1,10 +1,10 @@
 //! Snapshots of all volumes, and going back to one.
 
-use std::{fs, ops::Range};
+use std::ops::Range;
 
 use super::{
     Store,
-    snapshot::{BLOCK_BYTES, GRAIN_BYTES, Snapshot, SnapshotReading, snapshot_path},
+    snapshot::{BLOCK_BYTES, GRAIN_BYTES, Snapshot, SnapshotReading, file_name},
 };
 use crate::{ServeError, StoreFault};
 
@@ -49,10 +49,8 @@ impl Store {
         }
         self.growth.refuse_snapshot(name)?;
         self.flush_for(name)?;
-        let path = snapshot_path(&self.folder, name);
-        let mut snapshot = Snapshot::open(&path, name, &self.supply)?;
         // A server that was killed may have left one of this name that was forgotten.
-        snapshot.forget().map_err(|error| ServeError::at(&path, error))?;
+        let snapshot = Snapshot::make(&self.folder, name, &self.era(), &self.supply)?;
         self.snapshots.push(snapshot);
         let written = self.write_state();
         if written.is_err() {
@@ -79,6 +77,9 @@ impl Store {
         }
         let failed = |fault: StoreFault| ServeError::refused(format!("{name}: cannot be gone back to: {fault}"));
         self.settle().map_err(failed)?;
+        let mut involved = self.snapshots.iter().skip_while(|snapshot| snapshot.name != name);
+        let checked = involved.try_for_each(Snapshot::check);
+        checked.map_err(|error| failed(error.into()))?;
         self.volatile.drop_all();
         self.reverting = Some(name.to_owned());
         self.write_state()?;
@@ -94,16 +95,17 @@ impl Store {
             let written = snapshots[position..].iter().rev().try_for_each(|snapshot| self.write_back(snapshot));
             self.snapshots = snapshots;
             written?;
-            // Later ones count on what this one keeps: they are forgotten first.
-            for later in self.snapshots.split_off(position + 1) {
-                let _ = fs::remove_file(snapshot_path(&self.folder, &later.name));
-            }
         }
-        self.reverting = None;
-        let ended = self.write_marks();
-        if ended.is_err() {
-            self.reverting = position.map(|position| self.snapshots[position].name.clone());
-            return ended;
+        // Later ones count on what this one keeps: they are forgotten first.
+        let later = position.map_or_else(Vec::new, |position| self.snapshots.split_off(position + 1));
+        let reverted = self.reverting.take();
+        if let Err(fault) = self.write_marks() {
+            self.snapshots.extend(later);
+            self.reverting = reverted;
+            return Err(fault);
+        }
+        for snapshot in later {
+            let _ = self.folder.remove(&file_name(&snapshot.name));
         }
         // What it keeps is what volumes hold: forgetting it saves room, and nothing depends on it.
         if let Some(position) = position {

@@ -4,10 +4,11 @@
 //! sends no flush after its O_DSYNC writes, so that this file system obeys the flag of each write itself. For all
 //! other programs the kernel caches pages, writes them through at once, and sends the flushes.
 
+mod mounted;
+
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
-    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -16,14 +17,14 @@ use std::{
 };
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    InitFlags, KernelConfig, LockOwner, MountOption, Notifier, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, SessionACL, TimeOrNow, WriteFlags,
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
+    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
+pub(crate) use mounted::mount;
 
-use super::Transport;
 use crate::{
-    ServeError, floor,
+    floor,
     inbox::{AttributeCall, AttributeKind, Inbox, Message},
     io::{Answer, Io, IoKind, Shown},
     scheduling,
@@ -420,91 +421,5 @@ fn answer_attribute(found: Result<Vec<u8>, i32>, size: u32, reply: ReplyXattr) {
         Ok(bytes) if size == 0 => reply.size(bytes.len() as u32),
         Ok(bytes) if bytes.len() > size as usize => reply.error(Errno::ERANGE),
         Ok(bytes) => reply.data(&bytes),
-    }
-}
-
-/// Where the floor is measured.
-pub(crate) fn probe(folder: &Path) -> PathBuf {
-    folder.join(PROBE)
-}
-
-/// A mounted folder of volumes.
-pub(crate) struct FuseTransport {
-    session: BackgroundSession,
-    notifier: Notifier,
-    folder: PathBuf,
-    opened: Arc<Vec<AtomicU32>>,
-}
-
-/// Shows volumes as files in an empty folder.
-///
-/// # Errors
-/// There is no FUSE, or no right to mount.
-pub(crate) fn mount(
-    folder: &Path,
-    shown: Vec<Shown>,
-    inbox: Arc<Inbox>,
-    realtime: bool,
-) -> Result<FuseTransport, ServeError> {
-    let opened: Arc<Vec<AtomicU32>> = Arc::new(shown.iter().map(|_| AtomicU32::new(0)).collect());
-    // SAFETY: both take nothing and cannot fail.
-    let owner = unsafe { (libc::geteuid(), libc::getegid()) };
-    let files = Volumes {
-        shown,
-        inbox,
-        realtime,
-        hastened: AtomicBool::new(false),
-        owner,
-        modes: std::sync::Mutex::default(),
-        opened: Arc::clone(&opened),
-    };
-    let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName("assay-array".into()),
-        MountOption::Subtype("assay".into()),
-        MountOption::NoDev,
-        MountOption::NoSuid,
-        MountOption::NoExec,
-        MountOption::DefaultPermissions,
-    ];
-    // Where others may be let in, the mount goes away with its server, however that ends.
-    if owner.0 == 0 {
-        config.acl = SessionACL::All;
-        config.mount_options.push(MountOption::AutoUnmount);
-    }
-    let session = fuser::Session::new(files, folder, &config).and_then(fuser::Session::spawn);
-    let session =
-        session.map_err(|error| ServeError::host(format!("{}: cannot be mounted", folder.display()), error))?;
-    Ok(FuseTransport { notifier: session.notifier(), session, folder: folder.to_owned(), opened })
-}
-
-impl Transport for FuseTransport {
-    fn forget_cached(&self) {
-        for volume in 0..self.opened.len() as u64 {
-            // Nothing is cached where the kernel knows nothing of a file.
-            let _ = self.notifier.inval_inode(INodeNo(FIRST_INODE + volume), 0, 0);
-        }
-    }
-
-    fn in_use(&self) -> Vec<usize> {
-        let counts = self.opened.iter().enumerate();
-        counts.filter(|(_, count)| count.load(Ordering::Relaxed) > 0).map(|(volume, _)| volume).collect()
-    }
-
-    fn stop(self: Box<Self>) -> Result<(), ServeError> {
-        let path = std::ffi::CString::new(self.folder.as_os_str().as_encoded_bytes()).expect("a path has no zero byte");
-        // SAFETY: takes nothing and cannot fail.
-        if unsafe { libc::geteuid() } == 0 {
-            // Whoever still uses the volumes, be it in a mount namespace of its own, gets errors, and nobody hangs. Nothing is
-            // lost with it: the kernel writes through.
-            // SAFETY: the path lives until the call is over.
-            unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
-        }
-        let stopped = self.session.umount_and_join();
-        match stopped {
-            // It is away already.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT | libc::ENOTCONN)) => Ok(()),
-            other => other.map_err(|error| ServeError::host("the mount cannot be taken away", error)),
-        }
     }
 }

@@ -1,6 +1,10 @@
 //! The bytes of a modelled array are those that were acknowledged, whatever happens that its policy bears; and exactly those
 //! are lost that must be when more happens.
 
+#[path = "../damage/mod.rs"]
+mod damage;
+#[path = "../foreign/mod.rs"]
+mod foreign;
 #[path = "../../../array/tests/plans/mod.rs"]
 mod plans;
 #[path = "../proving/mod.rs"]
@@ -8,6 +12,8 @@ mod proving;
 
 mod any_order;
 mod cut_short;
+mod damaged;
+mod foreign_files;
 mod growth;
 mod lost;
 mod moving;

@@ -18,7 +18,7 @@ fn two_servers_on_one_store_and_a_store_of_another_array_are_refused() {
     let model = ArrayModel::new(&other).unwrap();
     let refused = Store::open(&folder.0, &other, &mut model.clone(), Durability::Battery, false, None).err().unwrap();
     assert!(refused.to_string().contains("RAID 5") && refused.to_string().contains("RAID 6"), "{refused}");
-    std::fs::remove_file(folder.0.join("store.json")).unwrap();
+    ["store.json", "store.copy"].iter().for_each(|name| std::fs::remove_file(folder.0.join(name)).unwrap());
     let refused = Store::open(&folder.0, &other, &mut model.clone(), Durability::Battery, false, None).err().unwrap();
     assert!(refused.to_string().contains("not empty"), "{refused}");
 }

@@ -68,10 +68,12 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
         held.callback(os.close, folder)
         if is_new:
             held.callback(place.remove_folder)
-        store, _descriptor = _open_store(request.store, held)
+        store, store_descriptor = _open_store(request.store, held)
         place.write_note(Note(store=str(store), pid=os.getpid(), is_new=is_new))
         held.callback(place.remove_note)
-        array = _core.ServedArray(json.dumps({**plan, "folder": str(place.folder), "store": str(store)}))
+        paths = {"folder": str(place.folder), "store": str(store)}
+        descriptors = {"folder_descriptor": folder, "store_descriptor": store_descriptor}
+        array = _core.ServedArray(json.dumps({**plan, **paths, **descriptors}))
         held.callback(array.stop)
         held.callback(_undo, array, place)
         names = [name for name, _ in request.configuration().volumes]
