@@ -8,6 +8,7 @@ from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from assay.results.shapes.point import Answer, Engine, VerdictLine
+from assay.results.shapes.sizing import Sizing
 from assay.results.shapes.study import Reliability, Study
 from assay.results.shapes.terms import (
     INTEGER_MAX,
@@ -240,6 +241,7 @@ class Manifest(TypedDict, total=False):
     notices: Texts
     study: Study | None
     reliability: Reliability
+    sizing: Sizing
     recording: Recording
     imported: ImportedResults
     check: dict[str, Any]
