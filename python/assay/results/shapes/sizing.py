@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Required
+from typing import Annotated, NotRequired, Required
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -181,6 +181,7 @@ class WhatIf(TypedDict):
     to: str
     purchase: str
     changes: bool
+    known: NotRequired[bool]
 
 
 class DatabaseServers(TypedDict):
@@ -251,5 +252,6 @@ class Sizing(TypedDict):
     servers: Servers | None
     sensitivity: list[WhatIf] | None
     simulations: Count
+    given_up: NotRequired[list[str]]
     notices: list[str]
     difference: Difference | None
