@@ -20,7 +20,7 @@ import shutil
 import socket
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -230,17 +230,22 @@ class RunFolder:
                 raise durable.failure(error, f"cannot write {self._path / POINTS_NAME}") from error
             raise
 
-    def points(self) -> list[Point]:
+    def points(self, *, lean: bool = False) -> list[Point]:
         """All finished points, in the order they ended.
 
         The last line may have been cut off or torn by a crash before its `append_point` returned; it is left out.
+
+        Parameters
+        ----------
+        lean
+            Without histograms and the figures of each volume, which are most of a point's bytes.
 
         Raises
         ------
         RunFolderError
             A line before the last is damaged, or a line holds what no point has; the message has its number.
         """
-        return _read_points(self._path / POINTS_NAME, self._folder())[0]
+        return _read_points(self._path / POINTS_NAME, self._folder(), _without_bulk if lean else None)[0]
 
     def whole_points(self) -> list[Point]:
         """All finished points, each with what comparing, exporting and going on count on; see `points`.
@@ -444,8 +449,26 @@ def _not_a_run(path: Path) -> str:
     return f"{shown} has no {MANIFEST_NAME}, so it is not a run folder"
 
 
-def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
-    """Points of the file, and the length in bytes of the part that holds them."""
+def _without_bulk(point: dict[str, Any]) -> None:
+    """Take out of a point what reports do not read: a run of thousands of points would not fit into memory."""
+    point["volumes"] = []
+    kept = [*(point.get("roles") or {}).values(), *(point.get("activities") or ())]
+    for sides in (point, *kept):
+        for side in ("read", "write", "total", "flush"):
+            if sides.get(side):
+                sides[side].pop("histogram", None)
+
+
+def _read_points(
+    path: Path, folder: Folder, reduce: Callable[[dict[str, Any]], None] | None = None
+) -> tuple[list[Point], int]:
+    """Points of the file, and the length in bytes of the part that holds them.
+
+    Parameters
+    ----------
+    reduce
+        Takes out of each point, once it is checked, what is not kept.
+    """
     from assay.results.shapes import check_point
 
     shown = printable(path)
@@ -476,6 +499,8 @@ def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
                         break
                     raise RunFolderError(f"{where} is damaged: {error}; remove the line to go on") from error
                 check_point(point, where)
+                if reduce is not None:
+                    reduce(point)
                 points.append(cast("Point", point))
                 end_bytes += len(line)
                 line = after

@@ -138,6 +138,8 @@ def shared(
     results, spent_ios
         Of each search, and of all together.
     """
+    if not searches:
+        return [], 0.0
     able = max(min(len(searches), int(ios // LEAST_IOS)), 1)
     spent = 0.0
 

@@ -144,9 +144,7 @@ class Latency:
     gave_up: GaveUp | None = None
 
 
-def search(
-    need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: None, *, ios: float = ALL_IOS
-) -> Outcome:
+def search(need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: None, *, ios: float = ALL_IOS) -> Outcome:
     """Look at all that may be bought, on all cores.
 
     Parameters

@@ -173,7 +173,13 @@ SENSITIVITY_COLUMNS = ("assumption", "as stated", "if it were", "then the cheape
 def sensitivity_rows(answer: Record) -> Rows:
     """Which assumption changes the purchase."""
     return [
-        [one["assumption"], one["stated"], one["to"], one["purchase"], "yes" if one["changes"] else "no" if one.get("known", True) else "not known"]
+        [
+            one["assumption"],
+            one["stated"],
+            one["to"],
+            one["purchase"],
+            "yes" if one["changes"] else "no" if one.get("known", True) else "not known",
+        ]
         for one in answer["sensitivity"] or ()
     ]
 

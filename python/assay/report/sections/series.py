@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 Device = tuple[str | None, str]
 """Host, of a run over several, and name of a block device."""
 
+BANDS_MAX = 500
+"""More points than this are narrower than what a page shows."""
+
 LOAD_PANEL = "I/Os per second"
 """What the load of I/O workloads did."""
 
@@ -68,7 +71,8 @@ def series_section(facts: RunFacts) -> Section | None:
     virtual = bool(facts.manifest.get("target", {}).get("array"))
     begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
     text = (
-        f"{begins}, all on one time axis. {step}; every other point is shaded, lines break where nothing was recorded."
+        f"{begins}, all on one time axis. {step}; {'every other point is shaded, ' if bands else ''}lines break where"
+        " nothing was recorded."
     )
     if has_load:
         text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
@@ -249,7 +253,7 @@ def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "ma
 
 
 def point_bands(facts: RunFacts, clock: Clock) -> list[dict[str, Any]]:
-    """Shading of each point, warm-up included; labels by id, or by part where ids would not fit."""
+    """Shading of each point, warm-up included; labels by id, or by part where ids would not fit; of too many none."""
     spans = []
     for point in facts.points:
         if point.get("started_utc_ns") is None:
@@ -258,6 +262,8 @@ def point_bands(facts: RunFacts, clock: Clock) -> list[dict[str, Any]]:
         end = start + float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
         if end > 0 and start < clock.end_s:
             spans.append((max(start, 0.0), min(end, clock.end_s), point))
+    if len(spans) > BANDS_MAX:
+        return []
     spans.sort(key=lambda span: span[0])
     by_id = len(spans) <= 10
     bands: list[dict[str, Any]] = []
