@@ -21,6 +21,7 @@ import socket
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -68,6 +69,7 @@ class RunFolder:
         self._path = path
         self._manifest = manifest
         self._held: Folder | None = None
+        self._read: _Read | None = None
         self._descriptors: dict[str, int] = {}
         self._close = weakref.finalize(self, _close_all, self._descriptors)
 
@@ -218,6 +220,8 @@ class RunFolder:
         self.lock()
         descriptor = self._points_descriptor()
         start = os.fstat(descriptor).st_size
+        read = self._read if self._read is not None and self._read.end_bytes == start else None
+        self._read = None
         try:
             durable.write_whole(descriptor, line)
             os.fsync(descriptor)
@@ -229,6 +233,10 @@ class RunFolder:
             if isinstance(error, OSError):
                 raise durable.failure(error, f"cannot write {self._path / POINTS_NAME}") from error
             raise
+        if read is not None:
+            # Parsed back, so that no caller can change what a reader of the file gets.
+            read.points.append(json.loads(line))
+            self._read = replace(read, end_bytes=start + len(line), state=_state(self._folder()))
 
     def points(self, *, lean: bool = False) -> list[Point]:
         """All finished points, in the order they ended.
@@ -245,7 +253,15 @@ class RunFolder:
         RunFolderError
             A line before the last is damaged, or a line holds what no point has; the message has its number.
         """
-        return _read_points(self._path / POINTS_NAME, self._folder(), _without_bulk if lean else None)[0]
+        if lean:
+            return _read_points(self._path / POINTS_NAME, self._folder(), _without_bulk).points
+        return list(self._read_once().points)
+
+    def _read_once(self) -> _Read:
+        """All of the file, read again only where it is not the one that was read, or not as long."""
+        if self._read is None or self._read.state != _state(self._folder()):
+            self._read = _read_points(self._path / POINTS_NAME, self._folder())
+        return self._read
 
     def whole_points(self) -> list[Point]:
         """All finished points, each with what comparing, exporting and going on count on; see `points`.
@@ -324,7 +340,7 @@ class RunFolder:
         if "points" in self._descriptors:
             return self._descriptors["points"]
         path = self._path / POINTS_NAME
-        end_bytes = _read_points(path, self._folder())[1]
+        end_bytes = self._read_once().end_bytes
         try:
             descriptor = self._folder().open_single(POINTS_NAME, os.O_WRONLY | os.O_APPEND)
         except OSError as error:
@@ -459,10 +475,26 @@ def _without_bulk(point: dict[str, Any]) -> None:
                 sides[side].pop("histogram", None)
 
 
-def _read_points(
-    path: Path, folder: Folder, reduce: Callable[[dict[str, Any]], None] | None = None
-) -> tuple[list[Point], int]:
-    """Points of the file, and the length in bytes of the part that holds them.
+@dataclass(frozen=True)
+class _Read:
+    """What was read of `points.jsonl`: its points, the bytes that hold them, and what tells the file from a later one."""
+
+    points: list[Point]
+    end_bytes: int
+    state: tuple[int, ...] | None
+
+
+def _state(folder: Folder) -> tuple[int, ...] | None:
+    """What changes with the content of `points.jsonl`; None where there is none."""
+    try:
+        found = os.stat(POINTS_NAME, dir_fd=folder.descriptor, follow_symlinks=False)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _read_points(path: Path, folder: Folder, reduce: Callable[[dict[str, Any]], None] | None = None) -> _Read:
+    """Read the points of the file.
 
     Parameters
     ----------
@@ -475,9 +507,10 @@ def _read_points(
     try:
         file = os.fdopen(folder.open_regular(POINTS_NAME), "rb")
     except FileNotFoundError:
-        return [], 0
+        return _Read([], 0, None)
     except OSError as error:
         raise RunFolderError(f"{shown} cannot be read: {_reason(error)}") from error
+    state = _state(folder)
     points: list[Point] = []
     end_bytes = 0
     with file:
@@ -511,4 +544,4 @@ def _read_points(
             f"{shown} line {len(points) + 1} is damaged: it is longer than {POINT_BYTES_MAX:,} bytes; remove the line"
             " to go on"
         )
-    return points, end_bytes
+    return _Read(points, end_bytes, state)

@@ -1,7 +1,8 @@
 """How many simulated I/Os a search may ask for, so that it ends whatever the need is, and what it gives up.
 
-An allowance is counted, not timed: the same need gives the same answer on every machine. What was known before a search
-began costs it nothing. What another search asks meanwhile does, so that the order in which searches run changes nothing.
+An allowance is counted, not timed: the same need gives the same answer on every machine. What was known before a
+search began costs it nothing. What another search asks meanwhile does, so that the order in which searches run changes
+nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from assay.targets.arrays.configuration import Configuration
 ALL_IOS = 11_000_000
 """Of one need, all its searches together."""
 SEARCH_SHARE, LATENCY_SHARE, HOLDS_SHARE, CERTAINTY_SHARE = 0.36, 0.09, 0.06, 0.12
-"""Of them for all sizes that may be bought, for the latencies of those that hold the need, and of each choice for how much
-it holds and for how sure that is; the assumptions that would change the purchase have the rest."""
+"""Of them for all sizes that may be bought, for the latencies of those that hold the need, and of each choice for how
+much it holds and for how sure that is; the assumptions that would change the purchase have the rest."""
 LEAST_IOS = 60_000
 """With less than this nothing can be asked: what comes last goes without, so that what comes first has as much."""
 ROUNDS = 3
