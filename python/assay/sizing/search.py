@@ -21,7 +21,7 @@ from assay.sizing.candidates import (
     pools_of,
     static_reasons,
 )
-from assay.sizing.demand import Demand, demand_of
+from assay.sizing.demand import Demand, demand_of, refuse_beyond
 from assay.sizing.judge import Judge, questions
 from assay.sizing.need import Need
 
@@ -159,6 +159,7 @@ def search(need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: Non
     Interrupted
         The judge's `interrupt` was set.
     """
+    refuse_beyond(need)
     found, refused = ladders(need)
     outcome = Outcome(need=need, demand=demand_of(need, need.years), refused=refused)
     searches = [partial(_least_within, need, ladder, outcome.demand, judge) for ladder in found]
