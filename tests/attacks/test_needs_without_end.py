@@ -105,6 +105,12 @@ def test_what_is_given_up_hangs_on_no_order_of_threads(monkeypatch: pytest.Monke
     assert answers[0] == answers[1]
 
 
+def test_a_need_of_hardly_any_io_is_held() -> None:
+    """A log of less than one write in the window reached 0 % of its rate, so that no size held the need."""
+    need = asked({"iops": 0.01}, candidate=[{"array": "nvme-mirror"}], rules={"degraded": False, "rebuilding": False})
+    assert size(need, Judge(), what_if=False).answer["holds"]
+
+
 class Asking:
     """A search that asks for so many I/Os."""
 

@@ -42,6 +42,8 @@ WINDOW_S = (2.0, 10.0)
 """I/Os in the window of a simulation, and the least and most seconds that takes."""
 SUSTAINED_SHARE = 0.97
 """Below this share of its rate a stream is not held; the rest is the chance of random arrivals in a short window."""
+FEWEST_IOS = 20
+"""Of arrivals at equal distances that are fewer in a window, one more or less says nothing of the rate."""
 HOPELESS_TIMES = 1.25
 HOPELESS_NOISE = 10.0
 HOPELESS_AFTER_S = 6.0
@@ -327,7 +329,8 @@ def _reasons(phase: Sequence[Stream], seen: Seen, state: str) -> list[Reason]:
                 )
                 found.append(Reason(own, text, value / limit))
         noise = 3 / max(one.rate * WINDOW_S[0], 1) ** 0.5 if one.random_share else 0.0
-        if told.held_share < SUSTAINED_SHARE - noise:
+        is_told = one.random_share > 0 or one.rate * WINDOW_S[0] >= FEWEST_IOS
+        if is_told and told.held_share < SUSTAINED_SHARE - noise:
             text = f"{one.name} reach {format_share(told.held_share)} of {one.rate:,.0f} IOPS{meanwhile}"
             found.append(Reason(kind, text, 1 / max(told.held_share, 0.01)))
     if found and seen.fullest_port_share >= PORT_BUSY_MOST and state == "healthy":
