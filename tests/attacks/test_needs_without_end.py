@@ -1,4 +1,4 @@
-"""Needs that ask for more than a search can simulate: each search has a bound in simulated I/Os, and tells what it left.
+"""Needs that ask for more than can be simulated: each search has a bound in simulated I/Os, and tells what it gave up.
 
 The attack: huge rates on flash, which no arithmetic refuses; hundreds of choices; limits that nothing or everything
 meets; rates near zero. `assay size` took minutes for them, and could take hours.

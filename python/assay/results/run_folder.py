@@ -477,7 +477,7 @@ def _without_bulk(point: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read of `points.jsonl`: its points, the bytes that hold them, and what tells the file from a later one."""
+    """What was read of `points.jsonl`: its points, the bytes that hold them, and the state the file was in."""
 
     points: list[Point]
     end_bytes: int
