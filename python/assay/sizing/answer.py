@@ -65,7 +65,7 @@ def size(
     of_servers = servers.servers_of(need)
     outcome = search(need, judge, tell, ios=ios)
     chosen = _choices(need, outcome, judge, of_servers, ios, tell)
-    what_ifs = sensitivity(outcome, judge, tell, ios=ios - outcome.spent_ios) if what_if else None
+    what_ifs = sensitivity(outcome, judge, tell, ios=max(ios - outcome.spent_ios, 0.0)) if what_if else None
     answer = {
         "title": need.title,
         "source": asked.source,
@@ -117,7 +117,10 @@ def _choices(
         asked, known = {}, judge.known()
         for label, (ladder, step) in labels.items():
             tell(f"{label}: how sure, and for how long")
-            sure, much = Allowance(ios=ios * CERTAINTY_SHARE), Allowance(ios=ios * HOLDS_SHARE, known=known)
+            sure, much = (
+                Allowance(ios=ios * min(CERTAINTY_SHARE, 2 * CERTAINTY_SHARE / len(labels))),
+                Allowance(ios=ios * HOLDS_SHARE, known=known),
+            )
             asked[label] = (
                 pool.submit(certainty_of, need, ladder, step, outcome.demand, sure, judge.interrupt),
                 pool.submit(capacity_factor, need, ladder, step, outcome.demand, judge.within(much),
