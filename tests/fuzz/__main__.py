@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import random
 import shlex
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from fuzz.folders import VERBS, made
 from fuzz.kinds import Make, kinds
 from fuzz.served import a_store
 from fuzz.trial import Ended, Input, faults, tried
@@ -35,10 +35,10 @@ def main() -> int:
     seconds, first = float(os.environ.get("ASSAY_FUZZ_SECONDS", "600")), int(os.environ.get("ASSAY_SEED", "1"))
     with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as scratch:
         wanted = sys.argv[1:]
+        folders = VERBS if not wanted or "run folder" in wanted else ()
+        runs = {kind: made(kind, Path(scratch) / kind) for kind in folders}
         chosen = {
-            name: made
-            for name, made in kinds(a_run(Path(scratch)), a_store(Path(scratch))).items()
-            if not wanted or name in wanted
+            name: made for name, made in kinds(runs, a_store(Path(scratch))).items() if not wanted or name in wanted
         }
         if not chosen:
             print(f"no such kind; kinds: {', '.join(kinds({}, {}))}", file=sys.stderr)
@@ -93,15 +93,6 @@ def tell(seed: int, name: str, candidate: Input, ended: Ended, wrong: list[str],
     last = ended.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
     print(f"ASSAY_SEED={seed} ({name}): {'; '.join(wrong)}", flush=True)
     print(f"  {shown[:300]}\n  {last[0][:300]}\n  kept in {folder}", flush=True)
-
-
-def a_run(scratch: Path) -> dict[str, bytes]:
-    """Files of a run folder, as a run writes them."""
-    asked = ["profile", "null:?latency=1ms", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s"]
-    asked += ["--no-report", "-o", str(scratch / "results")]
-    subprocess.run([sys.executable, "-m", "assay", *asked], check=True, capture_output=True)
-    (folder,) = (scratch / "results").iterdir()
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 
 import tomlkit
 
-from fuzz import mutation, wire
+from fuzz import folders, mutation, wire
 from fuzz.served import damaged, note
 from fuzz.trial import Input, of_command
 
@@ -63,8 +63,16 @@ SQLIO = "-kR -s1 -frandom -o8 -b8 -LS -BH -t2 -i4 -m4 -S1000 -v1 -dD1,2 -Fparam.
 PARAM = "c:\\data\\f.dat 4 0x0 100\n# a comment\n/srv/g.dat 2 0x3 10\n"
 
 
-def kinds(run: dict[str, bytes], store: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
-    """All kinds with how often each is tried; `run` are the files of a run folder, `store` those of a served array."""
+def kinds(runs: dict[str, dict[str, bytes]], store: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
+    """All kinds with how often each is tried.
+
+    Parameters
+    ----------
+    runs
+        Files of a run folder of each kind.
+    store
+        Files of the store of a served array; none where nothing can be served.
+    """
     served: dict[str, tuple[int, Make]] = {"store": (1, damaged(store))} if store else {}
     tpcc = [{"name": "mine", "users": 4, "warehouses": 1, "timing": {"duration_s": 9.0}, "limits": ["response.p90<2s"]}]
     tpch = [{"name": "mine", "scale": 0.1, "partition": "orders:o_orderdate:8", "query_timeout_s": 9.0, "streams": 2}]
@@ -78,7 +86,7 @@ def kinds(run: dict[str, bytes], store: dict[str, bytes]) -> dict[str, tuple[int
         "plan of queries": (4, table(tpch, "dss tpch", server, "--plan")),
         "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),
         "SQLIO": (3, sqlio), "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
-        "run folder": (2, folder(run)), "import": (3, foreign), "kept": (1, kept),
+        "run folder": (8, folder(runs)), "need": (2, need), "import": (3, foreign), "kept": (1, kept),
         "note": (1, note), **served, "wire to an agent": (2, wire.to_agent), "wire from an agent": (2, wire.from_agent),
         "question to the page": (1, wire.question),
     }  # fmt: skip
@@ -185,26 +193,23 @@ def options(dice: random.Random) -> Input:
     return of_command("options", [*verb.split(), "--dry-run", first, *given])
 
 
-def folder(run: dict[str, bytes]) -> Make:
-    """A run folder that was changed: read by every verb that reads one."""
+def folder(runs: dict[str, dict[str, bytes]]) -> Make:
+    """A run folder of any kind that was changed: read by every verb that reads one."""
 
     def make(dice: random.Random) -> Input:
-        files = {f"run/{name}": content for name, content in run.items()}
-        name = dice.choice(sorted(files))
-        if name.endswith(".json") and dice.random() < 0.8:
-            files[name] = json.dumps(mutation.tree(dice, json.loads(files[name]))).encode()
-        elif name.endswith(".jsonl") and dice.random() < 0.8:
-            lines = [json.loads(line) for line in files[name].splitlines()]
-            files[name] = b"".join(json.dumps(mutation.tree(dice, line)).encode() + b"\n" for line in lines)
-        else:
-            files[name] = mutation.data(dice, files[name])
-        verb = dice.choice(
-            (["report", "run"], ["compare", "run", "run"], ["profile", "--dry-run", "--resume", "run"],
-             ["verify", "--dry-run", "--resume", "run"], ["study", "run", "--dry-run", "--resume", "run"])
-        )  # fmt: skip
-        return of_command("run folder", verb, files)
+        files = folders.changed(dice, runs[dice.choice(sorted(runs))])
+        verb = dice.choice(folders.READERS).split()
+        return of_command("run folder", verb, {f"run/{name}": content for name, content in files.items()})
 
     return make
+
+
+def need(dice: random.Random) -> Input:
+    """A need that was changed, without what would change the purchase: many are small."""
+    name, content = written(dice, mutation.tree(dice, tomllib.loads(folders.NEED)))
+    json_too = ["--json"] if dice.random() < 0.5 else []
+    words = ["size", f"./{name}", "--no-report", "--no-sensitivity", "-o", "out", *json_too]
+    return of_command("need", words, {name: content})
 
 
 def foreign(dice: random.Random) -> Input:

@@ -46,7 +46,7 @@ def test_the_smallest_size_holds_and_the_next_smaller_does_not() -> None:
     assert found.rejected
     assert all(reasons for _, reasons in found.rejected)
     # It holds more than the need with its head-room, and not without end.
-    factor = capacity_factor(asked, found.ladder, found.step, demand, judge, known=1.2)
+    factor = capacity_factor(asked, found.ladder, found.step, demand, judge, known=1.2).times
     assert 1.2 <= factor < 3
 
 
@@ -186,7 +186,7 @@ def test_a_lost_disk_may_decide() -> None:
     step = least(asked.model_copy(update={"rules": asked.rules.model_copy(update={"degraded": False,
                  "rebuilding": False})}), ladder, demand, judge).step  # fmt: skip
     assert step is not None
-    factor = capacity_factor(asked, ladder, step, demand, judge)
+    factor = capacity_factor(asked, ladder, step, demand, judge).times
     edge = demand.times(factor * 0.99)
     assert not judge.state_reasons(asked, ladder, step, edge)
     (reason, *_) = judge.state_reasons(asked, ladder, step, edge, "rebuilding")

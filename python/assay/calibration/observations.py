@@ -128,7 +128,7 @@ def point_figures(point: Mapping[str, Any], *, fewest: int = FEWEST_IOS) -> dict
         direction = point[name]
         if direction and direction["count"] >= fewest:
             figures[f"{name}_ns"] = direction["latency_ns"]["mean"]
-    return figures
+    return {name: value for name, value in figures.items() if value}
 
 
 def observations_of_run(path: Path, structure: Configuration) -> list[Observation]:
@@ -175,7 +175,7 @@ def _is_usable(point: Mapping[str, Any]) -> bool:
     workload = point["workload"]
     is_plain = workload["kind"] == "io" and "activities" not in workload and workload["sync"] == "none"
     whole = point["ended_by"] in ("steady", "time") and not point["errors"]["count"]
-    return bool(is_plain and whole and point["total"] and not point["generator"]["saturated"])
+    return bool(is_plain and whole and point["total"] and not point["generator"].get("saturated"))
 
 
 def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> Observation:

@@ -95,6 +95,7 @@ def size(
         return
     from assay.cli.console import say
     from assay.cli.model_reliability import interruptible
+    from assay.sizing.allowance import ALL_IOS
     from assay.sizing.answer import difference
     from assay.sizing.answer import size as size_need
     from assay.sizing.judge import Judge
@@ -113,6 +114,8 @@ def size(
         asked = with_hit_curve(asked, study)
         changed = with_hit_curve(changed, study) if changed is not None else None
     judge = Judge()
+    # Two needs have what one has.
+    ios = ALL_IOS if changed is None else ALL_IOS / 2
 
     def tell(text: str) -> None:
         if not quiet and not json:
@@ -120,8 +123,10 @@ def size(
 
     def work() -> tuple[Sized | None, Sized]:
         # Without its what-ifs: only those of the changed need are told.
-        before = size_need(asked, judge, measured=measured, what_if=False, tell=tell) if changed is not None else None
-        return before, size_need(changed or asked, judge, measured=measured, what_if=sensitivity, tell=tell)
+        before = None
+        if changed is not None:
+            before = size_need(asked, judge, measured=measured, what_if=False, ios=ios, tell=tell)
+        return before, size_need(changed or asked, judge, measured=measured, what_if=sensitivity, ios=ios, tell=tell)
 
     try:
         before, sized = interruptible(work)

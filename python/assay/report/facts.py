@@ -36,7 +36,7 @@ def load_facts(run_path: Path) -> RunFacts:
     unreadable: list[str] = []
     points: list[Any] = []
     try:
-        points = current_points(folder.points())
+        points = current_points(folder.points(lean=True))
     except (OSError, ValueError, AssayError) as error:
         unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
     series, why = _load_series(run_path)

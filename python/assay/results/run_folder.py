@@ -20,7 +20,8 @@ import shutil
 import socket
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -68,6 +69,7 @@ class RunFolder:
         self._path = path
         self._manifest = manifest
         self._held: Folder | None = None
+        self._read: _Read | None = None
         self._descriptors: dict[str, int] = {}
         self._close = weakref.finalize(self, _close_all, self._descriptors)
 
@@ -218,6 +220,8 @@ class RunFolder:
         self.lock()
         descriptor = self._points_descriptor()
         start = os.fstat(descriptor).st_size
+        read = self._read if self._read is not None and self._read.end_bytes == start else None
+        self._read = None
         try:
             durable.write_whole(descriptor, line)
             os.fsync(descriptor)
@@ -229,18 +233,35 @@ class RunFolder:
             if isinstance(error, OSError):
                 raise durable.failure(error, f"cannot write {self._path / POINTS_NAME}") from error
             raise
+        if read is not None:
+            # Parsed back, so that no caller can change what a reader of the file gets.
+            read.points.append(json.loads(line))
+            self._read = replace(read, end_bytes=start + len(line), state=_state(self._folder()))
 
-    def points(self) -> list[Point]:
+    def points(self, *, lean: bool = False) -> list[Point]:
         """All finished points, in the order they ended.
 
         The last line may have been cut off or torn by a crash before its `append_point` returned; it is left out.
+
+        Parameters
+        ----------
+        lean
+            Without histograms and the figures of each volume, which are most of a point's bytes.
 
         Raises
         ------
         RunFolderError
             A line before the last is damaged, or a line holds what no point has; the message has its number.
         """
-        return _read_points(self._path / POINTS_NAME, self._folder())[0]
+        if lean:
+            return _read_points(self._path / POINTS_NAME, self._folder(), _without_bulk).points
+        return list(self._read_once().points)
+
+    def _read_once(self) -> _Read:
+        """All of the file, read again only where it is not the one that was read, or not as long."""
+        if self._read is None or self._read.state != _state(self._folder()):
+            self._read = _read_points(self._path / POINTS_NAME, self._folder())
+        return self._read
 
     def whole_points(self) -> list[Point]:
         """All finished points, each with what comparing, exporting and going on count on; see `points`.
@@ -319,7 +340,7 @@ class RunFolder:
         if "points" in self._descriptors:
             return self._descriptors["points"]
         path = self._path / POINTS_NAME
-        end_bytes = _read_points(path, self._folder())[1]
+        end_bytes = self._read_once().end_bytes
         try:
             descriptor = self._folder().open_single(POINTS_NAME, os.O_WRONLY | os.O_APPEND)
         except OSError as error:
@@ -444,17 +465,52 @@ def _not_a_run(path: Path) -> str:
     return f"{shown} has no {MANIFEST_NAME}, so it is not a run folder"
 
 
-def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
-    """Points of the file, and the length in bytes of the part that holds them."""
+def _without_bulk(point: dict[str, Any]) -> None:
+    """Take out of a point what reports do not read: a run of thousands of points would not fit into memory."""
+    point["volumes"] = []
+    kept = [*(point.get("roles") or {}).values(), *(point.get("activities") or ())]
+    for sides in (point, *kept):
+        for side in ("read", "write", "total", "flush"):
+            if sides.get(side):
+                sides[side].pop("histogram", None)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read of `points.jsonl`: its points, the bytes that hold them, and the state the file was in."""
+
+    points: list[Point]
+    end_bytes: int
+    state: tuple[int, ...] | None
+
+
+def _state(folder: Folder) -> tuple[int, ...] | None:
+    """What changes with the content of `points.jsonl`; None where there is none."""
+    try:
+        found = os.stat(POINTS_NAME, dir_fd=folder.descriptor, follow_symlinks=False)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _read_points(path: Path, folder: Folder, reduce: Callable[[dict[str, Any]], None] | None = None) -> _Read:
+    """Read the points of the file.
+
+    Parameters
+    ----------
+    reduce
+        Takes out of each point, once it is checked, what is not kept.
+    """
     from assay.results.shapes import check_point
 
     shown = printable(path)
     try:
         file = os.fdopen(folder.open_regular(POINTS_NAME), "rb")
     except FileNotFoundError:
-        return [], 0
+        return _Read([], 0, None)
     except OSError as error:
         raise RunFolderError(f"{shown} cannot be read: {_reason(error)}") from error
+    state = _state(folder)
     points: list[Point] = []
     end_bytes = 0
     with file:
@@ -476,6 +532,8 @@ def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
                         break
                     raise RunFolderError(f"{where} is damaged: {error}; remove the line to go on") from error
                 check_point(point, where)
+                if reduce is not None:
+                    reduce(point)
                 points.append(cast("Point", point))
                 end_bytes += len(line)
                 line = after
@@ -486,4 +544,4 @@ def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
             f"{shown} line {len(points) + 1} is damaged: it is longer than {POINT_BYTES_MAX:,} bytes; remove the line"
             " to go on"
         )
-    return points, end_bytes
+    return _Read(points, end_bytes, state)

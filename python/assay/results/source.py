@@ -5,6 +5,8 @@ Nothing here knows a kind of workload: `assay.report.facts` reads a run and asks
 
 from __future__ import annotations
 
+import math
+import operator
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -142,16 +144,31 @@ def clean(value: Any) -> Any:
     >>> clean({"path": "a\x00b\u202ec"})
     {'path': 'a\\x00b\\u202ec'}
     """
-    if isinstance(value, str):
+    # What is clean already is given back as it is: a run may hold millions of values, and hardly one that is not.
+    kind = type(value)
+    if kind is str:
         return value if value.isprintable() else "".join(map(_visible, value))
+    if kind is float:
+        # JSON as Python reads it may hold NaN and infinity, which mean "not measured" here.
+        return value if math.isfinite(value) else None
+    if kind is int or kind is bool or value is None:
+        return value
     if isinstance(value, Mapping):
-        return {clean(str(key)): clean(item) for key, item in value.items()}
+        return _clean_mapping(value)
     if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
-    # JSON as Python reads it may hold NaN and infinity, which mean "not measured" here.
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
+        made = [clean(item) for item in value]
+        return value if kind is list and all(map(operator.is_, made, value)) else made
     return value
+
+
+def _clean_mapping(value: Mapping[Any, Any]) -> Mapping[str, Any]:
+    changed = {}
+    for key, item in value.items():
+        if (kept := clean(item)) is not item:
+            changed[key] = kept
+        if type(key) is not str or not key.isprintable():
+            return {clean(str(key)): clean(item) for key, item in value.items()}
+    return {**value, **changed} if changed or type(value) is not dict else value
 
 
 def _visible(character: str) -> str:

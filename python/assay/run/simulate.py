@@ -117,11 +117,15 @@ def search_rate(
     start: float,
     end: float,
     warm: _core.WarmCaches | None = None,
+    interrupt: threading.Event | None = None,
+    display: Display = SILENT,
 ) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
     """The answer and the points of a search for the most I/Os a second of one activity within limits.
 
     Raises
     ------
+    Interrupted
+        `interrupt` was set.
     UsageError
         The activity is wrong, or does not fit the volumes.
     """
@@ -132,5 +136,6 @@ def search_rate(
         "search": {"axis": "rate", "start": start, "end": end},
         "activity": [dict(activity)],
     }
-    points, answers = simulate(configuration, load_plan(table, source="search"), warm=warm)
+    plan = load_plan(table, source="search")
+    points, answers = simulate(configuration, plan, interrupt=interrupt, warm=warm, display=display)
     return answers[0], points

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from assay.sizing import candidates, demand, servers
+from assay.sizing.allowance import ALL_IOS, CERTAINTY_SHARE, HOLDS_SHARE, Allowance
 from assay.sizing.candidates import Ladder, Reason, Step, pool_configuration, pools_of
-from assay.sizing.certainty import certainty_of
+from assay.sizing.certainty import Certainty, certainty_of
 from assay.sizing.growth import growth_of
 from assay.sizing.judge import Judge
 from assay.sizing.measured import Measured
 from assay.sizing.need import Asked, Need, stated
 from assay.sizing.rules import rules_of
-from assay.sizing.search import FACTOR_MOST, Found, Outcome, capacity_factor, search
+from assay.sizing.search import FACTOR_MOST, Factor, Found, Outcome, capacity_factor, cores, search
 from assay.sizing.sensitivity import sensitivity
 from assay.targets.arrays.configuration import size_text
 from assay.units import format_bytes, format_iops, format_share, format_when
@@ -33,7 +35,13 @@ class Sized:
 
 
 def size(
-    asked: Asked, judge: Judge, *, measured: Measured | None = None, what_if: bool = True, tell: Tell = lambda _: None
+    asked: Asked,
+    judge: Judge,
+    *,
+    measured: Measured | None = None,
+    what_if: bool = True,
+    ios: float = ALL_IOS,
+    tell: Tell = lambda _: None,
 ) -> Sized:
     """Size a need.
 
@@ -43,6 +51,8 @@ def size(
         What its load was measured from.
     what_if
         Whether to look for the assumptions that change the purchase.
+    ios
+        Simulated I/Os that all searches together may ask for.
 
     Raises
     ------
@@ -53,20 +63,9 @@ def size(
     """
     need = asked.need
     of_servers = servers.servers_of(need)
-    outcome = search(need, judge, tell)
-    made: dict[str, dict[str, Any]] = {}
-    for choice in CHOICES:
-        found: Found | None = getattr(outcome, choice)
-        if found is not None and found.step is not None:
-            label = found.ladder.label(found.step)
-            if label not in made:
-                tell(f"{label}: how sure, and for how long")
-                made[label] = _chosen(need, outcome, found.ladder, found.step, judge, of_servers)
-    chosen = {
-        choice: made[found.ladder.label(found.step)]
-        for choice in CHOICES
-        if (found := getattr(outcome, choice)) is not None and found.step is not None
-    }
+    outcome = search(need, judge, tell, ios=ios)
+    chosen = _choices(need, outcome, judge, of_servers, ios, tell)
+    what_ifs = sensitivity(outcome, judge, tell, ios=max(ios - outcome.spent_ios, 0.0)) if what_if else None
     answer = {
         "title": need.title,
         "source": asked.source,
@@ -87,9 +86,10 @@ def size(
         "rules": rules_of(outcome),
         "assumptions": _assumptions(asked, measured),
         "servers": servers.facts_of(need),
-        "sensitivity": sensitivity(outcome, judge, tell) if what_if else None,
+        "sensitivity": what_ifs,
         "simulations": judge.simulations,
-        "notices": _notices(asked, measured),
+        "given_up": outcome.given_up,
+        "notices": [*_notices(asked, measured), *outcome.given_up],
     }  # fmt: skip
     return Sized(outcome, answer)
 
@@ -103,12 +103,62 @@ def _notices(asked: Asked, measured: Measured | None) -> list[str]:
     return told
 
 
+def _choices(
+    need: Need, outcome: Outcome, judge: Judge, of_servers: servers.Servers | None, ios: float, tell: Tell
+) -> dict[str, dict[str, Any]]:
+    """What is chosen, with all that is said of it: how much it holds and how sure that is are asked at once."""
+    picked: dict[str, tuple[Ladder, Step]] = {}
+    for choice in CHOICES:
+        found: Found | None = getattr(outcome, choice)
+        if found is not None and found.step is not None:
+            picked[choice] = (found.ladder, found.step)
+    labels = {ladder.label(step): (ladder, step) for ladder, step in picked.values()}
+    with ThreadPoolExecutor(cores(), thread_name_prefix="assay-chosen") as pool:
+        asked, known = {}, judge.known()
+        for label, (ladder, step) in labels.items():
+            tell(f"{label}: how sure, and for how long")
+            sure, much = (
+                Allowance(ios=ios * min(CERTAINTY_SHARE, 2 * CERTAINTY_SHARE / len(labels))),
+                Allowance(ios=ios * HOLDS_SHARE, known=known),
+            )
+            asked[label] = (
+                pool.submit(certainty_of, need, ladder, step, outcome.demand, sure, judge.interrupt),
+                pool.submit(capacity_factor, need, ladder, step, outcome.demand, judge.within(much),
+                            known=1 + need.head_room),
+                sure, much,
+            )  # fmt: skip
+        made = {}
+        for label, (certain, factor, *allowances) in asked.items():
+            made[label] = _chosen(need, outcome, *labels[label], judge, of_servers, factor.result(), certain.result())
+            outcome.spent_ios += sum(one.spent_ios for one in allowances)
+            outcome.given_up += _not_sure(label, factor.result(), certain.result())
+    return {choice: made[ladder.label(step)] for choice, (ladder, step) in picked.items()}
+
+
+def _not_sure(label: str, factor: Factor, certain: Certainty) -> list[str]:
+    told = []
+    if factor.gave_up is not None:
+        told.append(
+            f"{label} holds at least {factor.times:.2f} times the need, and its probability is at least what is told;"
+            f" more was not asked: {factor.gave_up}"
+        )
+    if certain.gave_up is not None:
+        told.append(f"{label}: how far its own model may be off was not asked: {certain.gave_up}")
+    return told
+
+
 def _chosen(
-    need: Need, outcome: Outcome, ladder: Ladder, step: Step, judge: Judge, of_servers: servers.Servers | None
+    need: Need,
+    outcome: Outcome,
+    ladder: Ladder,
+    step: Step,
+    judge: Judge,
+    of_servers: servers.Servers | None,
+    held: Factor,
+    certain: Certainty,
 ) -> dict[str, Any]:
     """All that is said of a size that may be bought."""
-    factor = capacity_factor(need, ladder, step, outcome.demand, judge, known=1 + need.head_room)
-    certain = certainty_of(need, ladder, step, outcome.demand)
+    factor = held.times
     probability = certain.probability(factor, need.spread)
     latency_s = outcome.latencies_s.get(ladder.label(step))
     return {
@@ -135,6 +185,9 @@ def _candidates(outcome: Outcome) -> list[dict[str, Any]]:
     for found in outcome.found:
         for step, reasons in found.rejected:
             rows.append(_row(outcome, found.ladder, step, reasons))
+        if found.unasked is not None and found.gave_up is not None:
+            unasked = Reason("not asked", str(found.gave_up))
+            rows.append(_row(outcome, found.ladder, found.unasked, (unasked,)))
         if found.step is not None:
             rows.append(_row(outcome, found.ladder, found.step, ()))
     for name, reason in outcome.refused:

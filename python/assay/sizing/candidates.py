@@ -15,6 +15,8 @@ from assay.targets.arrays.configuration import VOLUMES_USUAL, Configuration, siz
 from assay.targets.arrays.model_file import ModelFile, catalogue_names, load_model, refuse_other_structures
 from assay.units import count_of, format_share
 
+CHOICES_MOST = 400
+"""Choices of an array, RAID policy, paths and volumes; the whole catalogue has some twenty."""
 LOG_VOLUMES = 2
 LARGE_BYTES = 3_000_000_000_000
 SLOW_REVOLUTION_NS = 8_300_000
@@ -148,6 +150,11 @@ def ladders(need: Need) -> tuple[list[Ladder], list[tuple[str, Reason]]]:
                             offer=offer, array=offer.array, raid=raid, log_raid=log_raid, paths=paths,
                             volumes=volumes, steps=_steps(offer, model, split=log_raid is not None),
                         )  # fmt: skip
+                        if len(found) + len(refused) == CHOICES_MOST:
+                            raise UsageError(
+                                f"candidate: the need has more than {CHOICES_MOST} choices of an array, raid, paths and"
+                                " volumes; give fewer"
+                            )
                         reason = _rule(need, ladder, model, has_log=has_log)
                         if reason is not None:
                             refused.append((ladder.name, reason))

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from assay.errors import UsageError
 from assay.sizing.need import Database, Mail, Need
 
 LOG, DATA = "log", "data"
 TRANSACTIONS, SCANS, MAIL, MAINTENANCE = "transactions", "scans", "mail", "maintenance"
+
+BYTES_MOST, IOPS_MOST = 1 << 60, 1e12
+"""No storage that can be sized holds more."""
 
 MAIL_PAGE_BYTES = 32 * 1024
 MAINTENANCE_BLOCK_BYTES = 256 * 1024
@@ -109,6 +113,22 @@ def demand_of(need: Need, year: float) -> Demand:
         streams += _mail_streams(need, mail, load)
         data += mailbox_bytes(mail) * mail.mailboxes * mail.copies * size
     return Demand(phases=_phases(streams), data_bytes=round(data), log_bytes=round(log))
+
+
+def refuse_beyond(need: Need) -> None:
+    """Refuse a need that no storage can be sized for.
+
+    Raises
+    ------
+    UsageError
+        It asks for more than a whole industry makes, now or once it has grown.
+    """
+    asked = demand_of(need, need.years)
+    if asked.total_bytes > BYTES_MOST or asked.iops > IOPS_MOST:
+        raise UsageError(
+            f"the need grows to {asked.total_bytes:.3g} bytes and {asked.iops:.3g} I/Os per s in {need.years:g} years,"
+            f" and at most {BYTES_MOST:.3g} and {IOPS_MOST:.3g} can be sized; give a smaller size, load or growth"
+        )
 
 
 def growth_factors(one: Database | Mail, year: float) -> tuple[float, float]:

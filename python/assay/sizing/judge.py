@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import threading
@@ -15,6 +16,7 @@ from assay.calibration.rebuild import rebuild_hours
 from assay.errors import Interrupted
 from assay.progress import Shown, Silent
 from assay.run.simulate import simulate_load
+from assay.sizing.allowance import REBUILD_IOS, Allowance
 from assay.sizing.candidates import (
     PORT_BUSY_MOST,
     Ladder,
@@ -40,6 +42,8 @@ WINDOW_S = (2.0, 10.0)
 """I/Os in the window of a simulation, and the least and most seconds that takes."""
 SUSTAINED_SHARE = 0.97
 """Below this share of its rate a stream is not held; the rest is the chance of random arrivals in a short window."""
+FEWEST_IOS = 20
+"""Of arrivals at equal distances that are fewer in a window, one more or less says nothing of the rate."""
 HOPELESS_TIMES = 1.25
 HOPELESS_NOISE = 10.0
 HOPELESS_AFTER_S = 6.0
@@ -82,18 +86,35 @@ class Judge:
         I/Os in the window of a simulation.
     interrupt
         Ends simulations when it is set.
-    simulations
-        How many were run.
+    allowance
+        Simulated I/Os that may be asked for; None for any number.
     """
 
     window_ios: int = WINDOW_IOS
     interrupt: threading.Event = field(default_factory=threading.Event)
-    simulations: int = 0
+    allowance: Allowance | None = None
+    _ran: list[str] = field(default_factory=list)
     _seen: dict[str, Seen] = field(default_factory=dict)
     _rebuilds: dict[str, float] = field(default_factory=dict)
     _losses: dict[str, float] = field(default_factory=dict)
     _warm: OrderedDict[str, _core.WarmCaches] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def simulations(self) -> int:
+        """How many were run."""
+        return len(self._ran)
+
+    def within(self, allowance: Allowance) -> Judge:
+        """The same judge, with the same memory, for a search that may ask for so much."""
+        limited = copy.copy(self)
+        limited.allowance = allowance
+        return limited
+
+    def known(self) -> frozenset[str]:
+        """Questions that are answered by now."""
+        with self._lock:
+            return frozenset({*self._seen, *self._rebuilds})
 
     def reasons(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> list[Reason]:
         """Why a size does not hold a demand: all that arithmetic finds, or the first that a model shows."""
@@ -141,17 +162,21 @@ class Judge:
         ------
         Interrupted
             `interrupt` was set.
+        GaveUp
+            The allowance does not reach.
         """
         limits = [limit for one in phase for limit in (one.read_limit_s, one.write_limit_s) if limit is not None]
         worst_s = max(limits, default=math.inf)
         key = json.dumps([array.plan(), activities_of(phase), worst_s, seed], sort_keys=True)
+        if self.allowance is not None:
+            self.allowance.take_simulation(key, array, phase, WARMUP_S + self._window_s(phase))
         with self._lock:
             if key in self._seen:
                 return self._seen[key]
         found = self._simulate(array, phase, worst_s, seed)
         with self._lock:
             self._seen[key] = found
-            self.simulations += 1
+            self._ran.append(array.target_text)
         return found
 
     def _simulate(self, array: Configuration, phase: Sequence[Stream], worst_s: float, seed: int | None) -> Seen:
@@ -162,7 +187,7 @@ class Judge:
                 array,
                 activities_of(phase),
                 warmup_s=WARMUP_S,
-                duration_s=min(max(self.window_ios / rate, WINDOW_S[0]), WINDOW_S[1]),
+                duration_s=self._window_s(phase),
                 seed=seed,
                 interrupt=watch.broken,
                 warm=self._warm_caches(array),
@@ -180,6 +205,10 @@ class Judge:
             disk_busy_share=told.get("disk_busy_share"),
         )
 
+    def _window_s(self, phase: Sequence[Stream]) -> float:
+        """Seconds of the window of a simulation."""
+        return min(max(self.window_ios / sum(one.rate for one in phase), WINDOW_S[0]), WINDOW_S[1])
+
     def _warm_caches(self, array: Configuration) -> _core.WarmCaches:
         key = array.with_options({"state": None}).target_text
         with self._lock:
@@ -195,15 +224,18 @@ class Judge:
 
     def _pool_rebuild_h(self, need: Need, ladder: Ladder, step: Step, demand: Demand, pool: Pool) -> float:
         key = f"{ladder.array} {pool.member.raid} {step.disks} {ladder.paths}"
+        if self.allowance is not None:
+            self.allowance.take_once(key, REBUILD_IOS)
         with self._lock:
             if key in self._rebuilds:
                 return self._rebuilds[key]
         alone = replace(pool, members=1, asked_bytes=pool.asked_bytes // pool.members)
         lighter = replace(demand, log_bytes=demand.log_bytes // pool.members)
-        found = rebuild_hours(pool_configuration(need, ladder, step, lighter, alone))
+        array = pool_configuration(need, ladder, step, lighter, alone)
+        found = rebuild_hours(array)
         with self._lock:
             self._rebuilds[key] = found
-            self.simulations += 1
+            self._ran.append(array.target_text)
         return found
 
     def loss(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> float:
@@ -297,7 +329,8 @@ def _reasons(phase: Sequence[Stream], seen: Seen, state: str) -> list[Reason]:
                 )
                 found.append(Reason(own, text, value / limit))
         noise = 3 / max(one.rate * WINDOW_S[0], 1) ** 0.5 if one.random_share else 0.0
-        if told.held_share < SUSTAINED_SHARE - noise:
+        is_told = one.random_share > 0 or one.rate * WINDOW_S[0] >= FEWEST_IOS
+        if is_told and told.held_share < SUSTAINED_SHARE - noise:
             text = f"{one.name} reach {format_share(told.held_share)} of {one.rate:,.0f} IOPS{meanwhile}"
             found.append(Reason(kind, text, 1 / max(told.held_share, 0.01)))
     if found and seen.fullest_port_share >= PORT_BUSY_MOST and state == "healthy":

@@ -149,10 +149,10 @@ class Offer(Strict):
     disks: tuple[Annotated[int, Field(ge=2, le=1024)], ...] = ()
     paths: tuple[Annotated[int, Field(ge=1, le=64)], ...] = ()
     volumes: tuple[Annotated[int, Field(ge=1, le=512)], ...] = ()
-    cost: Annotated[float, Field(ge=0)] | None = None
-    disk_cost: Annotated[float, Field(ge=0)] = 0.0
-    rack_units: Annotated[float, Field(gt=0)] | None = None
-    power: Power | None = None
+    cost: Annotated[float, Field(ge=0, lt=1e15)] | None = None
+    disk_cost: Annotated[float, Field(ge=0, lt=1e12)] = 0.0
+    rack_units: Annotated[float, Field(gt=0, lt=1e6)] | None = None
+    power: Annotated[Power, Field(lt=1e9)] | None = None
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

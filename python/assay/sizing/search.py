@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
+from assay.sizing.allowance import ALL_IOS, LATENCY_SHARE, SEARCH_SHARE, Allowance, GaveUp, shared
 from assay.sizing.candidates import (
     Ladder,
     Reason,
@@ -18,7 +21,7 @@ from assay.sizing.candidates import (
     pools_of,
     static_reasons,
 )
-from assay.sizing.demand import Demand, demand_of
+from assay.sizing.demand import Demand, demand_of, refuse_beyond
 from assay.sizing.judge import Judge, questions
 from assay.sizing.need import Need
 
@@ -40,23 +43,39 @@ class Found:
         Its smallest size that holds the need; None where none does.
     rejected
         Sizes that were looked at and do not, with their reasons, the largest last.
+    gave_up
+        Why a size was not asked that would have to be.
+    unasked
+        That size.
     """
 
     ladder: Ladder
     step: Step | None
     rejected: tuple[tuple[Step, tuple[Reason, ...]], ...] = ()
     asked: int = 0
+    gave_up: GaveUp | None = None
+    unasked: Step | None = None
 
 
 @dataclass(kw_only=True)
 class Outcome:
-    """A need with all that may be bought for it."""
+    """A need with all that may be bought for it.
+
+    Attributes
+    ----------
+    given_up
+        In sentences, what was not asked because it takes too many simulated I/Os.
+    spent_ios
+        Simulated I/Os that the search asked for.
+    """
 
     need: Need
     demand: Demand
     found: list[Found] = field(default_factory=list)
     refused: list[tuple[str, Reason]] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
     latencies_s: dict[str, float] = field(default_factory=dict)
+    spent_ios: float = 0.0
 
     @property
     def holders(self) -> list[Found]:
@@ -117,8 +136,21 @@ def _step(found: Found) -> Step:
     return found.step
 
 
-def search(need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: None) -> Outcome:
+@dataclass(frozen=True)
+class Latency:
+    """Mean latency of a holder at the demand; None where it was not asked."""
+
+    seconds: float | None
+    gave_up: GaveUp | None = None
+
+
+def search(need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: None, *, ios: float = ALL_IOS) -> Outcome:
     """Look at all that may be bought, on all cores.
+
+    Parameters
+    ----------
+    ios
+        Simulated I/Os that all searches of the need may ask for.
 
     Raises
     ------
@@ -127,22 +159,66 @@ def search(need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: Non
     Interrupted
         The judge's `interrupt` was set.
     """
+    refuse_beyond(need)
     found, refused = ladders(need)
     outcome = Outcome(need=need, demand=demand_of(need, need.years), refused=refused)
+    searches = [partial(_least_within, need, ladder, outcome.demand, judge) for ladder in found]
     with ThreadPoolExecutor(cores(), thread_name_prefix="assay-size") as pool:
-        asked = {pool.submit(least, need, ladder, outcome.demand, judge): ladder for ladder in found}
-        try:
-            for done in as_completed(asked):
-                tell(_told(done.result()))
-        except BaseException:
-            judge.interrupt.set()
-            raise
-        outcome.found = [one.result() for one in asked]
-        timed = pool.map(lambda one: _latency_s(need, one, outcome.demand, judge), outcome.holders)
-        outcome.latencies_s = {
-            one.ladder.label(_step(one)): value for one, value in zip(outcome.holders, timed, strict=True)
-        }
+        run = partial(at_once, pool, judge)
+        outcome.found, outcome.spent_ios = shared(
+            ios * SEARCH_SHARE, searches, partial(run, tell=lambda one: tell(_told(one))), judge.known
+        )
+        asked = [partial(_latency_within, need, one, outcome.demand, judge) for one in outcome.holders]
+        timed, spent = shared(ios * LATENCY_SHARE, asked, run, judge.known)
+    outcome.spent_ios += spent
+    for one, latency in zip(outcome.holders, timed, strict=True):
+        if latency.seconds is not None:
+            outcome.latencies_s[one.ladder.label(_step(one))] = latency.seconds
+        else:
+            outcome.given_up.append(f"{one.ladder.label(_step(one))}: its latency is not known: {latency.gave_up}")
+    outcome.given_up += [_gave_up(one) for one in outcome.found if one.gave_up is not None]
     return outcome
+
+
+Result = TypeVar("Result")
+
+
+def at_once(
+    pool: ThreadPoolExecutor,
+    judge: Judge,
+    works: Sequence[Callable[[], Result]],
+    *,
+    tell: Callable[[Result], None] = lambda _: None,
+) -> list[Result]:
+    """Run works on all cores and tell of each as it ends; one that fails ends all."""
+    asked = [pool.submit(work) for work in works]
+    try:
+        for done in as_completed(asked):
+            tell(done.result())
+    except BaseException:
+        judge.interrupt.set()
+        raise
+    return [one.result() for one in asked]
+
+
+def _least_within(need: Need, ladder: Ladder, demand: Demand, judge: Judge, allowance: Allowance) -> Found:
+    return least(need, ladder, demand, judge.within(allowance))
+
+
+def _latency_within(need: Need, found: Found, demand: Demand, judge: Judge, allowance: Allowance) -> Latency:
+    try:
+        return Latency(_latency_s(need, found, demand, judge.within(allowance)))
+    except GaveUp as error:
+        return Latency(None, error)
+
+
+def _gave_up(found: Found) -> str:
+    """What is not known of a ladder whose search gave up."""
+    assert found.unasked is not None
+    asked = f"{found.ladder.label(found.unasked)} was not asked"
+    if found.step is None:
+        return f"{asked}, so whether any size of it holds the need is not known: {found.gave_up}"
+    return f"{asked}, so a smaller size than {found.ladder.label(found.step)} may hold the need: {found.gave_up}"
 
 
 def cores() -> int:
@@ -151,32 +227,48 @@ def cores() -> int:
 
 
 def _told(found: Found) -> str:
+    if found.gave_up is not None:
+        return f"{found.ladder.name}: takes more simulated I/Os than it has"
     if found.step is not None:
         return f"held by {found.ladder.label(found.step)}"
     return f"held by no size of {found.ladder.name}"
 
 
 def least(need: Need, ladder: Ladder, demand: Demand, judge: Judge) -> Found:
-    """The smallest size of a ladder that holds a demand. A larger size holds whatever a smaller one does."""
+    """The smallest size of a ladder that holds a demand. A larger size holds whatever a smaller one does.
+
+    Where the judge's allowance does not reach, it is the smallest of those that were asked.
+    """
     steps = ladder.steps
     loaded = demand.times(1 + need.head_room)
     rejected: dict[int, tuple[Reason, ...]] = {}
+    held: list[int] = []
+    asked = 0
 
     def static(place: int) -> tuple[Reason, ...]:
         return tuple(static_reasons(need, ladder, steps[place], demand, loaded))
 
     def holds(place: int) -> bool:
+        nonlocal asked
+        asked = place
         reasons = tuple(judge.reasons(need, ladder, steps[place], demand))
         if reasons:
             rejected[place] = reasons
+        else:
+            held.append(place)
         return not reasons
 
     low = _first(len(steps), lambda place: not static(place))
     if low > 0:
         rejected[low - 1] = static(low - 1)
-    found = _bracket(low, _estimate(need, ladder, demand, low), len(steps), holds) if low < len(steps) else None
+    gave_up = None
+    try:
+        found = _bracket(low, _estimate(need, ladder, demand, low), len(steps), holds) if low < len(steps) else None
+    except GaveUp as error:
+        found, gave_up = min(held, default=None), error
     told = tuple((steps[place], rejected[place]) for place in sorted(rejected))
-    return Found(ladder=ladder, step=None if found is None else steps[found], rejected=told, asked=len(rejected))
+    made = Found(ladder=ladder, step=None if found is None else steps[found], rejected=told, asked=len(rejected))
+    return made if gave_up is None else replace(made, gave_up=gave_up, unasked=steps[asked])
 
 
 def _first(count: int, holds: Callable[[int], bool]) -> int:
@@ -237,9 +329,17 @@ def _latency_s(need: Need, found: Found, demand: Demand, judge: Judge) -> float:
     return total / weight if weight else math.inf
 
 
+@dataclass(frozen=True)
+class Factor:
+    """How many times a demand is held; where the search for it gave up, at least that."""
+
+    times: float
+    gave_up: GaveUp | None = None
+
+
 def capacity_factor(
     need: Need, ladder: Ladder, step: Step, demand: Demand, judge: Judge, *, known: float = 1.0
-) -> float:
+) -> Factor:
     """How many times the demand a healthy size holds within the limits, to 3 %.
 
     Parameters
@@ -249,7 +349,7 @@ def capacity_factor(
 
     Returns
     -------
-    float
+    Factor
         At most `FACTOR_MOST`, which stands for any more.
     """
     holds_factor = known
@@ -257,15 +357,18 @@ def capacity_factor(
     def holds(factor: float) -> bool:
         return not judge.state_reasons(need, ladder, step, demand.times(factor))
 
-    fails = known
-    while fails < FACTOR_MOST:
-        fails = min(fails * 1.25, FACTOR_MOST)
-        if not holds(fails):
-            break
-        holds_factor = fails
-    else:
-        return holds_factor
-    while fails / holds_factor > 1.03:
-        middle = math.sqrt(fails * holds_factor)
-        holds_factor, fails = (middle, fails) if holds(middle) else (holds_factor, middle)
-    return holds_factor
+    try:
+        fails = known
+        while fails < FACTOR_MOST:
+            fails = min(fails * 1.25, FACTOR_MOST)
+            if not holds(fails):
+                break
+            holds_factor = fails
+        else:
+            return Factor(holds_factor)
+        while fails / holds_factor > 1.03:
+            middle = math.sqrt(fails * holds_factor)
+            holds_factor, fails = (middle, fails) if holds(middle) else (holds_factor, middle)
+    except GaveUp as error:
+        return Factor(holds_factor, error)
+    return Factor(holds_factor)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from assay.sizing.allowance import ALL_IOS, Allowance, GaveUp, shared
 from assay.sizing.candidates import Ladder, Step, ladders
 from assay.sizing.demand import demand_of
 from assay.sizing.judge import Judge
 from assay.sizing.need import Need
-from assay.sizing.search import Found, Outcome, cores, least
+from assay.sizing.search import Found, Outcome, at_once, cores, least
 from assay.units import format_share
 
 LADDERS_MOST = 3
@@ -81,25 +83,60 @@ def changes(need: Need) -> Iterator[Change]:
         yield Change(assumption="holds with a disk lost", stated="yes", to="no", need=changed, harder=False)
 
 
-def sensitivity(outcome: Outcome, judge: Judge, tell: Callable[[str], None] = lambda _: None) -> list[dict[str, Any]]:
-    """What is bought for each change, and whether that differs from what is bought for the need."""
+@dataclass(frozen=True)
+class Bought:
+    """What is bought for a changed need."""
+
+    change: Change
+    found: tuple[Ladder, Step] | None
+    gave_up: GaveUp | None = None
+
+    @property
+    def words(self) -> str:
+        """The purchase."""
+        return "not known" if self.gave_up is not None else _label(self.found)
+
+
+def sensitivity(
+    outcome: Outcome, judge: Judge, tell: Callable[[str], None] = lambda _: None, *, ios: float = ALL_IOS
+) -> list[dict[str, Any]]:
+    """What is bought for each change, and whether that differs from what is bought for the need.
+
+    Parameters
+    ----------
+    ios
+        Simulated I/Os that all changes together may ask for; `outcome` is told which of them gave up.
+    """
     chosen = outcome.cheapest
     if chosen is None or chosen.step is None:
         return []
     before = chosen.ladder.label(chosen.step)
-    asked = list(changes(outcome.need))
+    searches = [partial(_bought, change, outcome, judge) for change in changes(outcome.need)]
     with ThreadPoolExecutor(cores(), thread_name_prefix="assay-what-if") as pool:
-        bought = []
-        for change, found in zip(asked, pool.map(lambda one: cheapest_of(one, outcome, judge), asked), strict=True):
-            bought.append(found)
-            tell(f"{change.assumption} {change.to}: {_label(found)}")
+        run = partial(
+            at_once, pool, judge, tell=lambda one: tell(f"{one.change.assumption} {one.change.to}: {one.words}")
+        )
+        bought, _ = shared(ios, searches, run, judge.known)
+    outcome.given_up += [
+        f"what is bought if {one.change.assumption} is {one.change.to} is not known: {one.gave_up}"
+        for one in bought
+        if one.gave_up is not None
+    ]
     return [
         {
-            "assumption": change.assumption, "stated": change.stated, "to": change.to, "purchase": _label(found),
-            "changes": _label(found) != before, "cost": found[0].cost(found[1]) if found else None,
+            "assumption": one.change.assumption, "stated": one.change.stated, "to": one.change.to,
+            "purchase": one.words, "changes": one.gave_up is None and one.words != before,
+            "cost": one.found[0].cost(one.found[1]) if one.found else None, "known": one.gave_up is None,
         }
-        for change, found in zip(asked, bought, strict=True)
+        for one in bought
     ]  # fmt: skip
+
+
+def _bought(change: Change, outcome: Outcome, judge: Judge, allowance: Allowance) -> Bought:
+    try:
+        return Bought(change, cheapest_of(change, outcome, judge.within(allowance)))
+    except GaveUp as error:
+        return Bought(change, None, error)
 
 
 def _label(found: tuple[Ladder, Step] | None) -> str:
@@ -107,7 +144,13 @@ def _label(found: tuple[Ladder, Step] | None) -> str:
 
 
 def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder, Step] | None:
-    """The cheapest size for a changed need, of the ladders that cost least; sizes that cannot win are not asked."""
+    """The cheapest size for a changed need, of the ladders that cost least; sizes that cannot win are not asked.
+
+    Raises
+    ------
+    GaveUp
+        The judge's allowance does not reach.
+    """
     need, demand = change.need, demand_of(change.need, change.need.years)
     order = sorted(outcome.holders, key=lambda one: outcome.cost_key(one.ladder, _step(one)))[:LADDERS_MOST]
     known = {one.name: one for one in ladders(need)[0]}
@@ -132,6 +175,8 @@ def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder,
             # What holds the need holds an easier one: only smaller sizes are in question.
             steps = tuple(one for one in steps if change.harder is None or one <= _step(held)) or steps
         found = least(need, replace(ladder, steps=steps), demand, judge)
+        if found.gave_up is not None:
+            raise found.gave_up
         if found.step is not None:
             best = (ladder, found.step)
     return best

@@ -54,11 +54,15 @@ def headline(answer: Record) -> str:
 
 def nearest_sentence(answer: Record) -> str:
     """What comes nearest where nothing holds the need."""
-    nearest = answer["nearest"]
+    nearest, given_up = answer["nearest"], answer.get("given_up")
+    none = "No candidate that was asked holds the need" if given_up else "No candidate holds the need"
     if nearest is None:
-        return "No candidate holds the need: rules leave all of them out, see why."
+        if given_up:
+            return f"{none}: {given_up[0]}."
+        return f"{none}: rules leave all of them out, see why."
     reason = max(nearest["reasons"], key=lambda one: one["share"] or 0.0)
-    return f"No candidate holds the need; nearest comes {nearest['label']}: {reason['kind']}: {reason['text']}."
+    others = f"; not all were asked: {given_up[0]}" if given_up else ""
+    return f"{none}; nearest comes {nearest['label']}: {reason['kind']}: {reason['text']}{others}."
 
 
 def demand_rows(answer: Record) -> Rows:
@@ -136,11 +140,15 @@ def candidate_rows(answer: Record) -> Rows:
                 cost_text(answer, one["cost"]) if known else DASH,
                 format_share(one["fill"]) if known else DASH,
                 format_latency(one["latency_ns"]) if known and one["latency_ns"] else DASH,
-                "yes" if one["holds"] else "no",
+                "yes" if one["holds"] else "not known" if _is_unasked(one) else "no",
                 reasons,
             ]
         )
     return rows
+
+
+def _is_unasked(candidate: Record) -> bool:
+    return any(reason["kind"] == "not asked" for reason in candidate["reasons"])
 
 
 RULE_COLUMNS = ("rule", "effect here", "source")
@@ -165,7 +173,13 @@ SENSITIVITY_COLUMNS = ("assumption", "as stated", "if it were", "then the cheape
 def sensitivity_rows(answer: Record) -> Rows:
     """Which assumption changes the purchase."""
     return [
-        [one["assumption"], one["stated"], one["to"], one["purchase"], "yes" if one["changes"] else "no"]
+        [
+            one["assumption"],
+            one["stated"],
+            one["to"],
+            one["purchase"],
+            "yes" if one["changes"] else "no" if one.get("known", True) else "not known",
+        ]
         for one in answer["sensitivity"] or ()
     ]
 
@@ -179,10 +193,14 @@ def sensitivity_sentence(answer: Record) -> str:
             changing.setdefault(one["assumption"], []).append(one["to"])
     if not rows:
         return "What would change the purchase was not asked (--no-sensitivity)."
+    unknown = sum(not one.get("known", True) for one in rows)
+    if not changing and unknown:
+        return f"No assumption that was asked changes the purchase within its range; {unknown} of {len(rows)} were not."
     if not changing:
         return "No assumption changes the purchase within its range."
     words = ", ".join(f"{name} ({', '.join(to)})" for name, to in changing.items())
-    return f"The purchase hangs on {words}; no other assumption changes it within its range."
+    others = "no other assumption that was asked changes it" if unknown else "no other assumption changes it"
+    return f"The purchase hangs on {words}; {others} within its range."
 
 
 GROWTH_COLUMNS = ("resource", "runs out in year")

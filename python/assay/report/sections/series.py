@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.document.charts import with_others
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 Device = tuple[str | None, str]
 """Host, of a run over several, and name of a block device."""
 
+BANDS_MAX = 500
+"""More points than this are narrower than what a page shows."""
+
 LOAD_PANEL = "I/Os per second"
 """What the load of I/O workloads did."""
 
@@ -48,6 +51,16 @@ ROLE_PANELS = {"read": "mean read (ms, log)", "write": "mean write (ms, log)"}
 
 VOLUME_PANEL = "I/Os per s by volume"
 """I/Os of every volume, upon each other."""
+
+
+SHOWN_METRICS = (
+    *(f"{side}_{what}" for side in ("read", "write")
+      for what in ("ios_count", "bytes", "latency_mean_ns", "latency_p99_ns")),
+    "queue_mean_count", "user_share", "system_share", "iowait_share", "steal_share", "some_share", "full_share",
+    "storage_segments_out_count", "storage_segments_retransmitted_count", "busy_share", "dirty_bytes", "read_hit_share",
+    "memory_read_share", "flash_read_share", "remote_read_share", "node_read_share", "write_amplification",
+)  # fmt: skip
+"""Metrics that a panel shows."""
 
 
 def series_section(facts: RunFacts) -> Section | None:
@@ -68,7 +81,8 @@ def series_section(facts: RunFacts) -> Section | None:
     virtual = bool(facts.manifest.get("target", {}).get("array"))
     begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
     text = (
-        f"{begins}, all on one time axis. {step}; every other point is shaded, lines break where nothing was recorded."
+        f"{begins}, all on one time axis. {step}; {'every other point is shaded, ' if bands else ''}lines break where"
+        " nothing was recorded."
     )
     if has_load:
         text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
@@ -86,12 +100,19 @@ def _of_load(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     # What a kind of workload records under its own name has a figure in its own sections.
-    frame = frame.filter(~pl.col("source").cast(pl.String).is_in([workload.kind for workload in workloads()]))
-    if "clock" not in frame.columns or frame["clock"].cast(pl.String).n_unique() < 2:
+    frame = frame.filter(~_is_any("source", [workload.kind for workload in workloads()]))
+    if "clock" not in frame.columns or frame["clock"].n_unique() < 2:
         return frame
-    clock = pl.col("clock").cast(pl.String)
-    virtual = frame.filter((clock == "virtual") & (pl.col("source").cast(pl.String) == "assay"))
-    return frame.filter(clock == ("virtual" if virtual.height else "wall"))
+    clock = pl.col("clock")
+    virtual = frame.select(((clock == "virtual") & (pl.col("source") == "assay")).any()).item()
+    return frame.filter(clock == ("virtual" if virtual else "wall"))
+
+
+def _is_any(column: str, texts: Iterable[str]) -> pl.Expr:
+    """Whether a column of texts, plain or numbered, has one of them; numbered texts are not written out for it."""
+    import polars as pl
+
+    return pl.any_horizontal(pl.lit(value=False), *(pl.col(column) == text for text in texts))
 
 
 def _clock(frame: pl.DataFrame) -> Clock:
@@ -99,7 +120,7 @@ def _clock(frame: pl.DataFrame) -> Clock:
 
     start, end = frame.select(first=(pl.col("t_ns") - pl.col("interval_ns")).min(), last=pl.col("t_ns").max()).row(0)
     # A model's members are read less often than its workers count; a line needs the coarser of both.
-    is_model = (frame["source"].cast(pl.String) == "model").any()
+    is_model = frame.select((pl.col("source") == "model").any()).item()
     usual = frame["interval_ns"].max() if is_model else frame["interval_ns"].median()
     interval_s = float(usual) / 1e9 if isinstance(usual, (int, float)) and usual > 0 else 1.0
     length = max((end - start) / 1e9, interval_s)
@@ -136,10 +157,13 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[Device]) 
     """
     import polars as pl
 
-    names = ("source", "entity", "role", "metric", *host_column(frame))
-    text = [pl.col(name).cast(pl.String) for name in names]
+    # A day's series has millions of rows: texts are written out only where a panel shows rows, and names them.
+    kept = ("t_ns", "interval_ns", "source", "metric", "value")
+    names = [pl.col(name).cast(pl.String) for name in ("entity", "role", *host_column(frame))]
     step_ns = round(clock.step_s * 1e9)
-    frame = frame.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
+    frame = frame.filter(_is_any("metric", SHOWN_METRICS)).select(
+        *kept, *names, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns)
+    )
     load = frame.filter((pl.col("source") == "assay") & (pl.col("entity") != "recorder"))
     block = frame.filter(pl.col("source") == "block")
     of_target = block.filter(
@@ -249,7 +273,7 @@ def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "ma
 
 
 def point_bands(facts: RunFacts, clock: Clock) -> list[dict[str, Any]]:
-    """Shading of each point, warm-up included; labels by id, or by part where ids would not fit."""
+    """Shading of each point, warm-up included; labels by id, or by part where ids would not fit; of too many none."""
     spans = []
     for point in facts.points:
         if point.get("started_utc_ns") is None:
@@ -258,6 +282,8 @@ def point_bands(facts: RunFacts, clock: Clock) -> list[dict[str, Any]]:
         end = start + float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
         if end > 0 and start < clock.end_s:
             spans.append((max(start, 0.0), min(end, clock.end_s), point))
+    if len(spans) > BANDS_MAX:
+        return []
     spans.sort(key=lambda span: span[0])
     by_id = len(spans) <= 10
     bands: list[dict[str, Any]] = []

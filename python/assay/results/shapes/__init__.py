@@ -52,6 +52,8 @@ def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
         _check_study(study, manifest.get("parts") or [], where)
     if "reliability" in manifest:
         _check_reliability(manifest["reliability"], where)
+    if "sizing" in manifest:
+        _check_sizing(manifest["sizing"], where)
 
 
 def check_point(point: Mapping[str, Any], where: str) -> None:
@@ -130,6 +132,20 @@ def _check_reliability(answer: Mapping[str, Any], where: str) -> None:
             raise RunFolderError(f"{where}: reliability: no input is named {_shown(name)}")
     if answer["failure_shape"] is not None and any(one["aged"] is None for one in answer["policies"]):
         raise RunFolderError(f"{where}: reliability.policies: 'aged' is missing, though disks age")
+
+
+def _check_sizing(answer: Mapping[str, Any], where: str) -> None:
+    """What is chosen has a cheapest; a candidate with a size has all that is said of sizes, and what holds has one."""
+    if answer["chosen"] and "cheapest" not in answer["chosen"]:
+        raise RunFolderError(f"{where}: sizing.chosen.cheapest: it is missing")
+    by_cost = answer["cheapest_by"] == "cost"
+    for number, candidate in enumerate(answer["candidates"]):
+        if "disks" not in candidate and not candidate["holds"]:
+            continue
+        for key in ("disks", "cost", "fill", "latency_ns"):
+            needed = key == "cost" and by_cost and candidate["holds"]
+            if key not in candidate or (needed and candidate[key] is None):
+                raise RunFolderError(f"{where}: sizing.candidates[{number}].{key}: it is missing")
 
 
 def _adapters(of: Literal["manifest", "point"]) -> list[TypeAdapter[Any]]:

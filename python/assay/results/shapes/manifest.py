@@ -8,6 +8,7 @@ from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from assay.results.shapes.point import Answer, Engine, VerdictLine
+from assay.results.shapes.sizing import Sizing
 from assay.results.shapes.study import Reliability, Study
 from assay.results.shapes.terms import (
     INTEGER_MAX,
@@ -17,6 +18,7 @@ from assay.results.shapes.terms import (
     Integer,
     MaybeAmount,
     MaybeCount,
+    MaybeNumber,
     Name,
     PointId,
     Text,
@@ -24,14 +26,50 @@ from assay.results.shapes.terms import (
 )
 
 
+class Plan(TypedDict, total=False):
+    """What reports say of a plan; all of it is checked where the run goes on (`assay.run.part`)."""
+
+    kind: Text
+    name: Text
+    title: Text
+    limits: Texts
+    timing: PlanTiming | None
+    search: PlanSearch | None
+    activity: list[PlanActivity] | None
+    restores: Text
+
+
+class PlanTiming(TypedDict, total=False):
+    """How long points of a plan are warmed up and measured."""
+
+    warmup_s: MaybeAmount
+    duration_s: MaybeAmount
+    min_s: MaybeAmount
+    max_s: MaybeAmount
+
+
+class PlanSearch(TypedDict, total=False):
+    """What a plan searches for."""
+
+    axis: Text
+
+
+class PlanActivity(TypedDict, total=False):
+    """An activity of a plan of I/O."""
+
+    random_share: MaybeNumber
+    queue_depth: list[int] | int | None
+    rate: list[float] | float | None
+
+
 class Part(TypedDict, total=False):
-    """A part of the run; its plan is checked where it is taken up (`assay.run.part`)."""
+    """A part of the run."""
 
     name: Required[Name]
     title: Text
     planned_s: MaybeAmount
     spent_s: MaybeAmount
-    plan: dict[str, Any] | None
+    plan: Plan | None
     target: Text
     optional: Flag
     follows: Name | None
@@ -215,6 +253,33 @@ class ImportedResults(TypedDict, total=False):
     notices: Texts
 
 
+class CheckedRule(TypedDict, total=False):
+    """A rule of best practice and what it was asked of; of one that is broken, what to do."""
+
+    rule: Text
+    family: Text
+    title: Text
+    severity: Text
+    subject: Text
+    found: Text
+    wanted: Text
+    why: Text
+    fix: Text
+    source: Text
+    origin: Text
+    reason: Text
+
+
+class Check(TypedDict, total=False):
+    """What `assay check` found."""
+
+    targets: Texts
+    findings: list[CheckedRule] | None
+    passed: list[CheckedRule] | None
+    not_checked: list[CheckedRule] | None
+    notices: Texts
+
+
 @with_config(STRICT)
 class Manifest(TypedDict, total=False):
     """Content of `run.json`."""
@@ -227,7 +292,7 @@ class Manifest(TypedDict, total=False):
     started_utc_ns: MaybeCount
     ended_utc_ns: MaybeCount
     command: Texts
-    plan: dict[str, Any] | None
+    plan: Plan | None
     parts: list[Part] | None
     request: Request
     target: Target | None
@@ -240,9 +305,10 @@ class Manifest(TypedDict, total=False):
     notices: Texts
     study: Study | None
     reliability: Reliability
+    sizing: Sizing
     recording: Recording
     imported: ImportedResults
-    check: dict[str, Any]
+    check: Check
 
 
 GOES_ON = ("request", "parts", "target", "answers", "verdict", "notices", "status", "started_utc_ns")

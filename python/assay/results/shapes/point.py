@@ -99,6 +99,15 @@ class Steady(TypedDict, total=False):
     half_width_share: MaybeAmount
 
 
+class Gaps(TypedDict, total=False):
+    """When the load generator stood still."""
+
+    count: MaybeCount
+    longest_ns: MaybeAmount
+    total_ns: MaybeAmount
+    ios: MaybeCount
+
+
 class Generator(TypedDict, total=False):
     """How busy the load generator was."""
 
@@ -106,6 +115,8 @@ class Generator(TypedDict, total=False):
     fullest_worker_share: MaybeAmount
     schedule_lag_p99_ns: MaybeAmount
     clock_ns: MaybeAmount
+    gaps: Gaps | None
+    reason: Text
     saturated: Flag
 
 

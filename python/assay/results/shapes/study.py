@@ -204,6 +204,8 @@ class Study(TypedDict, total=False):
 
 Positive = Annotated[float, Field(gt=0, le=1e24)]
 Range = Annotated[list[Positive], Field(min_length=2, max_length=2)]
+Label = Annotated[str, Field(max_length=200)]
+"""A word or two beside an axis of a figure."""
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -236,17 +238,14 @@ class Policy(TypedDict):
     aged: Simulated | None
 
 
-class Input(TypedDict):
-    """What the figures hang on."""
-
-    key: str
-    title: str
-    value: Positive
-    unit: str
-    low: Positive
-    high: Positive
-    source: str
-    range_source: str
+Input = TypedDict(
+    "Input",
+    {
+        "key": str, "title": Label, "value": Positive, "unit": Label, "low": Positive, "high": Positive, "source": str,
+        "range_source": str, "from": NotRequired[str],
+    },
+)  # fmt: skip
+"""What the figures hang on."""
 
 
 class ByInput(TypedDict):

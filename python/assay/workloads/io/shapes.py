@@ -15,7 +15,8 @@ from assay.results.shapes.terms import STRICT, Amount, Interval, MaybeAmount, Ma
 ACCESS = ("block_bytes", "read_share", "random_share")
 """What is always said of an access."""
 
-Blocks = Annotated[int, Field(gt=0, le=2**40)] | dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
+Mix = dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
+Blocks = Annotated[int, Field(gt=0, le=2**40)] | Annotated[Mix, Field(min_length=1)]
 """One block size, or shares by block size."""
 Share = Annotated[float, Field(ge=0, le=1)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Required, cast
 
 from pydantic import with_config
 from typing_extensions import TypedDict
@@ -12,6 +12,7 @@ from assay.results.shapes.kinds import Shapes
 from assay.results.shapes.point import Point
 from assay.results.shapes.terms import (
     STRICT,
+    Amount,
     Count,
     Flag,
     MaybeAmount,
@@ -27,11 +28,11 @@ class Query(TypedDict, total=False):
     """What became of one query."""
 
     database: Text
-    stream: MaybeCount
-    query: MaybeCount
-    started_utc_ns: MaybeCount
-    seconds: MaybeAmount
-    rows: MaybeCount
+    stream: Required[Count]
+    query: Required[Count]
+    started_utc_ns: Required[Count]
+    seconds: Required[Amount]
+    rows: Required[MaybeCount]
     bytes_read: MaybeAmount
     temp_bytes: MaybeAmount
     read_bytes_per_s: MaybeAmount
@@ -39,7 +40,7 @@ class Query(TypedDict, total=False):
     read_latency_mean_ns: MaybeAmount
     device_queue: MaybeAmount
     cpu_share: MaybeAmount
-    ended_by: Text
+    ended_by: Required[str]
     error: Text
 
 
@@ -47,11 +48,11 @@ class RefreshDone(TypedDict, total=False):
     """What a refresh function did."""
 
     database: Text
-    stream: MaybeCount
-    function: Text
+    stream: Required[Count]
+    function: Required[str]
     set: MaybeCount
-    started_utc_ns: MaybeCount
-    seconds: MaybeAmount
+    started_utc_ns: Required[Count]
+    seconds: Required[Amount]
     rows: MaybeCount
 
 
@@ -59,8 +60,8 @@ class ReadTable(TypedDict, total=False):
     """A table as the server counts it."""
 
     database: Text
-    table: Text
-    read_bytes: MaybeAmount
+    table: Required[Text]
+    read_bytes: Required[MaybeAmount]
     page_requests_count: MaybeAmount
     page_reads_count: MaybeAmount
     share: MaybeNumber
@@ -77,21 +78,21 @@ class PlanText(TypedDict, total=False):
 class AnswerFound(TypedDict, total=False):
     """Whether a query's answer is right."""
 
-    database: Text
-    query: MaybeCount
-    met: Flag
-    against: Text
-    difference: Text
+    database: Required[Text]
+    query: Required[Count]
+    met: Required[Flag]
+    against: Required[Text]
+    difference: Required[Text]
 
 
 class RowsFound(TypedDict, total=False):
     """Whether a table has the rows that it should have."""
 
-    database: Text
-    table: Text
-    count: MaybeCount
+    database: Required[Text]
+    table: Required[Text]
+    count: Required[Count]
     expected: MaybeCount
-    met: Flag
+    met: Required[Flag]
 
 
 class Loaded(TypedDict, total=False):

@@ -45,8 +45,8 @@ def _sentence(point: Record) -> str:
     read = ((point.get("roles") or {}).get("data") or {}).get("read") or {}
     scans = f"scans {format_throughput(read['bytes_per_s'])}, " if read.get("bytes_per_s") else ""
     if dss.get("test") != "power":
-        streams = count_of(int(dss["streams"]), "stream")
-        text = f"{streams} {scans}{len(done)} queries in {format_duration(dss['completion_s'])}"
+        streams = count_of(int(dss.get("streams") or 0), "stream")
+        text = f"{streams} {scans}{len(done)} queries in {format_duration(dss.get('completion_s') or 0)}"
         return f"With {text} [{point.get('id')}]."
     slowest = max(done, key=lambda query: query["seconds"])
     total = format_duration(sum(query["seconds"] for query in done))
@@ -64,7 +64,7 @@ def _limiting(point: Record) -> str:
     total = sum(query["seconds"] for query in timed)
     waiting = sum(query["seconds"] for query in timed if waits_for(query) == "waits for reads")
     cpu = (point.get("telemetry") or {}).get("cpu_share")
-    name = "one stream" if dss.get("test") == "power" else count_of(int(dss["streams"]), "stream")
+    name = "one stream" if dss.get("test") == "power" else count_of(int(dss.get("streams") or 0), "stream")
     words = []
     if total and waiting / total >= 0.5:
         words.append(f"With {name}, queries that wait for reads take {percent(waiting / total)} of the time.")

@@ -141,7 +141,7 @@ def _queries(point: Record, name: str) -> Table:
             [
                 Cell(str(query["query"])),
                 Cell(f"{query['seconds']:.3g} s", tone="bad" if failed else "plain"),
-                Cell(query["ended_by"] if failed else f"{query['rows']:,}"),
+                Cell(query["ended_by"] if failed else f"{query['rows'] or 0:,}"),
                 Cell(amount(query.get("bytes_read"))),
                 Cell(amount(query.get("temp_bytes"))),
                 Cell(DASH if rate is None else format_throughput(rate)),
@@ -178,7 +178,7 @@ def _tables(points: Sequence[Record], names: dict[str, str]) -> list[Block]:
                 [
                     Cell(names[str(point["id"])]),
                     Cell(str(table.get("table"))),
-                    Cell(format_bytes(table["read_bytes"])),
+                    Cell(format_bytes(table["read_bytes"] or 0)),
                     Cell(percent(table.get("share"))),
                     Cell(DASH if requests is None else f"{requests:,.0f}"),
                 ]
