@@ -51,10 +51,7 @@ def damaged(files: dict[str, bytes]) -> Make:
     def make(dice: random.Random) -> Input:
         changed = {f"group.store/{name}": content for name, content in files.items()}
         name = dice.choice(sorted(changed))
-        if name.endswith(".json") and dice.random() < 0.7:
-            changed[name] = json.dumps(mutation.tree(dice, json.loads(changed[name]))).encode()
-        else:
-            changed[name] = mutation.data(dice, changed[name])
+        changed[name] = mutation.data(dice, changed[name])
         return of_command(
             "store", ["array", "serve", ARRAY, "--at", "group", "--duration", "1ms", "--size", "16M"], changed
         )
