@@ -11,6 +11,7 @@ import pytest
 
 from assay import log
 from assay.log import Log
+from assay_command import Bench
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -78,3 +79,18 @@ def test_what_is_shown_cannot_write_to_the_terminal(capsys: pytest.CaptureFixtur
     made.event("opened", path="\x1b[31mred\n")
 
     assert capsys.readouterr().err == "info    event=opened  path=\\x1b[31mred\\n\n"
+
+
+def test_a_run_says_what_it_did(bench: Bench) -> None:
+    asked = ("--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s", "--no-report", "-o", bench.results)
+    assert bench.assay("profile", "null:?latency=1ms", *asked).code == 0
+    (run,) = bench.results.iterdir()
+
+    events = lines(run / "log.jsonl")
+
+    assert [event["event"] for event in events] == [
+        "command", "run begun", *("point begun", "point ended") * 2, "run ended",
+    ]  # fmt: skip
+    assert [event["point"] for event in events if "point" in event] == ["p0001", "p0001", "p0002", "p0002"]
+    assert events[-1]["code"] == 0
+    assert bench.assay("--log-level", "loud", "model", "list").code == 2

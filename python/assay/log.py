@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-NAME: Final = "log.jsonl"
-"""Name of the log in a run folder."""
 LEVELS: Final = ("debug", "info", "warning", "error", "off")
 BYTES_MAX = 16 << 20
 """Size at which a log ends; its last line says so."""

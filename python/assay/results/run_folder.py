@@ -27,7 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from assay.errors import IoFailed, RunFolderError, UsageError
+from assay.errors import AssayError, IoFailed, RunFolderError, UsageError
+from assay.log import LOG
 from assay.paths import let_go, printable
 from assay.results import durable
 from assay.results.documents import parsed
@@ -46,6 +47,7 @@ SCHEMA_VERSION = 1
 MANIFEST_NAME = "run.json"
 POINTS_NAME = "points.jsonl"
 LOCK_NAME = ".lock"
+LOG_NAME = "log.jsonl"
 
 MANIFEST_BYTES_MAX = 64 * 2**20
 POINTS_BYTES_MAX = 4 * 2**30
@@ -188,6 +190,12 @@ class RunFolder:
         if self._manifest:
             # Another process may have changed the manifest between `open` and this moment.
             self._manifest = _read_manifest(self._path, self._folder())
+
+    def begin_log(self) -> None:
+        """Have events written to `log.jsonl` of the run, until `LOG.end`; a log is no reason to fail."""
+        with contextlib.suppress(OSError, AssayError):
+            descriptor = self._folder().open_single(LOG_NAME, os.O_WRONLY | os.O_APPEND)
+            LOG.write_to(descriptor, written_bytes=os.fstat(descriptor).st_size)
 
     def update(self, **fields: Any) -> None:
         """Set top-level fields of the manifest and replace `run.json` atomically and durably.

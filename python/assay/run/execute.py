@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from assay import _core
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
+from assay.log import LOG, chain, event
 from assay.progress import Display
 from assay.results.limits import parse_limits
 from assay.results.points import CUT_SHORT, current_points
@@ -118,10 +119,15 @@ class Execution:
 
     def run(self) -> ExitCode:
         """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
+        self.folder.begin_log()
+        event("run begun", run=self.folder.path.name, parts=[part.name for part in self.parts])
         try:
-            return self._run()
+            code = self._run()
+            event("run ended", code=int(code), errors=chain(self.error) if self.error is not None else [])
+            return code
         finally:
             self._live.end()
+            LOG.end()
 
     def _run(self) -> ExitCode:
         try:
@@ -224,6 +230,7 @@ class Execution:
                 part=part,
                 numbers=numbers,
                 target=self._targets.of(part),
+                logs=True,
             )
             try:
                 with recorder.also(self._targets.own_collectors(part)):

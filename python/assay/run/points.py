@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from assay.errors import Interrupted
+from assay.log import chain, event
 from assay.results.limits import Limit, judge, met, parse_limits
 from assay.results.points import CUT_SHORT, blank_point
 from assay.results.shapes.point import Answer, JudgedLimit, Point
@@ -45,6 +46,8 @@ class PointLoop:
     """Numbers of new points; those of a run that goes on have others."""
     target: Target | None = None
     """What the part runs on, where arrays may be served for it."""
+    logs: bool = False
+    """Whether points are events of the run's log; those that are measured ahead or asked of a model are none."""
     answers: list[Answer] = field(default_factory=list)
     limits: list[Limit] = field(init=False)
 
@@ -151,6 +154,8 @@ class PointLoop:
         if self.opened.rest_s and self.context.finished and self.context.interrupt.wait(self.opened.rest_s):
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
+        if self.logs:
+            event("point begun", point=point_id, part=self.part.name, load=ask.load, purpose=purpose, repeat=repeat)
         beside = self.context.beside
         watch = self._new_watch()
         if self.context.for_study:
@@ -198,6 +203,14 @@ class PointLoop:
         if measured.error is None:
             self.opened.complete_point(made, ask)
         self.context.folder.append_point(point)
+        if self.logs:
+            event(
+                "point ended",
+                point=point["id"],
+                ended_by=point["ended_by"],
+                met=point["met"],
+                errors=chain(measured.error) if measured.error is not None else [],
+            )
         if measured.error is not None:
             self.points.append(point)
             self.opened.kept(point)
