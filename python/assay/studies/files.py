@@ -69,11 +69,22 @@ def with_workload(table: Mapping[str, Any], workload: str | None, source: str) -
     own = table.get("workload", {})
     if not own:
         return common
-    if not isinstance(own[chosen], dict):
+    if not isinstance(own, dict) or not isinstance(own[chosen], dict):
         raise UsageError(f"{source}: workload.{chosen}: accepted: a table with plan and comparison")
-    merged = {key: common.get(key, {}) | own[chosen].get(key, {}) for key in ("plan", "comparison")}
+    merged = {key: _joined(common, own[chosen], key, f"{source}: workload.{chosen}") for key in ("plan", "comparison")}
     merged["plan"]["kind"] = chosen
     return {**common, **own[chosen], **{key: value for key, value in merged.items() if value}}
+
+
+def _joined(common: Mapping[str, Any], own: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    """A table of the study, with the keys of one of its workloads."""
+    found: dict[str, Any] = {}
+    for holder in (common, own):
+        table = holder.get(key, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"{where}: {key}: accepted: a table")
+        found |= table
+    return found
 
 
 def read_study(name: str, target: str | None = None, workload: str | None = None) -> Study:
