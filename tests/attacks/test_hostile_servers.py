@@ -34,7 +34,7 @@ from assay.targets.databases import postgresql as postgresql_module
 from assay.targets.databases.session_postgresql import CONNECT_TIMEOUT_S
 from assay.workloads.tpcc.tables import TABLES
 
-MEMORY_BYTES_MAX = 1 << 30
+MEMORY_BYTES_MAX = 3 << 29
 """What refusing a server may cost: libpq holds a message of 100 MB some times over."""
 
 

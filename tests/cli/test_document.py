@@ -112,7 +112,7 @@ class TestExitCodes:
 
 
 def test_exports_lie_in_the_run_folder(bench: Bench) -> None:
-    own = {"run.json", "points.jsonl", "series.parquet", ".lock"}
+    own = {"run.json", "log.jsonl", "points.jsonl", "series.parquet", ".lock"}
 
     outcome = bench.measure(SLOW, *CLOSED, "--export", "csv,fio-json", "--export", "openmetrics")
 

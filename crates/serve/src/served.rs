@@ -21,7 +21,7 @@ use crate::{
     plan::ServePlan,
     scheduling,
     server::Server,
-    transport::fuse::mount,
+    transport::fuse::mounted::mount,
 };
 
 /// A served array.

@@ -194,7 +194,7 @@ class RunFolder:
     def begin_log(self) -> None:
         """Have events written to `log.jsonl` of the run, until `LOG.end`; a log is no reason to fail."""
         with contextlib.suppress(OSError, AssayError):
-            descriptor = self._folder().open_single(LOG_NAME, os.O_WRONLY | os.O_APPEND)
+            descriptor = self._folder().open_single(LOG_NAME, os.O_WRONLY | os.O_APPEND, 0o600)
             LOG.write_to(descriptor, written_bytes=os.fstat(descriptor).st_size)
 
     def update(self, **fields: Any) -> None:

@@ -85,7 +85,11 @@ def gap_shares(gaps: Sequence[Record]) -> dict[bool, list[float]]:
 
 def is_sequential(part: Record) -> bool:
     """Whether a raw profile reads in order: then bytes per second are what counts."""
-    return all(activity.get("random_share", 1.0) < 0.5 for activity in (part.get("plan") or {}).get("activity") or [{}])
+    shares = [activity.get("random_share") for activity in (part.get("plan") or {}).get("activity") or [{}]]
+    each = [
+        one for share in shares for one in (share if isinstance(share, list) else [1.0 if share is None else share])
+    ]
+    return all(share < 0.5 for share in each)
 
 
 def _gap_sentence(seen: SeenIo, answer: Record, *, sequential: bool) -> str:

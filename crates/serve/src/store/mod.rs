@@ -34,6 +34,7 @@ use journal::{Change, Journal, Noted};
 use member::Member;
 use progress::Progress;
 pub use raising::Finding;
+pub(crate) use record::refuse_name;
 use record::{Layout, Record, State};
 use serde::{Deserialize, Serialize};
 use snapshot::Snapshot;
@@ -491,14 +492,4 @@ pub fn disk_name(member: u32, disk: u32) -> String {
 
 fn disk_file(member: u32, disk: u32) -> String {
     format!("member{member}-disk{disk}.img")
-}
-
-/// Refuses what is no name of a snapshot.
-pub(crate) fn refuse_name(name: &str) -> Result<(), ServeError> {
-    let is_name =
-        !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    if !is_name {
-        return Err(ServeError::refused(format!("{name:?}: a snapshot's name is letters, digits, - and _")));
-    }
-    Ok(())
 }

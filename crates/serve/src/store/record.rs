@@ -12,7 +12,6 @@ use super::{
     disk::{BLOCK_BYTES, DiskRecord, DiskState},
     files::{self, Supply},
     kept::{Era, StoreId},
-    refuse_name,
 };
 use crate::{ServeError, folder::Folder};
 
@@ -293,4 +292,14 @@ pub(crate) fn refuse_all_gone(folder: &Folder, first: &str) -> ServeError {
     ServeError::refused(format!(
         "{shown}: of no disk the files can be used, such as {first}; put back what belongs here"
     ))
+}
+
+/// Refuses what is no name of a snapshot.
+pub(crate) fn refuse_name(name: &str) -> Result<(), ServeError> {
+    let is_name =
+        !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if !is_name {
+        return Err(ServeError::refused(format!("{name:?}: a snapshot's name is letters, digits, - and _")));
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@
 //! sends no flush after its O_DSYNC writes, so that this file system obeys the flag of each write itself. For all
 //! other programs the kernel caches pages, writes them through at once, and sends the flushes.
 
-mod mounted;
+pub(crate) mod mounted;
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,6 @@ use fuser::{
     LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
     ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
-pub(crate) use mounted::mount;
 
 use crate::{
     floor,

@@ -18,7 +18,6 @@ from assay.results.shapes.terms import (
     Integer,
     MaybeAmount,
     MaybeCount,
-    MaybeNumber,
     Name,
     PointId,
     Text,
@@ -57,7 +56,7 @@ class PlanSearch(TypedDict, total=False):
 class PlanActivity(TypedDict, total=False):
     """An activity of a plan of I/O."""
 
-    random_share: MaybeNumber
+    random_share: list[float] | float | None
     queue_depth: list[int] | int | None
     rate: list[float] | float | None
 
