@@ -5,6 +5,7 @@
 
 pub(crate) mod disk;
 pub(crate) mod files;
+mod finding;
 mod following;
 mod growth;
 #[cfg(test)]
@@ -29,11 +30,11 @@ use assay_array::Part;
 pub use disk::DiskState;
 use disk::{Disk, DiskRecord};
 use files::Supply;
+pub use finding::Finding;
 use growth::Growth;
 use journal::{Change, Journal, Noted};
 use member::Member;
 use progress::Progress;
-pub use raising::Finding;
 pub(crate) use record::refuse_name;
 use record::{Layout, Record, State};
 use serde::{Deserialize, Serialize};

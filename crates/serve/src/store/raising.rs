@@ -3,19 +3,12 @@
 use super::{
     Store,
     disk::DiskRecord,
+    finding::Finding,
     kept::Era,
     member::Member,
     record::{RECORDS, State},
 };
 use crate::ServeError;
-
-/// What was found wrong with files of a store when it was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    pub what: String,
-    /// The disk that is gone with it.
-    pub disk: Option<(u32, u32)>,
-}
 
 impl Store {
     pub(super) fn write_state(&self) -> Result<(), ServeError> {
