@@ -78,3 +78,15 @@ class Interrupted(AssayError):
     """Ctrl-C or SIGTERM."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+def error_named(name: str) -> type[AssayError]:
+    """Return the error that another process or the core names, `IoFailed` where Assay has none of this name.
+
+    Examples
+    --------
+    >>> error_named("UsageError").__name__, error_named("ExitCode").__name__
+    ('UsageError', 'IoFailed')
+    """
+    found = globals().get(name)
+    return found if isinstance(found, type) and issubclass(found, AssayError) else IoFailed

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from agent_threads import Assay, ThreadLink, runner
-from assay.errors import AssayError, ExitCode
+from assay.errors import AssayError, ExitCode, error_named
 from assay.results.run_folder import RunFolder
 from assay.results.series_schema import SCHEMA
 from assay.run.hosts import links, member
@@ -30,7 +30,7 @@ from assay.run.hosts.meeting import Meeting
 from assay.run.hosts.member import Clock
 from assay.run.hosts.rows import from_stream
 from assay.run.hosts.target import HostsTarget
-from assay.run.hosts.team import HostLost, Team, error_named
+from assay.run.hosts.team import HostLost, Team
 from assay.run.hosts.wire import FROM_AGENT_BYTES_MAX, GREETING, NotAMessage, Receiver, packed
 from changed_json import mutated
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from assay.errors import AssayError, Interrupted, IoFailed, RunFolderError
+from assay.errors import AssayError, Interrupted, IoFailed, RunFolderError, error_named
 from assay.paths import printable
 from assay.progress import Display
 from assay.results.folder import PRIVATE, Folder
@@ -34,7 +34,7 @@ from assay.run.hosts.member import Member
 from assay.run.hosts.messages import check_histograms, check_measured, check_told
 from assay.run.hosts.rows import from_stream, of_host
 from assay.run.hosts.target import HostsTarget, own_name
-from assay.run.hosts.team import UNREADABLE, HostLost, Reply, error_named
+from assay.run.hosts.team import UNREADABLE, HostLost, Reply
 from assay.run.hosts.wire import NotAMessage
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part

@@ -12,8 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay import errors
-from assay.errors import AssayError, Interrupted, IoFailed
+from assay.errors import AssayError, Interrupted, IoFailed, error_named
 from assay.progress import SILENT, Display, Step
 from assay.run.hosts.from_agent import FromAgent, Hello, Meets, Replies, Shows, answer_to
 from assay.run.hosts.links import Link
@@ -334,12 +333,6 @@ class _Asking:
             self.team.lose(member, "its agent was ended there")
             raise HostLost(f"host {member.name}: its agent was ended there{had}")
         raise error
-
-
-def error_named(name: str) -> type[AssayError]:
-    """The error of this name, where Assay has one."""
-    found = getattr(errors, name, None)
-    return found if isinstance(found, type) and issubclass(found, AssayError) else IoFailed
 
 
 def greet(team: Team) -> None:

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay import _core, errors
-from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay import _core
+from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, error_named
 from assay.measure.follower import Follower
 from assay.progress import Gauge, Moment
 from assay.results.shapes.point import Point
@@ -213,7 +213,7 @@ class _Run:
         if report["state"] == "not-answering":
             self.error = NotAnswering(f"{self._names()}: stopped answering: {report['detail']}")
         elif report["state"] == "failed" and self.error is None:
-            kind = getattr(errors, str(report["error"]), IoFailed)
+            kind = error_named(str(report["error"]))
             self.error = IoFailed(watch.gone) if watch.gone is not None else kind(str(report["detail"]))
 
     def close(self) -> None:

@@ -9,7 +9,6 @@ ever, and with it whoever waits for the server.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from assay import errors
-from assay.errors import AssayError, IoFailed
+from assay.errors import AssayError, error_named
 from assay.targets.arrays.served.place import Place
 from assay.targets.arrays.served.volumes import mount_volumes, unmount_volumes
 
@@ -58,8 +56,7 @@ def _done(order: dict[str, Any]) -> None:
     lines = done.stdout.splitlines()
     answer: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": "the process that mounts ended early"}
     if "error" in answer:
-        kind = getattr(errors, answer.get("kind", ""), IoFailed)
-        raise kind(answer["error"])
+        raise error_named(answer.get("kind", ""))(answer["error"])
 
 
 def main() -> int:
@@ -71,7 +68,7 @@ def main() -> int:
             if order["volumes"] is None:
                 unmount_volumes(place)
             else:
-                _mount(place, order)
+                mount_volumes(place, order["volumes"], owner=order["owner"])
         answer: dict[str, str] = {}
     except AssayError as error:
         answer = {"error": str(error), "kind": type(error).__name__}
@@ -79,15 +76,6 @@ def main() -> int:
         answer = {"error": f"{order['folder']}: {error.strerror}"}
     print(json.dumps(answer), flush=True)
     return 0
-
-
-def _mount(place: Place, order: dict[str, Any]) -> None:
-    # Opened once the array is mounted there: what was opened before lies beneath the mount.
-    shown = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        mount_volumes(place, shown, order["volumes"], owner=order["owner"])
-    finally:
-        os.close(shown)
 
 
 if __name__ == "__main__":

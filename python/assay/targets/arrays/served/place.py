@@ -136,6 +136,16 @@ class Place:
             raise UsageError(f"{shown}: is not empty; name an empty or new folder")
         return descriptor, is_new
 
+    def open_shown(self) -> int:
+        """Open the folder once an array is mounted on it; the caller closes the descriptor.
+
+        Raises
+        ------
+        OSError
+            The array does not answer.
+        """
+        return os.open(self.folder, _FOLDER)
+
     def remove_folder(self) -> None:
         """Remove the folder that shows the volumes, unless something lies in it."""
         self._removed(self._name)

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay import errors
-from assay.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError
+from assay.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError, error_named
 from assay.log import event
 from assay.targets.arrays.served.folder import ask, clean
 from assay.targets.arrays.served.place import Place
@@ -84,7 +83,7 @@ class ServedArray:
             raise
         if "error" in answer or not answer:
             self.stop()
-            kind = getattr(errors, answer.get("kind", ""), IoFailed)
+            kind = error_named(answer.get("kind", ""))
             raise kind(answer.get("error", f"{self.folder}: the server of the array did not start"))
 
     def stop(self, show: Callable[[str], None] = lambda _text: None) -> None:

@@ -102,11 +102,12 @@ def _remove_empty(folder: Path) -> None:
 
 
 def _undo(array: _core.ServedArray, place: Place) -> None:
-    if mounted(place) and array.is_running():
+    if not mounted(place):
+        place.remove_mounts()
+        return
+    if array.is_running():
         status = json.loads(array.ask('{"command": "status"}'))
         if not status["power"]:
             # File systems are taken away in order, and that takes an array with power.
             array.ask('{"command": "restore"}')
-    if mounted(place):
-        mounter.unmount(place)
-    place.remove_mounts()
+    mounter.unmount(place)

@@ -90,13 +90,11 @@ def owner_of(name: str) -> int:
     raise UsageError(f"--owner: there is no user {plain(name)}; name a user of this host, or a user's number")
 
 
-def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: int | None = None) -> None:
+def mount_volumes(place: Place, volumes: Sequence[str], *, owner: int | None = None) -> None:
     """Put ext4 on each volume through a loop device, unless it has it, and mount it.
 
     Parameters
     ----------
-    shown
-        Descriptor of the mounted folder of volumes.
     owner
         Number of the user whose the file systems are.
 
@@ -116,15 +114,19 @@ def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: in
         for name in volumes:
             # Made here and now: nobody else has put anything where the file system is mounted.
             os.mkdir(name, 0o700, dir_fd=folder)
-            _mount_volume(place, shown, folder, name)
+            _mount_volume(place, folder, name)
             if owner is not None:
                 _give(folder, name, owner)
     finally:
         os.close(folder)
 
 
-def _mount_volume(place: Place, shown: int, folder: int, name: str) -> None:
-    volume = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=shown)
+def _mount_volume(place: Place, folder: int, name: str) -> None:
+    shown = place.open_shown()
+    try:
+        volume = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=shown)
+    finally:
+        os.close(shown)
     try:
         with loops.attached(volume, str(place.folder / name)) as number:
             _format(number, name)
@@ -230,11 +232,7 @@ def mount_again(place: Place) -> None:
                 os.close(device)
             if not is_alive:
                 # Another mount namespace has a copy of the old mount, and with it the file system that was shut down.
-                shown = os.open(place.folder, _FOLDER)
-                try:
-                    _mount_volume(place, shown, folder, one.volume)
-                finally:
-                    os.close(shown)
+                _mount_volume(place, folder, one.volume)
     finally:
         os.close(folder)
 
