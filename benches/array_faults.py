@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assay.errors import AssayError
-from assay.targets.arrays.served.events import command_of
-from assay.targets.arrays.served.process import ServedArray
-from assay.targets.arrays.served.spec import parse_served
+from assay.base.errors import AssayError
+from assay.targets.arrays.live.events import command_of
+from assay.targets.arrays.live.process import ServedArray
+from assay.targets.arrays.live.spec import parse_served
 
 FILERS = range(37, 1000, 4)
 """Seeds that run on a write-anywhere filer."""

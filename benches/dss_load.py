@@ -27,7 +27,7 @@ import duckdb
 
 from assay import _core
 from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases.columns import record_batch
+from assay.targets.databases.common.columns import record_batch
 from assay.workloads.databases.loading import load_chunks
 from assay.workloads.tpch.plan import TpchPlan
 from assay.workloads.tpch.tables import TABLES

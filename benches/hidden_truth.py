@@ -19,15 +19,15 @@ import sys
 from multiprocessing import Pool
 from typing import Any
 
-from assay.calibration.bands import band_of_answer
-from assay.calibration.calibrate import calibrate, uncertain
-from assay.calibration.calibrated_file import calibrated_text, calibration_table
-from assay.calibration.observations import observations_of_points
-from assay.errors import UsageError
+from assay.base.errors import UsageError
+from assay.insight.calibration.bands import band_of_answer
+from assay.insight.calibration.calibrate import calibrate, uncertain
+from assay.insight.calibration.calibrated_file import calibrated_text, calibration_table
+from assay.insight.calibration.observations import observations_of_points
 from assay.run.simulate import simulate
-from assay.targets.arrays.configuration import Configuration, configure
-from assay.targets.arrays.model_file import read_model
-from assay.targets.arrays.parameters import PARAMETERS
+from assay.targets.arrays.model.configuration import Configuration, configure
+from assay.targets.arrays.model.model_file import read_model
+from assay.targets.arrays.model.parameters import PARAMETERS
 from assay.workloads.io.plan import load_plan
 
 MEASURED = {"raid": "10", "volumes": "12"}

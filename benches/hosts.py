@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from assay._core import Histogram
-from assay.results.merged import PERCENTILES, merged_point
-from assay.run.hosts.meeting import Meeting
-from assay.run.hosts.team import Team
-from assay.run.hosts.wire import GREETING, Receiver, packed
+from assay.fleet.meeting import Meeting
+from assay.fleet.team import Team
+from assay.fleet.wire import GREETING, Receiver, packed
+from assay.record.merged import PERCENTILES, merged_point
 
 HOSTS = (1, 10, 100, 300, 1000)
 SAMPLES = 20_000

@@ -33,11 +33,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.sizing.candidates import Ladder, Step, disk_share, ladders, pools_of, static_reasons
-from assay.sizing.demand import Demand, demand_of
-from assay.sizing.judge import Judge
-from assay.sizing.need import Need, need_of
-from assay.sizing.search import least
+from assay.insight.sizing.candidates import Ladder, Step, disk_share, ladders, pools_of, static_reasons
+from assay.insight.sizing.demand import Demand, demand_of
+from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.need import Need, need_of
+from assay.insight.sizing.search import least
 
 RESULTS = Path(__file__).parent / "results" / "sizing.json"
 ARRAYS = (("ps6100xv", ("10", "50", "6")), ("ps6110x", ("10", "50", "6")), ("ps3800xv", ("10", "50")))

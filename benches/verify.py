@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.units import parse_bytes
+from assay.base.units import parse_bytes
 
 BLOCKS = (8192, 65536, 262144)
 PAGE_BYTES = 8192

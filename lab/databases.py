@@ -52,7 +52,7 @@ class Loaded:
 
 def loaded_postgresql(folder: Path) -> Loaded:
     """Load a warehouse into a new PostgreSQL on this host."""
-    from assay.targets.databases.programs import shipped_programs
+    from assay.targets.databases.embedded.programs import shipped_programs
     from servers.fixtures import DEBIAN_POSTGRESQL
     from servers.postgresql import PostgresqlServer
     from servers.process import PASSWORD, USER

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.flight import read_recording
+from assay.record.flight import read_recording
 from lab.disks import Disk
 from lab.machine import SHARE, Machine
 

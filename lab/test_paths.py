@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from assay.results.flight import read_recording
+from assay.record.flight import read_recording
 from lab.disks import Disk
 from lab.machine import SHARE, Machine
 

@@ -8,11 +8,11 @@ from importlib import import_module
 
 import typer.main
 
-from assay.cli.app import app
-from assay.results import shapes
+from assay.apps.cli.app import app
+from assay.record import shapes
 
 for name in (
-    "assay.report.exports", "assay.results.load", "assay.results.series", "assay.workloads.integrity.opened",
+    "assay.report.exports", "assay.record.load", "assay.record.series", "assay.workloads.integrity.opened",
     "assay.workloads.io.opened", "pyarrow.compute", "pyarrow.parquet", "rich.console", "rich.table", "typer._adapters",
 ):  # fmt: skip
     import_module(name)

@@ -13,9 +13,9 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from assay.cli.app import app
-from assay.run.hosts.agent import Agent
-from assay.run.hosts.wire import GREETING, Receiver, Sender
+from assay.apps.cli.app import app
+from assay.fleet.agent import Agent
+from assay.fleet.wire import GREETING, Receiver, Sender
 
 Assay = Callable[..., dict[str, Any]]
 

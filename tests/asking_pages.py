@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.serve.app import pages
-from assay.serve.guard import Guard
+from assay.apps.ui.app import pages
+from assay.apps.ui.guard import Guard
 
 TOKEN = "t" * 43
 HOST = "127.0.0.1:8471"

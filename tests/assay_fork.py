@@ -15,13 +15,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from assay.cli.verbs import declared
+from assay.apps.cli.verbs import declared
 
 VERBS = {verb.place.partition(":")[0] for verb in declared()}
 FORKING = multiprocessing.get_context("forkserver")
 # Most of a command's time to start. Not polars, vl_convert and typst: they start threads, which a fork has not.
 FORKING.set_forkserver_preload([
-    "assay.cli.app", *sorted(VERBS), "assay.report.html", "assay.results.series", "assay.targets.databases.embedded",
+    "assay.apps.cli.app", *sorted(VERBS), "assay.report.html", "assay.record.series", "assay.targets.databases.embedded.database",
     "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.transactions.report",
     "altair", "jinja2", "psycopg", "pyarrow.compute", "pyarrow.parquet", "pymysql", "rich.console", "rich.table",
     "scipy.stats",
@@ -89,6 +89,6 @@ def _be_the_command(
     # What a password leaves the command line with is a new start of `python -m assay`.
     sys.orig_argv = [sys.executable, "-m", "assay", *arguments]
     sys.argv = ["assay", *arguments]
-    from assay.cli import main
+    from assay.apps.cli import main
 
     main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from assay.targets.storage.ownership import make, mark
+from assay.targets.files.ownership import make, mark
 
 
 def leave_file(path: Path, content: bytes = b"", *, in_use: bool = False) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.results.series_schema import READ_SCHEMA
+from assay.record.series_schema import READ_SCHEMA
 
 USUAL = {"clock": "wall", "interval_ns": 10**9, "tier": "storage", "host": "h", "role": ""}
 """Columns that a row may leave out."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from assay.results.run_folder import RunFolder
-from assay.sizing.need import Need, need_of
+from assay.insight.sizing.need import Need, need_of
+from assay.record.run_folder import RunFolder
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import FlightWriter
 

@@ -10,9 +10,9 @@ import pytest
 from pydantic import Field
 from typer.testing import CliRunner
 
-from assay.cli.app import app
-from assay.fields import Strict
-from assay.results.figures import Figure
+from assay.apps.cli.app import app
+from assay.base.fields import Strict
+from assay.record.figures import Figure
 from assay.workloads import registry
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.options import Option

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assay import _core, errors
-from assay.errors import AssayError, ExitCode, UsageError
+from assay import _core
+from assay.base import errors
+from assay.base.errors import AssayError, ExitCode, UsageError
 
 
 def every_error() -> list[type[AssayError]]:

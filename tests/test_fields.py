@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.fields import FieldError, FieldValueError, Seconds, Strict, within
-from assay.reading import validated
+from assay.base.errors import UsageError
+from assay.base.fields import FieldError, FieldValueError, Seconds, Strict, within
+from assay.base.reading import validated
 
 
 class Inner(Strict):

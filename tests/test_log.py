@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from assay import log
-from assay.log import Log
+from assay.base import log
+from assay.base.log import Log
 from assay_command import Bench
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.units import (
+from assay.base.errors import UsageError
+from assay.base.units import (
     format_bytes,
     format_duration,
     format_iops,

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from assay.targets.databases.embedded import shipped_programs
+from assay.targets.databases.embedded.database import shipped_programs
 from servers.process import PASSWORD, USER
 from situations.making import (
     ASSAY,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.targets.databases.embedded import shipped_programs
+from assay.targets.databases.embedded.database import shipped_programs
 from servers import postgresql as servers
 from servers.process import PASSWORD, USER
 

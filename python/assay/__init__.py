@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # of `typing`, which takes longer to import than a passwo
 if TYPE_CHECKING:
     from typing import Any
 
-    from assay.api import Run, load, profile
+    from assay.apps.api import Run, load, profile
 
 __all__ = ["Run", "load", "profile"]
 
@@ -17,7 +17,7 @@ __all__ = ["Run", "load", "profile"]
 def __getattr__(name: str) -> Any:
     """Import on first use, so that the command line stays light."""
     if name in __all__:
-        from assay import api
+        from assay.apps import api
 
         return getattr(api, name)
     raise AttributeError(f"module 'assay' has no attribute {name!r}")

@@ -1,5 +1,5 @@
 """`python -m assay`."""
 
-from assay.cli import main
+from assay.apps.cli import main
 
 main()

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.analysis.compare import COLUMNS, ComparedRun, Comparison, Difference, compare_runs
-from assay.errors import UsageError
-from assay.results.intervals import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
+from assay.base.errors import UsageError
+from assay.insight.compare import COLUMNS, ComparedRun, Comparison, Difference, compare_runs
+from assay.record.intervals import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
 
 Run = ComparedRun
 PAIRS = 300

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.analysis.diagnosis.causes.registry import CAUSES
-from assay.analysis.diagnosis.diagnose import Diagnosis, diagnose
-from assay.analysis.diagnosis.inputs import parse_tiers
-from assay.analysis.diagnosis.observed import SAMPLES_MIN, Observed, Source, observe, unrecorded
-from assay.analysis.diagnosis.signals import Signals, Threshold, worst_share
-from assay.errors import UsageError
+from assay.base.errors import UsageError
+from assay.insight.diagnosis.causes.registry import CAUSES
+from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
+from assay.insight.diagnosis.inputs import parse_tiers
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Observed, Source, observe, unrecorded
+from assay.insight.diagnosis.signals import Signals, Threshold, worst_share
 from assay_command import Bench
 
 SECOND = 10**9

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.results.common_figures import DIRECTIONS, HOST, RATES, ROLES
-from assay.results.figures import STATISTICS
-from assay.results.limits import judge, met, parse_limits, show_value
+from assay.base.errors import UsageError
+from assay.record.common_figures import DIRECTIONS, HOST, RATES, ROLES
+from assay.record.figures import STATISTICS
+from assay.record.limits import judge, met, parse_limits, show_value
 
 KEYS = {name: name.replace(".", "_") for name in STATISTICS}
 

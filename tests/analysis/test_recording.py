@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.analysis.recording import HOUR_NS, SECOND_NS, busiest_hours, device_rows, load_of_all, loads_of, trends
-from assay.results.flight import read_recording, spreads
+from assay.insight.recording import HOUR_NS, SECOND_NS, busiest_hours, device_rows, load_of_all, loads_of, trends
+from assay.record.flight import read_recording, spreads
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import FlightWriter
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from assay.studies.files import read_study
-from assay.studies.findings import study_findings
-from assay.studies.parts import study_parts
-from assay.studies.result import ratio_95
-from assay.studies.study import choose_target
-from assay.studies.words import change_text, result_rows
+from assay.insight.studies.files import read_study
+from assay.insight.studies.findings import study_findings
+from assay.insight.studies.parts import study_parts
+from assay.insight.studies.result import ratio_95
+from assay.insight.studies.study import choose_target
+from assay.insight.studies.words import change_text, result_rows
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.limits import judge, parse_limits
+from assay.record.limits import judge, parse_limits
 from assay.run.verdict import verdict_lines
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import tomlkit
 
-from assay.targets.arrays.configuration import Configuration
-from assay.targets.arrays.model_file import load_model, read_model
+from assay.targets.arrays.model.configuration import Configuration
+from assay.targets.arrays.model.model_file import load_model, read_model
 
 UNCERTAIN = {"disk.command_overhead": 0.5, "disk.seek_full": 0.2, "cache.dirty_low": 0.1}
 """Parameters that may be off, and by how much; of all others the file is sure."""

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from small_array import UNCERTAIN, small, small_text
 
-from assay.calibration.bands import (
+from assay.base.errors import Interrupted
+from assay.insight.calibration.bands import (
     DOUBLE_PARITY_SHARE,
     MORE_MEMBERS_SHARE,
     NORMAL_95,
@@ -21,13 +22,12 @@ from assay.calibration.bands import (
     band_of_answer,
     band_of_point,
 )
-from assay.calibration.calibrate import MODEL_SHARE, Fit
-from assay.calibration.calibrated_file import calibrated_text, calibration_table
-from assay.calibration.observations import Observation, observations_of_published
-from assay.errors import Interrupted
+from assay.insight.calibration.calibrate import MODEL_SHARE, Fit
+from assay.insight.calibration.calibrated_file import calibrated_text, calibration_table
+from assay.insight.calibration.observations import Observation, observations_of_published
 from assay.run.simulate import simulate
-from assay.targets.arrays.configuration import Configuration, configure
-from assay.targets.arrays.model_file import read_model
+from assay.targets.arrays.model.configuration import Configuration, configure
+from assay.targets.arrays.model.model_file import read_model
 from assay.workloads.io.plan import load_plan
 
 OVERHEAD, SEEK = "disk.command_overhead", "disk.seek_full"

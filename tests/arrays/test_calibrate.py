@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from small_array import UNCERTAIN, small, small_text
 
-from assay.calibration.calibrate import FACTOR_MAX, MODEL_SHARE, _ridge, calibrate, uncertain
-from assay.calibration.observations import observations_of_points
-from assay.errors import UsageError
+from assay.base.errors import UsageError
+from assay.insight.calibration.calibrate import FACTOR_MAX, MODEL_SHARE, _ridge, calibrate, uncertain
+from assay.insight.calibration.observations import observations_of_points
 from assay.run.simulate import simulate
-from assay.targets.arrays.configuration import Configuration
-from assay.targets.arrays.model_file import read_model
+from assay.targets.arrays.model.configuration import Configuration
+from assay.targets.arrays.model.model_file import read_model
 from assay.workloads.io.plan import load_plan
 
 OVERHEAD, SEEK, LEVEL = "disk.command_overhead", "disk.seek_full", "cache.dirty_low"
@@ -224,7 +224,7 @@ class TestRefused:
 
 
 def test_a_parameter_chosen_for_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.calibration.calibrate._choose", lambda *_asked: (OVERHEAD, SEEK))
+    monkeypatch.setattr("assay.insight.calibration.calibrate._choose", lambda *_asked: (OVERHEAD, SEEK))
     points = toys(*[({OVERHEAD: -0.5, SEEK: 0.0}, 0.05)] * 4, uncertain={OVERHEAD: 0.3, SEEK: 0.3})
 
     assert calibrate(points).free == (OVERHEAD,)

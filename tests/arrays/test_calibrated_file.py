@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 from small_array import small
 
-from assay.calibration.calibrate import Fit
-from assay.calibration.calibrated_file import calibrated_text, calibration_table, refuse_existing, restarted, write_new
-from assay.calibration.observations import Observation
-from assay.errors import OpenFailed, RefusedTarget, UsageError
-from assay.targets.arrays.configuration import Configuration, configure
-from assay.targets.arrays.model_file import read_model
+from assay.base.errors import OpenFailed, RefusedTarget, UsageError
+from assay.insight.calibration.calibrate import Fit
+from assay.insight.calibration.calibrated_file import (
+    calibrated_text,
+    calibration_table,
+    refuse_existing,
+    restarted,
+    write_new,
+)
+from assay.insight.calibration.observations import Observation
+from assay.targets.arrays.model.configuration import Configuration, configure
+from assay.targets.arrays.model.model_file import read_model
 from assay.workloads.io.plan import load_plan
 
 VALUES = {"disk.command_overhead": 612_345.0, "cache.dirty_low": 0.4321}

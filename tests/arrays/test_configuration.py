@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import _core
-from assay.errors import UsageError
-from assay.targets.arrays.capacity import usable_bytes
-from assay.targets.arrays.configuration import Configuration, configure
-from assay.targets.arrays.model_file import catalogue_names, load_model
-from assay.targets.arrays.options import HOST_FLASH_OPTIONS, OPTIONS, model_target_text, parse_model_target
-from assay.targets.arrays.parameters import PARAMETERS, POLICIES
+from assay.base.errors import UsageError
+from assay.targets.arrays.model.capacity import usable_bytes
+from assay.targets.arrays.model.configuration import Configuration, configure
+from assay.targets.arrays.model.model_file import catalogue_names, load_model
+from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, OPTIONS, model_target_text, parse_model_target
+from assay.targets.arrays.model.parameters import PARAMETERS, POLICIES
 
 GB = 10**9
 

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from assay import _core
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.run.simulate import simulate
-from assay.targets.arrays.configuration import configure
-from assay.targets.arrays.host_flash import LIVE_MOST, HostFlash
-from assay.targets.arrays.model_file import load_model, model_from_table
+from assay.targets.arrays.model.configuration import configure
+from assay.targets.arrays.model.host_flash import LIVE_MOST, HostFlash
+from assay.targets.arrays.model.model_file import load_model, model_from_table
 from assay.workloads.io.plan import load_plan
 
 GB = 1_000_000_000

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.targets.arrays.kinds import BYTES, COUNT, RATE, SHARE, TIME, Kind, show_value
-from assay.targets.arrays.model_file import ModelFile, catalogue_names, load_model, model_from_table, read_model
-from assay.targets.arrays.parameters import ORIGINS, PARAMETERS, STRUCTURE
+from assay.base.errors import UsageError
+from assay.targets.arrays.model.kinds import BYTES, COUNT, RATE, SHARE, TIME, Kind, show_value
+from assay.targets.arrays.model.model_file import ModelFile, catalogue_names, load_model, model_from_table, read_model
+from assay.targets.arrays.model.parameters import ORIGINS, PARAMETERS, STRUCTURE
 
 ROOT = Path(__file__).parents[2]
 

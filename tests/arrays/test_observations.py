@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from small_array import small
 
-from assay.calibration.observations import (
+from assay.base.errors import UsageError
+from assay.insight.calibration.observations import (
     FEWEST_IOS,
     MEASURED_MIN,
     PUBLISHED_SHARE,
@@ -23,10 +24,9 @@ from assay.calibration.observations import (
     observations_of_run,
     point_figures,
 )
-from assay.errors import UsageError
-from assay.results.run_folder import RunFolder, RunFolderError
+from assay.record.run_folder import RunFolder, RunFolderError
 from assay.run.simulate import simulate
-from assay.targets.arrays.configuration import configure
+from assay.targets.arrays.model.configuration import configure
 from assay.workloads.io.plan import load_plan
 
 Point = dict[str, Any]

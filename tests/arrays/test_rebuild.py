@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from small_array import small
 
-from assay.calibration.rebuild import rebuild_hours
-from assay.errors import UsageError
+from assay.base.errors import UsageError
+from assay.insight.calibration.rebuild import rebuild_hours
 
 
 def hours(**options: str) -> float:
@@ -43,7 +43,7 @@ def test_hours_do_not_depend_on_the_volumes() -> None:
 
 
 def test_a_policy_without_redundancy_is_never_rebuilt() -> None:
-    from assay.targets.arrays.configuration import configure
+    from assay.targets.arrays.model.configuration import configure
 
     with pytest.raises(UsageError, match="RAID 0 does not outlive"):
         rebuild_hours(configure("sata-jbod", {"raid": "0", "volumes": "1"}))

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.calibration.rebuild import rebuild_hours
+from assay.base.errors import UsageError
 from assay.document.elements import Figure, Table
-from assay.errors import UsageError
+from assay.insight.calibration.rebuild import rebuild_hours
 from assay.report.render import render
 from assay.report.sections.reliability import TOGETHER, reliability_document
 from assay.report.write import write_document
-from assay.targets.arrays.configuration import Configuration
-from assay.targets.arrays.model_file import catalogue_names
-from assay.targets.arrays.reliability import (
+from assay.targets.arrays.model.configuration import Configuration
+from assay.targets.arrays.model.model_file import catalogue_names
+from assay.targets.arrays.model.reliability import (
     HOURS_A_YEAR,
     Input,
     Layout,
@@ -30,8 +30,8 @@ from assay.targets.arrays.reliability import (
     refuse_unknown_policy,
     steps,
 )
-from assay.targets.arrays.reliability_question import Asked, least_rebuild_h, question_of
-from assay.targets.arrays.reliability_text import inputs_sentence, policy_rows, ratio_sentence, show_probability
+from assay.targets.arrays.model.reliability_question import Asked, least_rebuild_h, question_of
+from assay.targets.arrays.model.reliability_text import inputs_sentence, policy_rows, ratio_sentence, show_probability
 
 PARITY = {"0": 0, "1": 0, "10": 0, "5": 1, "50": 1, "6": 2, "60": 2, "dp": 2}
 

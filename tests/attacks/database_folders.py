@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay.targets.databases import open_database, parse_database
-from assay.targets.databases.embedded import EmbeddedPostgresql
+from assay.targets.databases.embedded.database import EmbeddedPostgresql
 from assay.workloads.tpcc.tables import TABLES
 
 SMALL = "set.shared_buffers=32MB&set.max_wal_size=128MB&set.min_wal_size=32MB"

@@ -161,7 +161,9 @@ def test_closed_streams_are_no_fault(bench: Bench, closed: str) -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-"])
 def test_no_file_takes_the_place_of_a_closed_stream(closed: str) -> None:
-    script = "import os; from assay.command_line import open_closed_streams as f; f(); print(os.open('/dev/full', 0))"
+    script = (
+        "import os; from assay.base.command_line import open_closed_streams as f; f(); print(os.open('/dev/full', 0))"
+    )
     shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", script]
 
     done = subprocess.run(shell, capture_output=True, text=True, check=False)

@@ -19,10 +19,10 @@ from unittest import mock
 
 import pytest
 
-from assay.errors import OutOfSpace, RefusedTarget, RunFolderError, UsageError
-from assay.results import flight_segments
-from assay.results.flight import NAME, read_recording, spreads, told_of, unread_of
-from assay.results.flight_window import catalogue, span, window
+from assay.base.errors import OutOfSpace, RefusedTarget, RunFolderError, UsageError
+from assay.record import flight_segments
+from assay.record.flight import NAME, read_recording, spreads, told_of, unread_of
+from assay.record.flight_window import catalogue, span, window
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight import level as leveling
 from assay.telemetry.flight.writer import FlightWriter

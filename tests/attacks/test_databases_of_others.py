@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from assay.errors import AssayError, IoFailed, RefusedTarget
+from assay.base.errors import AssayError, IoFailed, RefusedTarget
 from assay.targets.databases import Database
+from assay.targets.databases.common.layout import Layout, make_folder
 from assay.targets.databases.kinds import lay_out, take_down
-from assay.targets.databases.layout import Layout, make_folder
-from assay.targets.databases.tablespace_copy import folder_name
-from assay.targets.databases.template_copy import TemplateCopy
+from assay.targets.databases.mariadb.tablespace_copy import folder_name
+from assay.targets.databases.postgresql.template_copy import TemplateCopy
 from assay.workloads.databases.loading import drop_loaded
 from assay_command import Bench, Outcome
 from servers.fixtures import Connect

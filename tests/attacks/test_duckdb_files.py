@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from assay.errors import AssayError, NotSupported, OpenFailed, RefusedTarget
+from assay.base.errors import AssayError, NotSupported, OpenFailed, RefusedTarget
 from assay.targets.databases import Database, open_database, parse_database
 from assay.workloads.tpcc.tables import TABLES
 

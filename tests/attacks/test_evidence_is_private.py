@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assay.errors import IoFailed
+from assay.base.errors import IoFailed
 from assay.workloads.integrity.evidence import write_evidence
 from assay_command import Bench
 

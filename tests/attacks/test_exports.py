@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from assay.cli.exporting import rehearse_exports
-from assay.errors import AssayError, UsageError
+from assay.apps.cli.exporting import rehearse_exports
+from assay.base.errors import AssayError, UsageError
+from assay.record import durable
 from assay.report import exports
 from assay.report.exports import EXPORTS, rehearse
 from assay.report.exports.rehearsal import expected_point
-from assay.results import durable
 from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.io.plan import load_plan, preset_names, read_preset
 from assay.workloads.plan import Part
@@ -87,7 +87,7 @@ def test_one_that_fails_at_the_end_is_one_line_and_code_3(bench: Bench) -> None:
         "def fails(manifest, points):\n"
         "    return {'points.csv': '' if not manifest else manifest['nowhere']}\n"
         "exports.EXPORTS['csv'] = fails\n"
-        "from assay.cli import main\n"
+        "from assay.apps.cli import main\n"
         "main()\n"
     )
     load = ["--queue-depth", "1", "--warmup", "0s", "--duration", "0.3s"]

@@ -16,8 +16,8 @@ import psutil
 import pytest
 from database_folders import SMALL, STRANGER, contents, is_whole, make, need_root, opened
 
-from assay.errors import OpenFailed, RefusedTarget
-from assay.targets.databases.run_folder import _SAYS, RunFolder, remove_left_behind
+from assay.base.errors import OpenFailed, RefusedTarget
+from assay.targets.databases.embedded.temporary import _SAYS, RunFolder, remove_left_behind
 from assay_command import Bench
 
 

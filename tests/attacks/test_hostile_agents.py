@@ -19,19 +19,19 @@ import pyarrow as pa
 import pytest
 
 from agent_threads import Assay, ThreadLink, runner
-from assay.errors import AssayError, ExitCode, error_named
-from assay.results.run_folder import RunFolder
-from assay.results.series_schema import SCHEMA
-from assay.run.hosts import links, member
-from assay.run.hosts import target as hosts_target
-from assay.run.hosts.from_agent import Chosen, Meets
-from assay.run.hosts.links import ProcessLink
-from assay.run.hosts.meeting import Meeting
-from assay.run.hosts.member import Clock
-from assay.run.hosts.rows import from_stream
-from assay.run.hosts.target import HostsTarget
-from assay.run.hosts.team import HostLost, Team
-from assay.run.hosts.wire import FROM_AGENT_BYTES_MAX, GREETING, NotAMessage, Receiver, packed
+from assay.base.errors import AssayError, ExitCode, error_named
+from assay.fleet import links, member
+from assay.fleet import target as hosts_target
+from assay.fleet.from_agent import Chosen, Meets
+from assay.fleet.links import ProcessLink
+from assay.fleet.meeting import Meeting
+from assay.fleet.member import Clock
+from assay.fleet.rows import from_stream
+from assay.fleet.target import HostsTarget
+from assay.fleet.team import HostLost, Team
+from assay.fleet.wire import FROM_AGENT_BYTES_MAX, GREETING, NotAMessage, Receiver, packed
+from assay.record.run_folder import RunFolder
+from assay.record.series_schema import SCHEMA
 from changed_json import mutated
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.run.hosts import cluster
-from assay.run.hosts.agent import COMMANDS_MAX, Agent
-from assay.run.hosts.from_coordinator import Window, from_coordinator
-from assay.run.hosts.links import host_and_program, named_hosts, ssh_command
-from assay.run.hosts.stand_ins import ANSWERS_MAX
-from assay.run.hosts.wire import FROM_COORDINATOR_BYTES_MAX, GREETING, NotAMessage, Receiver, Sender, packed
+from assay.base.errors import UsageError
+from assay.fleet import cluster
+from assay.fleet.agent import COMMANDS_MAX, Agent
+from assay.fleet.from_coordinator import Window, from_coordinator
+from assay.fleet.links import host_and_program, named_hosts, ssh_command
+from assay.fleet.stand_ins import ANSWERS_MAX
+from assay.fleet.wire import FROM_COORDINATOR_BYTES_MAX, GREETING, NotAMessage, Receiver, Sender, packed
 from assay.run.part import part_report
 from assay.run.request import Request
 from assay.workloads.plan import Part

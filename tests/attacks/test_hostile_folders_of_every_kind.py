@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from assay.analysis.compare import ComparedRun, compare_runs
-from assay.errors import AssayError, RunFolderError
+from assay.apps.ui.answers import view
+from assay.base.errors import AssayError, RunFolderError
+from assay.insight.compare import ComparedRun, compare_runs
+from assay.record.load import load
+from assay.record.points import current_points
+from assay.record.run_folder import RunFolder
 from assay.report.assemble import assemble
 from assay.report.exports import EXPORTS
 from assay.report.facts import load_facts
 from assay.report.paper.write import Asked, write_paper
-from assay.results.load import load
-from assay.results.points import current_points
-from assay.results.run_folder import RunFolder
-from assay.serve.answers import view
 from fuzz import folders
 
 SEEDS = 12

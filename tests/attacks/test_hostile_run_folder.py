@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from assay import _core
-from assay.analysis.compare import ComparedRun, compare_runs
-from assay.cli.exporting import export_all
-from assay.errors import AssayError, ExitCode, RunFolderError, UsageError
+from assay.apps.cli.exporting import export_all
+from assay.base.errors import AssayError, ExitCode, RunFolderError, UsageError
+from assay.insight.compare import ComparedRun, compare_runs
+from assay.record.load import load
+from assay.record.points import current_points
+from assay.record.run_folder import RunFolder
 from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.exports import EXPORTS, save_export
 from assay.report.facts import load_facts
 from assay.report.files import refuse_foreign, replace_file
-from assay.results.load import load
-from assay.results.points import current_points
-from assay.results.run_folder import RunFolder
 from assay_command import command
 from series_rows import batches_of
 

@@ -26,12 +26,13 @@ from hostile_server import (
     until_gone,
 )
 
-from assay.errors import AssayError, ExitCode
-from assay.targets.databases import Database, answers, open_database, parse_database
-from assay.targets.databases import mariadb as mariadb_module
-from assay.targets.databases import mssql as mssql_module
-from assay.targets.databases import postgresql as postgresql_module
-from assay.targets.databases.session_postgresql import CONNECT_TIMEOUT_S
+from assay.base.errors import AssayError, ExitCode
+from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases.common import answers
+from assay.targets.databases.mariadb import database as mariadb_module
+from assay.targets.databases.mssql import database as mssql_module
+from assay.targets.databases.postgresql import database as postgresql_module
+from assay.targets.databases.postgresql.session import CONNECT_TIMEOUT_S
 from assay.workloads.tpcc.tables import TABLES
 
 MEMORY_BYTES_MAX = 3 << 29

@@ -31,7 +31,9 @@ def interrupted_when_imported(module: str, number: signal.Signals, folder: Path,
 
 
 @SIGNALS
-@pytest.mark.parametrize("module", ["typing", "typer.core", "assay.errors", "assay.cli.options", "assay.workloads.io"])
+@pytest.mark.parametrize(
+    "module", ["typing", "typer.core", "assay.base.errors", "assay.apps.cli.options", "assay.workloads.io"]
+)
 def test_while_modules_load(tmp_path: Path, module: str, number: signal.Signals) -> None:
     code, said = interrupted_when_imported(module, number, tmp_path, "profile", "null:", "--dry-run")
     assert (code, said) == (130, "assay: interrupted\n")
@@ -49,7 +51,7 @@ AT_EXIT = """
 import atexit, os, signal, sys
 atexit.register(lambda: os.kill(os.getpid(), signal.{number}))
 sys.argv = ["assay", {verb!r}, "--help"]
-from assay.cli import main
+from assay.apps.cli import main
 main()
 """
 
@@ -67,8 +69,8 @@ def test_while_the_interpreter_shuts_down(verb: str, number: signal.Signals) -> 
 IN_LIBRARY = """
 import os, signal, sys
 sys.argv = ["assay", "profile", "null:"]
-import assay.workloads.io.verbs.profile
-from assay.errors import UsageError
+import assay.apps.cli.workloads.profile
+from assay.base.errors import UsageError
 
 def broken(*_, **__):
     # As a library does that takes whatever goes wrong while it loads for a fault of its own.
@@ -79,8 +81,8 @@ def broken(*_, **__):
     except KeyboardInterrupt as error:
         raise ImportError("cannot import name 'x'") from error
 
-assay.workloads.io.verbs.profile.start = broken
-from assay.cli import main
+assay.apps.cli.workloads.profile.start = broken
+from assay.apps.cli import main
 main()
 """
 
@@ -95,14 +97,14 @@ def test_even_if_a_library_makes_an_error_of_it(number: signal.Signals) -> None:
 IN_A_TEXT = """
 import sys
 sys.argv = ["assay", "profile", "null:"]
-import assay.workloads.io.verbs.profile
+import assay.apps.cli.workloads.profile
 
 def broken(*_, **__):
     # As a signal does while a library makes a data class.
     exec("import os, signal; os.kill(os.getpid(), signal.{number})\\nfor _ in range(10**9): pass")
 
-assay.workloads.io.verbs.profile.start = broken
-from assay.cli import main
+assay.apps.cli.workloads.profile.start = broken
+from assay.apps.cli import main
 main()
 """
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from database_folders import SMALL
 
-from assay.paths import create_anew
-from assay.results.folder import Folder
+from assay.base.paths import create_anew
+from assay.record.folder import Folder
 from assay.targets.databases import open_database, parse_database
-from assay.targets.databases.duckdb import Duckdb
-from assay.targets.databases.spark_folder import ChunkWriter, SparkFolder
+from assay.targets.databases.duckdb.database import Duckdb
+from assay.targets.databases.spark.folder import ChunkWriter, SparkFolder
 from assay.workloads.tpcc.tables import TABLES
 from assay_command import Bench
 

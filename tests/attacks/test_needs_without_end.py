@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.sizing import answer as sizing_answer
-from assay.sizing import search as sizing_search
-from assay.sizing import sensitivity as sizing_sensitivity
-from assay.sizing.allowance import ALL_IOS, LEAST_IOS, Allowance, GaveUp, counted, shared
-from assay.sizing.answer import size
-from assay.sizing.certainty import Certainty
-from assay.sizing.demand import Stream
-from assay.sizing.judge import WARMUP_S, Judge, Seen, StreamSeen
-from assay.sizing.need import Asked, need_of
-from assay.sizing.text import candidate_rows, nearest_sentence, sensitivity_sentence
-from assay.targets.arrays.configuration import Configuration
+from assay.base.errors import UsageError
+from assay.insight.sizing import answer as sizing_answer
+from assay.insight.sizing import search as sizing_search
+from assay.insight.sizing import sensitivity as sizing_sensitivity
+from assay.insight.sizing.allowance import ALL_IOS, LEAST_IOS, Allowance, GaveUp, counted, shared
+from assay.insight.sizing.answer import size
+from assay.insight.sizing.certainty import Certainty
+from assay.insight.sizing.demand import Stream
+from assay.insight.sizing.judge import WARMUP_S, Judge, Seen, StreamSeen
+from assay.insight.sizing.need import Asked, need_of
+from assay.insight.sizing.text import candidate_rows, nearest_sentence, sensitivity_sentence
+from assay.targets.arrays.model.configuration import Configuration
 
 DATABASE = {"name": "orders", "size": "200GB", "iops": 2000, "log": "10%"}
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from assay.errors import NotSupported, RefusedTarget
+from assay.base.errors import NotSupported, RefusedTarget
 from assay.targets.databases import OWN_TABLES, Database, open_database, parse_database
+from assay.targets.databases.common.layout import Layout
 from assay.targets.databases.kinds import lay_out
-from assay.targets.databases.layout import Layout
-from assay.targets.databases.objects_postgresql import lost_by_restoring
-from assay.targets.databases.template_copy import TemplateCopy
+from assay.targets.databases.postgresql.objects import lost_by_restoring
+from assay.targets.databases.postgresql.template_copy import TemplateCopy
 from assay.workloads.databases.loading import drop_loaded
 from assay.workloads.tpcc.tables import TABLES
 from servers.loading import load

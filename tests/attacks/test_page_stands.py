@@ -15,8 +15,8 @@ import pytest
 import uvicorn
 
 from asking_pages import HOST, TOKEN, Site
-from assay.serve import asking, connections, watch
-from assay.serve.connections import (
+from assay.apps.ui import asking, connections, watch
+from assay.apps.ui.connections import (
     ENTERED_MAX,
     REQUEST_S,
     TAKE_S,
@@ -26,8 +26,8 @@ from assay.serve.connections import (
     Connection,
     Server,
 )
-from assay.serve.runs import Runs, id_of
-from assay.serve.watch import WAITING_MAX, Watch
+from assay.apps.ui.runs import Runs, id_of
+from assay.apps.ui.watch import WAITING_MAX, Watch
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "runs"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.command_line import DESCRIPTOR, handed_over
-from assay.targets import secrets
-from assay.targets.secrets import Secret, secret_named, secrets_for_child, take_secrets
+from assay.base import secrets
+from assay.base.command_line import DESCRIPTOR, handed_over
+from assay.base.secrets import Secret, secret_named, secrets_for_child, take_secrets
 from assay_command import command
 
 PASSWORD = "hunter2-of-all-hosts"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import AssayError, NotAnswering, UsageError
-from assay.targets.arrays.served import folder, loops, volumes
-from assay.targets.arrays.served.place import Note, Place
+from assay.base.errors import AssayError, NotAnswering, UsageError
+from assay.targets.arrays.live import folder, loops, volumes
+from assay.targets.arrays.live.place import Note, Place
 from assay_command import Bench
 
 STRANGER = 12345

@@ -20,8 +20,8 @@ import pytest
 from database_folders import STRANGER, contents, is_whole, make, need_root, opened
 from mount_namespace import mount_namespace
 
-from assay.errors import RefusedTarget
-from assay.targets.databases.server import stop_stray
+from assay.base.errors import RefusedTarget
+from assay.targets.databases.embedded.server import stop_stray
 from assay_command import Bench
 
 CHECK = ("oltp", "tpcc", "check", "--no-report")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from database_folders import STRANGER, contents, is_whole, make, need_root, opened
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay_command import Bench, Outcome
 
 COMMANDS = ("archive_command", "restore_command", "archive_cleanup_command", "recovery_end_command")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.flight import read_recording, spreads, told_of
+from assay.record.flight import read_recording, spreads, told_of
 from assay.telemetry.collectors import volumes
 from assay.telemetry.collectors.block import DEVICES_MAX, BlockCollector, busiest
 from assay.telemetry.collectors.interfaces import InterfacesCollector

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.flight import read_recording, spreads, told_of
+from assay.record.flight import read_recording, spreads, told_of
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight import level as leveling
 from assay.telemetry.flight import metrics

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.command_line import redacted
+from assay.base.command_line import redacted
 from assay_command import Bench, Outcome, command
 
 PASSWORD = "hunter2"
@@ -30,7 +30,7 @@ def imported_before_the_password_was_gone(*arguments: str) -> list[str]:
 def test_nothing_that_takes_time_is_imported_before() -> None:
     imported = imported_before_the_password_was_gone("oltp", "tpcc", URL, "--dry-run")
     of_assay = {name for name in imported if name.startswith("assay")}
-    assert of_assay <= {"assay", "assay.cli", "assay.command_line"}
+    assert of_assay <= {"assay", "assay.apps.cli", "assay.base.command_line"}
     slow = {"typer", "typing", "dataclasses", "inspect", "pydantic", "hashlib", "json", "pathlib", "subprocess"}
     assert not slow & set(imported)
 
@@ -101,7 +101,7 @@ def test_nor_where_it_stands_in_an_option(bench: Bench, option: str) -> None:
 
 def test_a_password_of_standard_input_is_used_where_the_target_has_none() -> None:
     script = (
-        "import sys; from assay.targets.secrets import password_from_stdin;"
+        "import sys; from assay.base.secrets import password_from_stdin;"
         "from assay.targets.databases import parse_databases;"
         "password_from_stdin();"
         "found = parse_databases(['postgresql://a@h/one', 'mariadb://b:own@h/two', 'postgresql://c:ASSAY_SECRET_9@h/d'],"

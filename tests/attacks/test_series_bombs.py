@@ -15,10 +15,10 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
 
-from assay.errors import RunFolderError
-from assay.results import series
-from assay.results.series import ROWS_MAX, SeriesWriter, read_series
-from assay.results.series_schema import SCHEMA
+from assay.base.errors import RunFolderError
+from assay.record import series
+from assay.record.series import ROWS_MAX, SeriesWriter, read_series
+from assay.record.series_schema import SCHEMA
 from series_rows import batches_of
 
 WITHIN_BYTES = 2**29
@@ -48,8 +48,8 @@ def peak_bytes(run: Path) -> tuple[str, int]:
     code = (
         "import sys, resource\n"
         "from pathlib import Path\n"
-        "from assay.errors import AssayError\n"
-        "from assay.results.series import read_series\n"
+        "from assay.base.errors import AssayError\n"
+        "from assay.record.series import read_series\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "try: print(read_series(Path(sys.argv[1])).num_rows)\n"
         "except AssayError as error: print(error)\n"

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from database_folders import need_root, opened
 
-from assay.targets.databases import launcher
+from assay.targets.databases.embedded import launcher
 from assay_command import Bench
 
 SHARED = (0, 65534)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from database_folders import STRANGER, contents, need_root
 
-from assay.errors import RefusedTarget
-from assay.targets.databases.spark_folder import BOOK, LOCK, SparkFolder
+from assay.base.errors import RefusedTarget
+from assay.targets.databases.spark.folder import BOOK, LOCK, SparkFolder
 
 
 def made(path: Path) -> Path:

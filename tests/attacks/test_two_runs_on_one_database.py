@@ -7,9 +7,9 @@ import os
 import psycopg
 import pytest
 
-from assay.errors import RefusedTarget
+from assay.base.errors import RefusedTarget
 from assay.targets.databases import open_database, parse_database
-from assay.targets.databases.run_lock import PostgresqlRunLock
+from assay.targets.databases.common.run_lock import PostgresqlRunLock
 from assay.workloads.tpcc.tables import TABLES
 from assay_command import Bench, Outcome
 from servers.fixtures import Connect

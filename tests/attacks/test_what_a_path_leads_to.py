@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assay.targets.storage.ownership import sidecar_path
+from assay.targets.files.ownership import sidecar_path
 from own_files import leave_file
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assay import _core
-from assay.targets.storage.spec import FAULTS
+from assay.targets.files.spec import FAULTS
 
 NUMBER = (int, float)
 NULL = type(None)

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from assay.rules.registry import RULES
-from assay.rules.rule import SEVERITIES
+from assay.insight.rules.registry import RULES
+from assay.insight.rules.rule import SEVERITIES
 from assay_command import Bench
 
 FULL = "model:ps6100xv?raid=50&fill=0.9"

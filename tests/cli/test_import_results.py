@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.results.run_folder import RunFolder
+from assay.record.run_folder import RunFolder
 from assay.run import imports
 from assay_command import Bench
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-from assay.cli.live_frame import BARS_ASCII, Piece, Screen, frame, screen_of, sparkline
-from assay.progress import Gauge, Moment, Nearest, OnCurve, Status
+from assay.apps.cli.live_frame import BARS_ASCII, Piece, Screen, frame, screen_of, sparkline
+from assay.base.progress import Gauge, Moment, Nearest, OnCurve, Status
 
 
 class Terminal(io.StringIO):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assay.calibration.observations import observations_of_run
-from assay.targets.arrays.configuration import configure
-from assay.targets.arrays.model_file import load_model
+from assay.insight.calibration.observations import observations_of_run
+from assay.targets.arrays.model.configuration import configure
+from assay.targets.arrays.model.model_file import load_model
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from document_contract import check_document
 
-from assay.results.series import read_series
-from assay.targets.arrays.model_file import load_model
+from assay.record.series import read_series
+from assay.targets.arrays.model.model_file import load_model
 
 if TYPE_CHECKING:
     from assay_command import Bench
@@ -235,7 +235,7 @@ def test_ctrl_c_ends_a_long_point_cleanly(bench: Bench) -> None:
 
 IN_A_BAND = """
 import os, pathlib, signal, sys, time
-from assay.calibration import bands
+from assay.insight.calibration import bands
 
 simulate, asked = bands.simulate, []
 
@@ -254,7 +254,7 @@ def interrupted(*arguments, **options):
 
 bands.simulate = interrupted
 sys.argv[0] = "assay"
-from assay.cli import main
+from assay.apps.cli import main
 main()
 """
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assay.cli.model_reliability import parse_hours
-from assay.errors import UsageError
+from assay.apps.cli.model_reliability import parse_hours
+from assay.base.errors import UsageError
 
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay.targets.databases import open_database, parse_database
 from assay.workloads.tpcc.tables import TABLES
 from assay_command import Bench, Outcome

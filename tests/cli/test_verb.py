@@ -10,11 +10,11 @@ import pytest
 from pydantic import Field
 from typer.testing import CliRunner
 
-from assay.cli import verb
-from assay.cli.app import app
-from assay.cli.running import OutputOptions
-from assay.errors import UsageError
-from assay.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
+from assay.apps.cli import verb
+from assay.apps.cli.app import app
+from assay.apps.cli.running import OutputOptions
+from assay.base.errors import UsageError
+from assay.base.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
 from assay.run.request import Request
 from assay.workloads import registry
 from assay.workloads.opened import OpenWorkload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.cli.verbs import Later, declared, verbs
+from assay.apps.cli.verbs import Later, declared, verbs
 from assay.workloads.declaration import Verb
 from assay.workloads.registry import verbs_declared
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from document_contract import check_document
 
-from assay.results.load import load
+from assay.record.load import load
 from assay_command import command
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 import sqlglot
 
 from assay import _core
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.workloads.registry import load_plan_of_any_kind
 from assay.workloads.tpch.answers import compare_answers, compare_published
 from assay.workloads.tpch.parameters import COLOURS, NATIONS, VALIDATION, parameters

@@ -16,8 +16,8 @@ import pymysql
 import pytest
 
 from assay import _core
-from assay.errors import UsageError
-from assay.targets.databases.columns import record_batch
+from assay.base.errors import UsageError
+from assay.targets.databases.common.columns import record_batch
 from servers.mariadb import MariadbServer
 from servers.postgresql import PostgresqlServer
 

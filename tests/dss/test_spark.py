@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from assay.errors import NotSupported, RefusedTarget, UsageError
-from assay.targets.databases.spark import find_java
-from assay.targets.databases.spark_folder import ChunkWriter, SparkFolder
-from assay.targets.databases.spec import parse_database
+from assay.base.errors import NotSupported, RefusedTarget, UsageError
+from assay.targets.databases.common.spec import parse_database
+from assay.targets.databases.spark.database import find_java
+from assay.targets.databases.spark.folder import ChunkWriter, SparkFolder
 from assay.workloads.tpch.parameters import VALIDATION
 from assay.workloads.tpch.queries import query_text
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from assay.targets.databases.spark import find_java
-from assay.targets.databases.spec import parse_database
+from assay.targets.databases.common.spec import parse_database
+from assay.targets.databases.spark.database import find_java
 
 SLOW = "Spark takes minutes where DuckDB takes seconds; the queries are the same texts"
 SETTINGS = "spark.sql.shuffle.partitions=2&spark.executor.memory=512m&spark.driver.memory=1g&spark.executor.cores=1"

@@ -51,8 +51,8 @@ def fuzz(chosen: dict[str, tuple[int, Make]], seconds: float, first: int, scratc
     """Try inputs; returns the exit code."""
     sys.setrecursionlimit(20_000)  # trees that are too deep for others must be written
     # Once, so that every child has them.
-    import assay.cli.app  # noqa: F401
-    from assay.cli.verbs import declared
+    import assay.apps.cli.app  # noqa: F401
+    from assay.apps.cli.verbs import declared
     from assay.workloads.declaration import imported
 
     for verb in declared():

@@ -71,8 +71,8 @@ def _be_the_command(tried: Input, folder: Path) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
         sys.argv = ["assay", *tried.argv]
-        from assay.cli.app import app
-        from assay.cli.console import run_guarded
+        from assay.apps.cli.app import app
+        from assay.apps.cli.console import run_guarded
 
         def called(**_: object) -> object:
             assert tried.call is not None

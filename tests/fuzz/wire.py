@@ -43,8 +43,8 @@ def to_agent(dice: random.Random) -> Input:
     sent = _sent(dice, COMMANDS)
 
     def call() -> object:
-        from assay.run.hosts.agent import Agent
-        from assay.run.hosts.wire import Receiver, Sender
+        from assay.fleet.agent import Agent
+        from assay.fleet.wire import Receiver, Sender
 
         return Agent(Receiver(io.BytesIO(sent).read), Sender(bytearray().extend)).run()
 
@@ -56,8 +56,8 @@ def from_agent(dice: random.Random) -> Input:
     sent = _sent(dice, ANSWERS)
 
     def call() -> object:
-        from assay.run.hosts import from_agent as said
-        from assay.run.hosts.wire import Receiver
+        from assay.fleet import from_agent as said
+        from assay.fleet.wire import Receiver
 
         receiver = Receiver(io.BytesIO(sent).read)
         while (received := receiver.receive()) is not None:
@@ -77,7 +77,7 @@ def question(dice: random.Random) -> Input:
     asked = mutation.data(dice, text) if dice.random() < 0.3 else text
 
     def call() -> object:
-        from assay.serve.lines import parse_question
+        from assay.apps.ui.lines import parse_question
 
         return parse_question(asked)
 
@@ -86,7 +86,7 @@ def question(dice: random.Random) -> Input:
 
 def _sent(dice: random.Random, messages: list[Message]) -> bytes:
     """Some messages in some order, most of them changed; sometimes bytes of the stream, too."""
-    from assay.run.hosts.wire import packed
+    from assay.fleet.wire import packed
 
     chosen = [dice.choice(messages) for _ in range(dice.randrange(1, 6))]
     changed = [mutation.tree(dice, one) if dice.random() < 0.7 else one for one in chosen]

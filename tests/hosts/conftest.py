@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent_threads import Assay, ThreadLink, runner
-from assay.run.hosts import target as hosts_target
-from assay.run.hosts.links import named_hosts
+from assay.fleet import target as hosts_target
+from assay.fleet.links import named_hosts
 
 
 @pytest.fixture

@@ -16,13 +16,13 @@ import pytest
 
 from agent_threads import Assay, ThreadLink
 from assay._core import Histogram
+from assay.fleet import agent, links, target, team
+from assay.fleet.member import Clock, Member
+from assay.fleet.opened import OverHosts
+from assay.fleet.team import HostLost, Team
+from assay.fleet.wire import GREETING
 from assay.report import facts
 from assay.report.sections import series as sections
-from assay.run.hosts import agent, links, target, team
-from assay.run.hosts.member import Clock, Member
-from assay.run.hosts.opened import OverHosts
-from assay.run.hosts.team import HostLost, Team
-from assay.run.hosts.wire import GREETING
 from assay.workloads import registry
 from test_a_workload_of_its_own import Desk
 
@@ -162,7 +162,7 @@ def test_only_the_window_in_which_all_ran_counts_and_telemetry_names_its_host(as
     assert max(ends) - min(ends) <= together["last_done_utc_ns"] - together["first_done_utc_ns"] + tick_ns
     assert point["total"]["count"] == sum(host["point"]["total"]["count"] for host in point["hosts"])
     assert point["offered"]["rate"] == 3000
-    from assay.results.series import read_series
+    from assay.record.series import read_series
 
     rows = read_series(Path(found["run_folder"]))
     assert set(rows.column("host").to_pylist()) == {"local-1", "local-2", "local-3"}
@@ -466,7 +466,7 @@ def test_ssh_starts_the_same_agent_whatever_the_shell_prints_before(assay: Assay
 
 def test_passwords_go_over_the_pipe_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither arguments nor the environment of an agent's process hold them."""
-    from assay.targets import secrets
+    from assay.base import secrets
 
     monkeypatch.setattr(secrets, "_kept", {"ASSAY_SECRET_1": secrets.Secret("tell-nobody")})
     monkeypatch.setattr(secrets, "_typed", [secrets.Secret("typed-by-hand")])
@@ -507,8 +507,8 @@ def test_an_agent_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("in_threads")
 def test_the_report_tells_of_hosts_and_how_far_apart_they_measured(assay: Assay) -> None:
     from assay.document.elements import Table
+    from assay.record.run_folder import RunFolder
     from assay.report.sections.hosts import hosts_blocks
-    from assay.results.run_folder import RunFolder
 
     words = ("--search", "none", "--block", "8K", "--rate", "2000", "--warmup", "0s", "--duration", "0.3s")
     folder = RunFolder.open(Path(assay("profile", "null:", *words, "--hosts", "local,local")["run_folder"]))

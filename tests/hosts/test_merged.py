@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay._core import Histogram
-from assay.results import merged as results_merged
-from assay.results.merged import PERCENTILES, merged, merged_batches, merged_point, slimmed
+from assay.record import merged as results_merged
+from assay.record.merged import PERCENTILES, merged, merged_batches, merged_point, slimmed
 
 SAMPLES = st.lists(st.integers(1, 10_000_000_000), max_size=60)
 

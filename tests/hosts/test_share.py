@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.workloads.plan import AnyPlan
 from assay.workloads.registry import workload_named
 from assay.workloads.spread import Share, split_load, split_whole

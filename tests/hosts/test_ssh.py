@@ -64,7 +64,7 @@ sys.path[:0] = {path!r}.split(":")
 from assay import _core
 built = _core.build_info()
 _core.build_info = lambda: built | {{"version": "0.0.1"}}
-from assay.run.hosts.agent import serve
+from assay.fleet.agent import serve
 serve()
 """
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.targets.storage.spec import parse_targets
+from assay.base.errors import UsageError
+from assay.targets.files.spec import parse_targets
 from assay.workloads.mailbox.layout import Seat, layout_meant, layout_of, place, sizes_needed
 from assay.workloads.mailbox.plan import MailboxPlan
 from assay.workloads.mailbox.workload import MailboxWorkload

@@ -11,7 +11,7 @@ import pytest
 from engine import Database, Server, assert_failed, load_plan, loaded, loading, run_plan, running
 
 from assay._core import OltpRun, RowsLoad
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 
 PASSWORD = "not-the-t0p-s3cret"
 

@@ -13,10 +13,10 @@ import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from assay.cli.app import app
-from assay.cli.reference import reference
-from assay.cli.verbs import verbs as assay_verbs
-from assay.errors import ExitCode
+from assay.apps.cli.app import app
+from assay.apps.cli.reference import reference
+from assay.apps.cli.verbs import verbs as assay_verbs
+from assay.base.errors import ExitCode
 from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan, integrity_preset_names
 from assay.workloads.io.activities import Activity
 from assay.workloads.io.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
@@ -106,7 +106,7 @@ def check_rows(rows: Mapping[str, tuple[str, ...]], defaults: Mapping[str, Any])
 def test_the_reference_of_options_is_up_to_date(root: Path) -> None:
     pages = [root / "docs/options.md", *sorted((root / "docs/options").iterdir())]
     written = {str(path.relative_to(root / "docs")): path.read_text() for path in pages}
-    assert written == reference(), "write it again with: python -m assay.cli.reference docs"
+    assert written == reference(), "write it again with: python -m assay.apps.cli.reference docs"
 
 
 def test_integrity_plan_keys_and_defaults_are_those_of_the_code(root: Path) -> None:

@@ -188,7 +188,7 @@ def test_the_probe_sees_what_it_looks_for(tmp_path: Path) -> None:
     package = tmp_path / PACKAGE
     (package / "results").mkdir(parents=True)
     (package / "units.py").write_text("def f() -> None:\n    from assay import results\n")
-    (package / "results" / "__init__.py").write_text("from assay.units import f\nOltpFacts = {'tpcc': f}\n")
+    (package / "results" / "__init__.py").write_text("from assay.base.units import f\nOltpFacts = {'tpcc': f}\n")
     assert graph(tmp_path) == {"units": {"results.__init__"}, "results.__init__": {"units"}}
     assert kinds_named(modules(tmp_path)["results.__init__"], KEYS) == {"oltp", "tpcc"}
     for test in (test_packages_import_only_what_is_below_them, test_no_two_modules_import_each_other):

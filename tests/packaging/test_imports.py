@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.verbs import declared
+from assay.apps.cli.verbs import declared
 
 HEAVY = (
     "polars", "scipy", "numpy", "altair", "pyarrow", "duckdb", "vl_convert", "typst", "jinja2", "psycopg", "pymysql",
@@ -39,11 +39,11 @@ def imported_by(statement: str, wanted: tuple[str, ...] = HEAVY) -> list[str]:
 @pytest.mark.parametrize("verb", ["", "assess", "profile", "verify", "oltp", "compare", "report", "serve", "sqlio"])
 def test_help_imports_no_large_library(verb: str) -> None:
     arguments = ["assay", *filter(None, [verb]), "--help"]
-    assert imported_by(f"sys.argv = {arguments!r}; from assay.cli import main; main()") == []
+    assert imported_by(f"sys.argv = {arguments!r}; from assay.apps.cli import main; main()") == []
 
 
 def called(*words: str) -> str:
-    return f"sys.argv = {['assay', *words]!r}; from assay.cli import main; main()"
+    return f"sys.argv = {['assay', *words]!r}; from assay.apps.cli import main; main()"
 
 
 KINDS = tuple(f"assay.workloads.{name}." for name in ("io", "integrity", "mailbox", "tpcc", "tpch", "brokerage"))
@@ -68,7 +68,7 @@ def test_a_verb_imports_its_own_kind_of_workload_alone(tmp_path: Path) -> None:
 
 
 def test_a_comparison_imports_no_distributions() -> None:
-    assert imported_by("from assay.results.student import quantile; quantile(10, 0.975)", ("scipy.stats",)) == []
+    assert imported_by("from assay.record.student import quantile; quantile(10, 0.975)", ("scipy.stats",)) == []
 
 
 def test_the_package_itself_imports_no_large_library() -> None:
@@ -76,4 +76,4 @@ def test_the_package_itself_imports_no_large_library() -> None:
 
 
 def test_the_probe_sees_a_large_library() -> None:
-    assert "pyarrow" in imported_by("import assay.results.series")
+    assert "pyarrow" in imported_by("import assay.record.series")

@@ -13,15 +13,15 @@ from test_documentation import command_lines, section, table
 from typer.testing import CliRunner
 
 import assay
-from assay.calibration import bands, calibrate, observations
-from assay.cli.app import app
-from assay.cli.model_calibrate import calibrate as calibrate_command
-from assay.cli.model_reliability import reliability as reliability_command
-from assay.targets.arrays.configuration import configure
-from assay.targets.arrays.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SHARE, TIME, WORD
-from assay.targets.arrays.model_file import load_model
-from assay.targets.arrays.options import HOST_FLASH_OPTIONS, OPTIONS, REPLACED_BY
-from assay.targets.arrays.parameters import ORIGINS, PARAMETERS
+from assay.apps.cli.app import app
+from assay.apps.cli.model_calibrate import calibrate as calibrate_command
+from assay.apps.cli.model_reliability import reliability as reliability_command
+from assay.insight.calibration import bands, calibrate, observations
+from assay.targets.arrays.model.configuration import configure
+from assay.targets.arrays.model.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SHARE, TIME, WORD
+from assay.targets.arrays.model.model_file import load_model
+from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, OPTIONS, REPLACED_BY
+from assay.targets.arrays.model.parameters import ORIGINS, PARAMETERS
 from assay.workloads.io import opened
 from assay.workloads.modelled import summarise_model
 

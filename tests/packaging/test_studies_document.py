@@ -11,13 +11,13 @@ from pydantic import BaseModel
 from test_documentation import command_lines
 from typer.testing import CliRunner
 
-from assay.calibration.published import PublishedPoint
-from assay.cli.app import app
+from assay.apps.cli.app import app
+from assay.insight.calibration.published import PublishedPoint
+from assay.insight.studies.files import study_names
+from assay.insight.studies.parts import study_parts
+from assay.insight.studies.study import Case, Comparison, Factor, Study, choose_target, load_study
 from assay.run.request import Request
 from assay.run.targets import choose_targets
-from assay.studies.files import study_names
-from assay.studies.parts import study_parts
-from assay.studies.study import Case, Comparison, Factor, Study, choose_target, load_study
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from assay.cli.app import app
+from assay.apps.cli.app import app
 
 PRONOUNS = re.compile(
     r"\b(so many|so much|somebody|nobody|whoever|of what|what is|what was|those that|those of|one that|as it is"

@@ -10,7 +10,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from assay.results.run_folder import RunFolder
+from assay.record.run_folder import RunFolder
 from series_rows import batches_of
 
 START_NS = 1_795_255_200 * 10**9

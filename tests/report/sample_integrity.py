@@ -9,7 +9,7 @@ from sample import START_NS, Sample, small, volume
 PAGE, SECTOR = 8192, 512
 NAMES = ("torn", "lost", "misdirected_write", "misdirected_read", "corrupt", "short_read", "log_break", "io_error",
          "long_io")  # fmt: skip
-DATA, LOG = "assay.data", "assay.log"
+DATA, LOG = "assay.data", "assay.base.log"
 PHASES = (("prepare", 21.0, 0, 262_144), ("stress", 60.0, 640_000, 410_000), ("checkpoint", 4.0, 0, 21_500),
           ("audit", 19.0, 262_144, 0))  # fmt: skip
 UNDERSTOOD = ["sqliosim.cfg: 41 keys read", "CacheHitRatio=1000: 10 % of reads are answered by the pool",

@@ -9,12 +9,12 @@ from sample import Sample, io, write_run
 from sample_study import study_run
 
 from assay.document.elements import Document
+from assay.record.run_folder import RunFolder
 from assay.report.paper.assemble import paper
 from assay.report.paper.names import Names
 from assay.report.paper.sources import read_sources
 from assay.report.paper.texts import Texts
 from assay.report.paper.words import Words
-from assay.results.run_folder import RunFolder
 
 CHECK: dict[str, Any] = {
     "schema_version": 1,

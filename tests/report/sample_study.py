@@ -9,10 +9,10 @@ from typing import Any
 from sample import Sample, write_run
 from sample_oltp import add_point, storage
 
+from assay.insight.studies.files import read_study
+from assay.insight.studies.findings import study_findings
+from assay.insight.studies.parts import study_parts
 from assay.run.part import part_report
-from assay.studies.files import read_study
-from assay.studies.findings import study_findings
-from assay.studies.parts import study_parts
 from assay.workloads.databases.storage import roles_of
 from assay.workloads.io.plan import Plan
 from assay.workloads.mailbox.plan import MailboxPlan

@@ -8,11 +8,11 @@ import polars as pl
 from sample import Sample
 
 from assay.document.elements import Document, Facts, Heading, Notices, Paragraph, Section, Table
+from assay.record.source import RunFacts
 from assay.report import facts as reading
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
-from assay.results.source import RunFacts
 
 Made = tuple[Sample, dict[str, Any]]
 """A sample and the fields of its manifest."""

@@ -9,11 +9,11 @@ import pytest
 from sample import Sample, io
 from shown import cells, facts_of, names, section, texts
 
+from assay.insight.rules.outputs import document
+from assay.insight.rules.registry import RULES
+from assay.insight.rules.rule import Fact, Subject, check
+from assay.record.source import RunFacts
 from assay.report.assemble import assemble
-from assay.results.source import RunFacts
-from assay.rules.outputs import document
-from assay.rules.registry import RULES
-from assay.rules.rule import Fact, Subject, check
 
 
 @pytest.fixture

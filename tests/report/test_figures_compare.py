@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assay.analysis.compare import Comparison, Difference
 from assay.document.palette import COLOURS
+from assay.insight.compare import Comparison, Difference
 from assay.report.figures_compare import POINTS_MAX, compare_figure
 from assay.workloads.registry import figures_of
 

@@ -11,12 +11,12 @@ from sample_oltp import run
 from shown import facts_of, section, table, texts
 
 from assay.document.elements import Document, Figure
+from assay.record.limits import parse_limits
+from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.figures_limits import BARS_MAX
 from assay.report.sections.summary import good_enough
 from assay.report.standings import Standing, standings
-from assay.results.limits import parse_limits
-from assay.results.source import RunFacts
 from assay.workloads.registry import workloads
 
 KNEE = {"outstanding": 8, "iops": 1500.0, "bytes_per_s": 12.3e6, "point_id": "p0004"}

@@ -12,9 +12,9 @@ from test_report_pages import HOSTILE, Page
 from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import theme
 from assay.document.series import Clock, point_clock
+from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
-from assay.results.source import RunFacts
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.transactions.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of
 

@@ -12,12 +12,12 @@ from sample import Sample, io, write_run
 from sample_oltp import search
 from sample_paper import CHECK, both_runs, made, measured_run
 
+from assay.base.errors import UsageError
 from assay.document.elements import Paragraph
-from assay.errors import UsageError
+from assay.record.run_folder import RunFolder
 from assay.report.paper.findings import read_findings
 from assay.report.paper.texts import Texts
 from assay.report.paper.write import Asked, write_paper
-from assay.results.run_folder import RunFolder
 from sizing_needs import recording
 
 if TYPE_CHECKING:

@@ -16,17 +16,17 @@ from sample_paper import both_runs, made, measured_run, sized_run
 from sample_study import study_run
 from test_report_sizing import answered
 
+from assay.base.errors import UsageError
+from assay.base.units import format_bytes, format_duration, format_latency, format_throughput
 from assay.document.elements import Block, Bullets, Document, Facts, Figure, Notices, Paragraph, Table
 from assay.document.references import numbers_of, plain_text, see, spans_of
-from assay.errors import UsageError
+from assay.insight.studies.words import figure_text, percent_text
 from assay.report.paper import measured
 from assay.report.paper.assemble import drafts
 from assay.report.paper.names import Names
 from assay.report.paper.sources import read_sources
 from assay.report.paper.texts import Texts, shipped
 from assay.report.paper.words import Words
-from assay.studies.words import figure_text, percent_text
-from assay.units import format_bytes, format_duration, format_latency, format_throughput
 
 pytestmark = pytest.mark.usefixtures("unchecked_charts")
 

@@ -11,6 +11,7 @@ from sample import Sample, io, write_run
 from sample_paper import made, measured_run
 from sample_study import study_run
 
+from assay.record.source import RunFacts
 from assay.report.facts import load_facts
 from assay.report.html import html_report
 from assay.report.markdown import markdown_report
@@ -20,7 +21,6 @@ from assay.report.paper.words import Words
 from assay.report.paper.write import Asked, write_paper
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
-from assay.results.source import RunFacts
 
 SECRETS = ("db07", "example", "/srv/db", "assay.data", "ledger-7", "jdoe", "payroll9", "finance.internal", "acme")
 

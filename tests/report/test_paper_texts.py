@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from assay.base.errors import UsageError
 from assay.document.elements import Bullets, Heading, Paragraph, Table
-from assay.errors import UsageError
 from assay.report.paper.texts import Texts, shipped, write_templates
 from assay.report.paper.words import Words, paragraphs, read_words, unknown_remarks, write_words
 

@@ -25,9 +25,9 @@ from shown import facts_of, items, notices, pages, section, table, texts
 from test_report_pages import HOSTILE, Page
 
 from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
-from assay.results.source import RunFacts
 from assay.workloads.integrity.report import faults
 from assay.workloads.integrity.report.findings import gravest
 from assay.workloads.integrity.report.section import phase_spans
@@ -191,7 +191,7 @@ def test_files_are_listed_as_sqliosim_does(passed: Document) -> None:
     assert rows[0] == [
         "assay.data", "2 GiB", "100", "38", "0", "181,000", "44,000", "92,000", "12,700", "5,412.0", "1,604",
     ]  # fmt: skip
-    assert rows[1][0] == "assay.log (log)"
+    assert rows[1][0] == "assay.base.log (log)"
     assert table(passed, "files").rows[1][3].tone == "warn"  # slower than the target
 
 

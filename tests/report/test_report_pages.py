@@ -12,8 +12,8 @@ from golden import check_golden, stable_html
 from sample import Sample, io, small, write_run
 from shown import facts_of, notices, pages
 
+from assay.base.errors import RunFolderError
 from assay.document.elements import Document, Paragraph, Table
-from assay.errors import RunFolderError
 from assay.report import facts as reading
 from assay.report import write_report
 from assay.report.assemble import assemble

@@ -10,9 +10,9 @@ from sample import row
 
 from assay.document.series import RESENT_PANEL, Clock, hosts_text
 from assay.document.series_charts import PAGE_HEIGHT, SPACING, panel_height
+from assay.record.machines import without_twins
+from assay.record.source import RunFacts
 from assay.report.sections.series import ROLE_PANELS, VOLUME_PANEL, point_bands, timeline_rows
-from assay.results.machines import without_twins
-from assay.results.source import RunFacts
 
 SECOND = 10**9
 

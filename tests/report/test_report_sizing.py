@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.insight.sizing.answer import size
+from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.need import Asked, need_of
 from assay.report.figures_sizing import frontier_chart, growth_chart
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
 from assay.report.sections.sizing import sizing_document
-from assay.sizing.answer import size
-from assay.sizing.judge import Judge
-from assay.sizing.need import Asked, need_of
 
 HOSTILE = '<script>alert("x")</script> #set \u202e|*_'
 

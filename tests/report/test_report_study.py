@@ -13,12 +13,12 @@ from sample_study import study_run
 from assay.document.charts import with_others
 from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import MAX_SERIES
+from assay.insight.studies.files import study_names
 from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
 from assay.report.sections.study import _groups
-from assay.studies.files import study_names
 from assay.workloads.transactions.report.study import partition_rows, partitioned_tables, written_rows
 
 

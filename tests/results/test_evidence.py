@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.errors import IoFailed
+from assay.base.errors import IoFailed
 from assay.workloads.integrity.evidence import difference_lines, headline, write_evidence
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from assay.results.common_figures import COMMON_FIGURES
-from assay.results.figures import PERCENTILES, end_figures, pooled
-from assay.results.limits import judge, parse_limits
+from assay.record.common_figures import COMMON_FIGURES
+from assay.record.figures import PERCENTILES, end_figures, pooled
+from assay.record.limits import judge, parse_limits
 from assay.workloads.registry import figures_of, workload_named, workloads
 
 core = pytest.importorskip("assay._core", reason="the compiled module is not built")

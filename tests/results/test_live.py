@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from assay.progress import Gauge, Moment, Silent, Status, Step
-from assay.results.limits import parse_limits
-from assay.results.run_folder import RunFolder
+from assay.base.progress import Gauge, Moment, Silent, Status, Step
+from assay.record.limits import parse_limits
+from assay.record.run_folder import RunFolder
 from assay.run.live import EVERY_S, Live
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.api import Run, load
-from assay.errors import RunFolderError
-from assay.results.run_folder import RunFolder
-from assay.results.series_schema import SCHEMA
+from assay.apps.api import Run, load
+from assay.base.errors import RunFolderError
+from assay.record.run_folder import RunFolder
+from assay.record.series_schema import SCHEMA
 from series_rows import batches_of
 
 LATENCY_NS = {
@@ -166,7 +166,7 @@ def test_what_is_not_a_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_importing_the_loader_and_the_run_folder_imports_no_heavy_package() -> None:
-    code = "import sys, assay.results.load; print({'polars', 'pyarrow', 'numpy'} & set(sys.modules))"
+    code = "import sys, assay.record.load; print({'polars', 'pyarrow', 'numpy'} & set(sys.modules))"
     source = Path(__file__).parents[2] / "python"
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(source)}, capture_output=True, text=True, check=False

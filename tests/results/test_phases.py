@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.phases import Rates, dip_of, phases_of
+from assay.record.phases import Rates, dip_of, phases_of
 
 S = 10**9
 

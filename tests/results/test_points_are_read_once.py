@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from assay.results import run_folder
-from assay.results.run_folder import RunFolder
-from assay.results.source import clean
+from assay.record import run_folder
+from assay.record.run_folder import RunFolder
+from assay.record.source import clean
 
 POINTS = 50
 

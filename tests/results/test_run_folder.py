@@ -17,9 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.errors import ExitCode, IoFailed, OutOfSpace, RunFolderError, UsageError
-from assay.results import durable
-from assay.results.run_folder import SCHEMA_VERSION, RunFolder
+from assay.base.errors import ExitCode, IoFailed, OutOfSpace, RunFolderError, UsageError
+from assay.record import durable
+from assay.record.run_folder import SCHEMA_VERSION, RunFolder
 
 SOURCE = Path(__file__).parents[2] / "python"
 
@@ -287,9 +287,7 @@ def test_the_lock_of_an_object_nobody_holds_is_gone(tmp_path: Path) -> None:
 
 
 def test_another_process_is_kept_out(folder: RunFolder) -> None:
-    code = (
-        "import sys; from assay.results.run_folder import RunFolder as R; R.open(sys.argv[1]).append_point({'id': 1})"
-    )
+    code = "import sys; from assay.record.run_folder import RunFolder as R; R.open(sys.argv[1]).append_point({'id': 1})"
     done = _python(code, folder.path)
     _, message = done.communicate(timeout=60)
     assert done.returncode == 1
@@ -299,7 +297,7 @@ def test_another_process_is_kept_out(folder: RunFolder) -> None:
 
 APPENDING = """
 import sys
-from assay.results.run_folder import RunFolder
+from assay.record.run_folder import RunFolder
 folder = RunFolder.open(sys.argv[1])
 number = len(folder.points())
 print("ready", flush=True)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from assay.analysis.compare import ComparedRun, compare_runs
+from assay.insight.compare import ComparedRun, compare_runs
+from assay.record.load import load
+from assay.record.run_folder import RunFolder
 from assay.report import write_report
 from assay.report.exports import EXPORTS, save_export
-from assay.results.load import load
-from assay.results.run_folder import RunFolder
 from assay.workloads.registry import figures_of, workloads
 from assay_command import Bench
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from assay.results.run_folder import RunFolder
+from assay.record.run_folder import RunFolder
 from assay.run.execute import run_document
 from assay.workloads.schemas import SCHEMAS, schema_texts
 from assay_command import Bench

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.errors import IoFailed, RunFolderError
-from assay.results.folder import Folder
-from assay.results.run_folder import RunFolder
-from assay.results.series import SeriesWriter, read_series
-from assay.results.series_schema import READ_SCHEMA, SCHEMA
+from assay.base.errors import IoFailed, RunFolderError
+from assay.record.folder import Folder
+from assay.record.run_folder import RunFolder
+from assay.record.series import SeriesWriter, read_series
+from assay.record.series_schema import READ_SCHEMA, SCHEMA
 from series_rows import batches_of
 
 SOURCE = Path(__file__).parents[2] / "python"
@@ -282,8 +282,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, str(Path(sys.argv[2])))
 import pyarrow as pa
-from assay.results.series import SeriesWriter, read_series
-from assay.results.series_schema import READ_SCHEMA
+from assay.record.series import SeriesWriter, read_series
+from assay.record.series_schema import READ_SCHEMA
 folder = Path(sys.argv[1])
 times = read_series(folder)["t_ns"].to_pylist()
 t_ns = times[-1] + 1 if times else 0

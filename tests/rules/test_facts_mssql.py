@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from assay.errors import RefusedTarget
-from assay.rules.facts import mssql
-from assay.rules.registry import FAMILIES
-from assay.rules.rule import Subject, check
-from assay.targets.databases.database import Database
+from assay.base.errors import RefusedTarget
+from assay.insight.rules.facts import mssql
+from assay.insight.rules.registry import FAMILIES
+from assay.insight.rules.rule import Subject, check
+from assay.targets.databases.common.database import Database
 
 QUERIES = mssql.queries()
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from assay.rules.facts.databases import settings_subject
-from assay.rules.facts.runs import Measured, measured
-from assay.rules.gather import subjects_of
-from assay.rules.registry import RULES, rule_named
-from assay.rules.rule import Subject, check
+from assay.insight.rules.facts.databases import settings_subject
+from assay.insight.rules.facts.runs import Measured, measured
+from assay.insight.rules.gather import subjects_of
+from assay.insight.rules.registry import RULES, rule_named
+from assay.insight.rules.rule import Subject, check
 from assay_command import Bench
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import AssayError, UsageError
-from assay.rules.facts.databases import database_subjects
-from assay.rules.facts.runs import Measured
-from assay.rules.registry import FAMILIES, RULES
-from assay.rules.rule import Rule, Subject, check
+from assay.base.errors import AssayError, UsageError
+from assay.insight.rules.facts.databases import database_subjects
+from assay.insight.rules.facts.runs import Measured
+from assay.insight.rules.registry import FAMILIES, RULES
+from assay.insight.rules.rule import Rule, Subject, check
 from servers.mariadb import MariadbServer
 from servers.mssql import MssqlServer
 from servers.postgresql import PostgresqlServer

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from assay.rules.facts import host as host_source
-from assay.rules.facts import interfaces as interfaces_source
-from assay.rules.facts.arrays import array_subjects
-from assay.rules.facts.devices import device_subjects
-from assay.rules.facts.host import host_subject
-from assay.rules.facts.interfaces import interface_subjects, know_storage_links
-from assay.rules.facts.site import add_site, read_site
-from assay.rules.registry import RULES
-from assay.rules.rule import Fact, Subject, check
+from assay.insight.rules.facts import host as host_source
+from assay.insight.rules.facts import interfaces as interfaces_source
+from assay.insight.rules.facts.arrays import array_subjects
+from assay.insight.rules.facts.devices import device_subjects
+from assay.insight.rules.facts.host import host_subject
+from assay.insight.rules.facts.interfaces import interface_subjects, know_storage_links
+from assay.insight.rules.facts.site import add_site, read_site
+from assay.insight.rules.registry import RULES
+from assay.insight.rules.rule import Fact, Subject, check
 from rules.cases import CASES
 from rules.machine import healthy
 

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from assay.rules.outputs import document, junit, sarif
-from assay.rules.registry import RULES
-from assay.rules.rule import Fact, Findings, Subject, check
+from assay.insight.rules.outputs import document, junit, sarif
+from assay.insight.rules.registry import RULES
+from assay.insight.rules.rule import Fact, Findings, Subject, check
 
 ODD = 'a<b>&"\x00\n]]>'
 """A name that no file format takes as it is."""

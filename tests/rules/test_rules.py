@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
-from assay.rules.pages import page_of, pages
-from assay.rules.registry import FAMILIES, RULES, chosen_rules, rule_named
-from assay.rules.rule import SEVERITIES, SUBJECTS, Fact, Findings, Rule, Subject, check
+from assay.base.errors import UsageError
+from assay.insight.rules.pages import page_of, pages
+from assay.insight.rules.registry import FAMILIES, RULES, chosen_rules, rule_named
+from assay.insight.rules.rule import SEVERITIES, SUBJECTS, Fact, Findings, Rule, Subject, check
 from rules.cases import CASES
 
 
@@ -172,5 +172,5 @@ def test_the_pages_are_those_of_the_rules() -> None:
     made = pages()
     assert {path.name for path in folder.iterdir()} == set(made)
     assert [name for name, text in made.items() if (folder / name).read_text() != text] == [], (
-        "the rules changed; write their pages again: python -m assay.rules.pages docs/rules"
+        "the rules changed; write their pages again: python -m assay.insight.rules.pages docs/rules"
     )

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.rules.facts.interfaces import know_storage_links
-from assay.rules.facts.site import TABLES, add_site, checked, read_site, template
-from assay.rules.registry import RULES
-from assay.rules.rule import Fact, Subject, check
+from assay.base.errors import UsageError
+from assay.insight.rules.facts.interfaces import know_storage_links
+from assay.insight.rules.facts.site import TABLES, add_site, checked, read_site, template
+from assay.insight.rules.registry import RULES
+from assay.insight.rules.rule import Fact, Subject, check
 
 
 def host() -> Subject:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
-from assay.serve import answers
+from assay.apps.ui import answers
+from assay.base.errors import UsageError
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from assay.results import live as live_file
-from assay.results.folder import Folder
-from assay.results.run_folder import RunFolder
-from assay.serve.app import pages
-from assay.serve.guard import Guard
-from assay.serve.runs import id_of
+from assay.apps.ui.app import pages
+from assay.apps.ui.guard import Guard
+from assay.apps.ui.runs import id_of
+from assay.record import live as live_file
+from assay.record.folder import Folder
+from assay.record.run_folder import RunFolder
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
 

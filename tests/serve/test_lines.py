@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
-from assay.results.flight import MINUTE_NS, read_recording
-from assay.results.flight_window import SECONDS_SPAN_NS, catalogue, told, window
-from assay.results.rolled import Series
-from assay.serve.lines import LINES_MAX, Query, Question, grouped, parse_question
-from assay.serve.recordings import catalogue_of, lines_of
+from assay.apps.ui.lines import LINES_MAX, Query, Question, grouped, parse_question
+from assay.apps.ui.recordings import catalogue_of, lines_of
+from assay.base.errors import UsageError
+from assay.record.flight import MINUTE_NS, read_recording
+from assay.record.flight_window import SECONDS_SPAN_NS, catalogue, told, window
+from assay.record.rolled import Series
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from asking_pages import Site
-from assay.results.flight import NAME
-from assay.results.run_folder import RunFolder
-from assay.serve.app import STATIC
-from assay.serve.runs import LISTED_BYTES_MAX, Place, Runs, id_of
-from assay.serve.watch import Follower, event
+from assay.apps.ui.app import STATIC
+from assay.apps.ui.runs import LISTED_BYTES_MAX, Place, Runs, id_of
+from assay.apps.ui.watch import Follower, event
+from assay.record.flight import NAME
+from assay.record.run_folder import RunFolder
 
 
 def listed(site: Site) -> dict[str, dict[str, Any]]:
@@ -162,7 +162,7 @@ class TestOneRun:
             pytest.fail("a process was made")
 
         monkeypatch.setattr("asyncio.create_subprocess_exec", none)
-        monkeypatch.setattr("assay.serve.app.has_recording", lambda _: is_recording)
+        monkeypatch.setattr("assay.apps.ui.app.has_recording", lambda _: is_recording)
         answered = site.ask(f"/api/runs/{id_of(results / 'profile')}/series?q={question}")
         assert answered.status == 422
         assert len(answered.document["error"]) <= 300

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from assay.cli import serve
-from assay.cli.app import app
-from assay.errors import UsageError
+from assay.apps.cli import serve
+from assay.apps.cli.app import app
+from assay.base.errors import UsageError
 
 if TYPE_CHECKING:
     from assay_command import Bench
@@ -141,7 +141,7 @@ def test_beyond_this_host_it_is_served_by_tls_with_a_warning(
 
 
 def test_a_run_that_is_moved_meanwhile_leaves_the_list(results: Path, tmp_path: Path) -> None:
-    from assay.serve.runs import Runs
+    from assay.apps.ui.runs import Runs
 
     runs = Runs([results])
     assert len(runs.rows()) == 3

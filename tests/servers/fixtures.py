@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases.programs import shipped_programs
+from assay.targets.databases.embedded.programs import shipped_programs
 from assay.workloads.tpcc.tables import TABLES
 from servers.mariadb import MariadbServer
 from servers.mssql import VARIABLE, MssqlServer

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pymysql
 
-from assay.targets.databases.programs import Programs, choose_programs
+from assay.targets.databases.embedded.programs import Programs, choose_programs
 from servers.process import PASSWORD, USER, ServerProcess
 
 SETTINGS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 
-from assay.targets.databases.programs import choose_programs
+from assay.targets.databases.embedded.programs import choose_programs
 from servers.process import PASSWORD, USER, ServerProcess, load_warehouse
 
 SETTINGS = {

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from assay.targets.databases.programs import Programs
+from assay.targets.databases.embedded.programs import Programs
 from assay_command import Bench
 
 PASSWORD = "t0p-s3cret"

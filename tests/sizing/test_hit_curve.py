@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
-from assay.results.run_folder import RunFolder
-from assay.sizing.hit_curve import cache_study, with_hit_curve
-from assay.sizing.need import Asked, need_of
-from assay.sizing.servers import servers_of
+from assay.base.errors import UsageError
+from assay.insight.sizing.hit_curve import cache_study, with_hit_curve
+from assay.insight.sizing.need import Asked, need_of
+from assay.insight.sizing.servers import servers_of
+from assay.record.run_folder import RunFolder
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import FlightWriter
 from sizing_needs import START_NS, recording

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
-from assay.results.run_folder import RunFolder
-from assay.sizing.measured import Measured, Volume, derating_of, measure, table_of
-from assay.sizing.need import Asked, need_of
+from assay.base.errors import UsageError
+from assay.insight.sizing.measured import Measured, Volume, derating_of, measure, table_of
+from assay.insight.sizing.need import Asked, need_of
+from assay.record.run_folder import RunFolder
 from sizing_needs import need, of_the_day, recording
 
 DAYS = 2

@@ -6,9 +6,9 @@ import tomllib
 
 import pytest
 
-from assay.errors import UsageError
-from assay.sizing.demand import LOG, demand_of, mail_servers, mailbox_bytes
-from assay.sizing.need import Asked, Need, need_of, stated, template
+from assay.base.errors import UsageError
+from assay.insight.sizing.demand import LOG, demand_of, mail_servers, mailbox_bytes
+from assay.insight.sizing.need import Asked, Need, need_of, stated, template
 from sizing_needs import need
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from assay.sizing.candidates import Step, ladders
-from assay.sizing.certainty import Certainty, certainty_of
-from assay.sizing.demand import demand_of
-from assay.sizing.growth import growth_of, runs_out
-from assay.sizing.judge import Judge
-from assay.sizing.search import search
-from assay.sizing.sensitivity import changes, cheapest_of
-from assay.sizing.servers import servers_of
+from assay.insight.sizing.candidates import Step, ladders
+from assay.insight.sizing.certainty import Certainty, certainty_of
+from assay.insight.sizing.demand import demand_of
+from assay.insight.sizing.growth import growth_of, runs_out
+from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.search import search
+from assay.insight.sizing.sensitivity import changes, cheapest_of
+from assay.insight.sizing.servers import servers_of
 from sizing_needs import need
 
 OFFERS = [

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from assay.errors import UsageError
-from assay.sizing.candidates import Ladder, Step, grid_fill, ladders, pool_configuration, pools_of, static_reasons
-from assay.sizing.demand import demand_of
-from assay.sizing.judge import Judge
-from assay.sizing.need import Need
-from assay.sizing.search import _bracket, _first, capacity_factor, least, search
+from assay.base.errors import UsageError
+from assay.insight.sizing.candidates import (
+    Ladder,
+    Step,
+    grid_fill,
+    ladders,
+    pool_configuration,
+    pools_of,
+    static_reasons,
+)
+from assay.insight.sizing.demand import demand_of
+from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.need import Need
+from assay.insight.sizing.search import _bracket, _first, capacity_factor, least, search
 from sizing_needs import need
 
 

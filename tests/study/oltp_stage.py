@@ -11,10 +11,10 @@ import pytest
 from scripted_oltp import MemoryDatabase, ScriptedLoad, ScriptedRun, oltp_sql
 
 from assay import _core
-from assay.errors import ExitCode
-from assay.results.run_folder import RunFolder
+from assay.base.errors import ExitCode
+from assay.record.run_folder import RunFolder
 from assay.run.execute import Above, Execution, new_folder, run_document
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry import collectors
 from assay.telemetry.collectors import Activity
 from assay.workloads.plan import Part

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
-from assay.errors import NotSupported, UsageError
+from assay.base.errors import NotSupported, UsageError
 from assay.targets.databases import SchemaState
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.tables import TABLES

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from assay.errors import ExitCode, IoFailed
-from assay.progress import SILENT, Silent
-from assay.results.run_folder import RunFolder
+from assay.apps.service import execution
+from assay.base.errors import ExitCode, IoFailed
+from assay.base.progress import SILENT, Silent
+from assay.insight.studies.parts import study_parts
+from assay.insight.studies.study import load_study
+from assay.record.run_folder import RunFolder
 from assay.run import ahead
 from assay.run.execute import Execution, new_folder
 from assay.run.request import Request
 from assay.run.targets import choose_targets
-from assay.service import execution
-from assay.studies.parts import study_parts
-from assay.studies.study import load_study
 from assay.workloads.io.opened import OpenIo
 from assay.workloads.steps import Ask, Measured
 

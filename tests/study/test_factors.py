@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.studies.files import read_study, study_names, study_variants
-from assay.studies.plan_settings import with_settings
-from assay.studies.study import Study, choose_target, combination_plan, combinations, draw_order, load_study
+from assay.base.errors import UsageError
+from assay.insight.studies.files import read_study, study_names, study_variants
+from assay.insight.studies.plan_settings import with_settings
+from assay.insight.studies.study import Study, choose_target, combination_plan, combinations, draw_order, load_study
 from assay.workloads.tpcc.plan import TpccPlan
 
 MINE = """

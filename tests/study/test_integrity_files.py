@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import _core
-from assay.errors import OutOfMemory, RefusedTarget, UsageError
+from assay.base.errors import OutOfMemory, RefusedTarget, UsageError
 from assay.run.request import Request
-from assay.targets.storage.target import StorageTarget
+from assay.targets.files.target import StorageTarget
 from assay.workloads.integrity import core_plan as integrity_plan
 from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
 from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files

@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from assay.errors import ExitCode
-from assay.progress import Shown
-from assay.results.run_folder import RunFolder
+from assay.base.errors import ExitCode
+from assay.base.progress import Shown
+from assay.record.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.part import part_report
 from assay.run.request import Request

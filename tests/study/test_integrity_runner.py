@@ -14,15 +14,15 @@ import pytest
 from scripted_core import MIB, ScriptedCore, ended, finding, phase, report, tick
 
 from assay import _core
-from assay.errors import ExitCode, IoFailed, NotAnswering, NotSupported, OutOfSpace
-from assay.progress import Shown
-from assay.results.load import load
-from assay.results.run_folder import RunFolder
+from assay.base.errors import ExitCode, IoFailed, NotAnswering, NotSupported, OutOfSpace
+from assay.base.progress import Shown
+from assay.record.load import load
+from assay.record.run_folder import RunFolder
 from assay.run import execute
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.request import Request
-from assay.targets.storage.hold import Hold, Identity
-from assay.targets.storage.spec import FAULTS
+from assay.targets.files.hold import Hold, Identity
+from assay.targets.files.spec import FAULTS
 from assay.workloads.integrity import watch as integrity_watch
 from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.plan import Part

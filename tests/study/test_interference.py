@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.studies.interference import interference_findings, over_repeats, sentences_of
-from assay.studies.result import Result
+from assay.insight.studies.interference import interference_findings, over_repeats, sentences_of
+from assay.insight.studies.result import Result
 from assay.workloads.tpch.beside import slowdown
 
 STUDY = {"comparison": {"by": "queries", "figure": "nopm"}, "factors": [{"name": "queries", "of": "beside"}]}

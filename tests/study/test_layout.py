@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.storage import target as layout
-from assay.targets.storage.ownership import create, is_ours
-from assay.targets.storage.spec import parse_targets
-from assay.targets.storage.target import NULL_BYTES, StorageTarget, choose_target, lay_out
+from assay.base.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.files import target as layout
+from assay.targets.files.ownership import create, is_ours
+from assay.targets.files.spec import parse_targets
+from assay.targets.files.target import NULL_BYTES, StorageTarget, choose_target, lay_out
 
 MIB = 1 << 20
 TIMEOUT_S = 30.0

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.targets.arrays.configuration import Configuration, configure
+from assay.base.errors import UsageError
+from assay.targets.arrays.model.configuration import Configuration, configure
 from assay.telemetry.columns import SeriesColumns
 from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
 from series_rows import batches_of, rows_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.errors import IoFailed, NotSupported
+from assay.base.errors import IoFailed, NotSupported
 from assay.workloads.tpcc.tables import TABLES
 from assay.workloads.transactions import background as oltp_background
 

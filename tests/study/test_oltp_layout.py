@@ -9,7 +9,7 @@ import pytest
 from oltp_stage import Stage
 from scripted_oltp import MemoryDatabase, loaded
 
-from assay.errors import ExitCode, IoFailed, UsageError
+from assay.base.errors import ExitCode, IoFailed, UsageError
 from assay.telemetry.collectors import Activity
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.tpcc.application import TPCC

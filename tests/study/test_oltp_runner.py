@@ -12,8 +12,8 @@ import pytest
 from oltp_stage import Stage
 from scripted_oltp import MemoryDatabase, load_report, loaded, run_report
 
-from assay.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
-from assay.results.load import load
+from assay.base.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
+from assay.record.load import load
 from assay.run.execute import Above
 from assay.workloads.tpcc.application import TPCC
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import ExitCode
-from assay.results.limits import parse_limits
-from assay.results.points import describe_load
+from assay.base.errors import ExitCode
+from assay.record.limits import parse_limits
+from assay.record.points import describe_load
 from assay.run.bracket import Curve
 from assay.run.execute import estimate_s, exit_code_of
 from assay.run.points import PointLoop

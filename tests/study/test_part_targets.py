@@ -12,13 +12,13 @@ import pytest
 from oltp_stage import SHORT, Seen, Stage
 from scripted_oltp import MemoryDatabase, loaded
 
-from assay.errors import ExitCode, OpenFailed
-from assay.results.run_folder import RunFolder
+from assay.base.errors import ExitCode, OpenFailed
+from assay.record.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
 from assay.run.targets import choose_targets
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.io.plan import load_plan
 from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import load_tpcc_plan

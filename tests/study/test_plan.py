@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.workloads.io.plan import Plan, load_plan, preset_names, read_preset
 
 shares = st.integers(0, 1000).map(lambda thousandth: thousandth / 1000)

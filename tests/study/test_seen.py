@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.studies.raw_gap import gaps_of
+from assay.insight.studies.raw_gap import gaps_of
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.registry import workload_of
 from assay.workloads.transactions.seen import seen_io

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.targets.storage.spec import VolumeSpec, parse_targets
-from assay.targets.storage.volume import Volume, null_options, takes_no_time
+from assay.base.errors import UsageError
+from assay.targets.files.spec import VolumeSpec, parse_targets
+from assay.targets.files.volume import Volume, null_options, takes_no_time
 from assay.workloads.io.activities import Activity, Workload
 from assay.workloads.io.session import check_workload, deepest_queue, sharing_roles, volumes_for
 

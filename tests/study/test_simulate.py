@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import Interrupted, UsageError
+from assay.base.errors import Interrupted, UsageError
 from assay.run.simulate import model_volumes, simulate
-from assay.targets.arrays.configuration import Configuration, configure
+from assay.targets.arrays.model.configuration import Configuration, configure
 from assay.workloads.io.plan import load_plan
 
 SMALL = {"disks.count": "6", "disks.spares": "0", "volumes": "2", "volume_size": "20GB"}

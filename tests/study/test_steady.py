@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.steady import HALF_WIDTH_SHARE, SLOPE_SHARE, TICKS_MIN, half_width_95, steady_state, student_t_975
+from assay.record.steady import HALF_WIDTH_SHARE, SLOPE_SHARE, TICKS_MIN, half_width_95, steady_state, student_t_975
 
 levels = st.floats(min_value=1, max_value=1e7)
 

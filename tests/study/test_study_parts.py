@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from assay.calibration.published import read_published
-from assay.errors import UsageError
-from assay.results.points import current_points
+from assay.base.errors import UsageError
+from assay.insight.calibration.published import read_published
+from assay.insight.studies.files import read_study
+from assay.insight.studies.parts import study_parts
+from assay.insight.studies.study import load_study
+from assay.record.points import current_points
 from assay.run.chains import chains_of, forget_unfinished, in_order
 from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
 from assay.run.targets import choose_targets
-from assay.studies.files import read_study
-from assay.studies.parts import study_parts
-from assay.studies.study import load_study
 from assay.workloads.io.plan import Plan
 from assay.workloads.plan import Part
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.targets.storage.spec import VolumeSpec
-from assay.targets.storage.volume import Volume
+from assay.targets.files.spec import VolumeSpec
+from assay.targets.files.volume import Volume
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import BATCHES, batches, tick_sums
 from assay.workloads.io.activities import Activity, Workload

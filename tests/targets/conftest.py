@@ -14,7 +14,7 @@ import pytest
 from embedded_database import SMALL, Embedded
 
 from assay.targets.databases import open_database, parse_database
-from assay.targets.databases.embedded import EmbeddedPostgresql
+from assay.targets.databases.embedded.database import EmbeddedPostgresql
 from assay.workloads.tpcc.tables import TABLES
 from servers.process import folder_of_files
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assay.targets.databases.embedded import EmbeddedPostgresql
+from assay.targets.databases.embedded.database import EmbeddedPostgresql
 
 SMALL = "set.shared_buffers=32MB&set.max_wal_size=128MB&set.min_wal_size=32MB"
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from assay.errors import ExitCode, NotAnswering
+from assay.base.errors import ExitCode, NotAnswering
 from assay.targets.answering import answer_within
 
 

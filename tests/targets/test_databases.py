@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import AssayError, ExitCode, IoFailed, NotSupported, OpenFailed, RefusedTarget, UsageError
+from assay.base.errors import AssayError, ExitCode, IoFailed, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases import mariadb as mariadb_kind
-from assay.targets.databases import postgresql as postgresql_kind
+from assay.targets.databases.mariadb import database as mariadb_kind
+from assay.targets.databases.postgresql import database as postgresql_kind
 from assay.workloads.tpcc.tables import TABLES
 from servers.process import PASSWORD, ServerProcess
 
@@ -347,7 +347,7 @@ def test_a_restore_of_tablespaces_cut_short_is_not_taken_for_a_loaded_database(
         raise OSError(28, "No space left on device", str(copy), None, str(source))
 
     with monkeypatch.context() as patched:
-        patched.setattr("assay.targets.databases.tablespace_copy.copy_file", cut_short)
+        patched.setattr("assay.targets.databases.mariadb.tablespace_copy.copy_file", cut_short)
         with pytest.raises(AssayError, match="no room is left for"):
             database.restore()
         assert database.schema().kind == "broken"

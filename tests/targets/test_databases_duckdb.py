@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from assay.errors import IoFailed, NotSupported, OpenFailed, OutOfMemory, RefusedTarget
+from assay.base.errors import IoFailed, NotSupported, OpenFailed, OutOfMemory, RefusedTarget
 from assay.targets.databases import ConnectionLost, open_database, parse_database
-from assay.targets.databases.duckdb import Duckdb
-from assay.targets.databases.target import choose_databases
+from assay.targets.databases.common.target import choose_databases
+from assay.targets.databases.duckdb.database import Duckdb
 from assay.telemetry.collectors import DuckdbCollector, activity, database_collectors
 from assay.workloads.tpcc.tables import TABLES
 
@@ -150,8 +150,10 @@ def test_statements_reach_no_other_files(database: Duckdb) -> None:
 
 
 def test_what_hangs_on_the_tables_is_listed_and_not_saved(database: Duckdb, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.targets.databases.duckdb.own_columns", lambda *_: {"history": {"h_w_id", "h_data"}})
-    monkeypatch.setattr("assay.targets.databases.duckdb.own_indexes", lambda *_: frozenset({"history_own"}))
+    monkeypatch.setattr(
+        "assay.targets.databases.duckdb.database.own_columns", lambda *_: {"history": {"h_w_id", "h_data"}}
+    )
+    monkeypatch.setattr("assay.targets.databases.duckdb.database.own_indexes", lambda *_: frozenset({"history_own"}))
     assert database.others_on_tables() == []
     database.execute("CREATE INDEX history_own ON history (h_w_id)")
     database.save()

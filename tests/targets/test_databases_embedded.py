@@ -15,11 +15,12 @@ import psycopg
 import pytest
 from embedded_database import SMALL, Embedded, fill, rows_of
 
-from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases import open_database, parse_database, server
-from assay.targets.databases.identity import Identity
-from assay.targets.databases.own_folder import MARK
-from assay.targets.databases.programs import Programs
+from assay.base.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases import open_database, parse_database
+from assay.targets.databases.common.own_folder import MARK
+from assay.targets.databases.embedded import server
+from assay.targets.databases.embedded.identity import Identity
+from assay.targets.databases.embedded.programs import Programs
 from assay.workloads.tpcc.tables import TABLES
 
 # Life
@@ -285,7 +286,7 @@ def test_somebody_elses_cluster_is_not_taken_for_ours(database_folder: Path, emb
 def test_too_little_room_is_said_before_anything_is_made(
     database_folder: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.targets.databases.own_folder.free_bytes_of", lambda _: 10 * 1024**2)
+    monkeypatch.setattr("assay.targets.databases.common.own_folder.free_bytes_of", lambda _: 10 * 1024**2)
     with pytest.raises(OutOfSpace, match=r"10 MiB free .* a database needs 256 MiB to begin with"):
         embedded(database_folder / "db").open()
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from embedded_database import Embedded, fill, rows_of
 
-from assay.targets.databases import identity, programs
-from assay.targets.databases.identity import DEDICATED, SYSTEM_USER
+from assay.targets.databases.embedded import identity, programs
+from assay.targets.databases.embedded.identity import DEDICATED, SYSTEM_USER
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_numbers_with_a_name_or_a_process_are_not_chosen(monkeypatch: pytest.Mon
 
 OPEN = """
 import sys
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay.targets.databases import open_database, parse_database
 from assay.workloads.tpcc.tables import TABLES
 database = open_database(parse_database(f"embedded:{sys.argv[1]}?set.shared_buffers=32MB"), TABLES)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from embedded_database import Embedded, fill, rows_of
 
-from assay.errors import NotSupported, OutOfSpace, UsageError
-from assay.targets.databases.embedded import EmbeddedPostgresql
+from assay.base.errors import NotSupported, OutOfSpace, UsageError
+from assay.targets.databases.embedded.database import EmbeddedPostgresql
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -80,7 +80,7 @@ def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
         raise OSError(28, "No space left on device", str(copy / "base"))
 
     with monkeypatch.context() as patched:
-        patched.setattr("assay.targets.databases.embedded.copy_tree", cut_short)
+        patched.setattr("assay.targets.databases.embedded.database.copy_tree", cut_short)
         with pytest.raises(OutOfSpace, match="no room is left for"):
             database.restore()
         database.close()
@@ -100,7 +100,7 @@ def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("assay.targets.databases.embedded.copy_tree", cut_short)
+        patched.setattr("assay.targets.databases.embedded.database.copy_tree", cut_short)
         with pytest.raises(KeyboardInterrupt):
             database.save()
     assert rows_of(database) == 0

@@ -10,7 +10,7 @@ import pytest
 from embedded_database import SMALL, fill, rows_of
 
 from assay.targets.databases import open_database, parse_databases
-from assay.targets.databases.embedded import EmbeddedPostgresql
+from assay.targets.databases.embedded.database import EmbeddedPostgresql
 from assay.workloads.tpcc.tables import TABLES
 
 

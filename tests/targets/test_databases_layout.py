@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from assay import _core
-from assay.errors import NotSupported, UsageError
+from assay.base.errors import NotSupported, UsageError
 from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases.common.layout import Layout, refuse_layout
+from assay.targets.databases.common.table_set import RangeKey
 from assay.targets.databases.kinds import lay_out, take_down
-from assay.targets.databases.layout import Layout, refuse_layout
-from assay.targets.databases.layout_mssql import partition_statements
-from assay.targets.databases.table_set import RangeKey
+from assay.targets.databases.mssql.layout import partition_statements
 from assay.workloads.brokerage import tables as brokerage
 from assay.workloads.tpcc.tables import TABLES
 from servers.process import ServerProcess

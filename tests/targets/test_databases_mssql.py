@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases import ConnectionLost, open_database, parse_database, session_mssql
+from assay.base.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases import ConnectionLost, open_database, parse_database
+from assay.targets.databases.mssql import session as session_mssql
 from assay.workloads.tpcc.tables import TABLES
 from servers.mssql import MssqlServer
 

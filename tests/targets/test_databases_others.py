@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotSupported, RefusedTarget
+from assay.base.errors import NotSupported, RefusedTarget
 from assay.targets.databases import Database
-from assay.targets.databases.tablespace_copy import TablespaceCopy
+from assay.targets.databases.mariadb.tablespace_copy import TablespaceCopy
 from assay.telemetry.collectors import postgresql as postgresql_collector
 from assay.workloads.databases.loading import _finish as finish_load
 from assay.workloads.databases.loading import drop_loaded

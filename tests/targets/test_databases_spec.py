@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
+from assay.base.secrets import Secret
 from assay.targets.databases import is_database, parse_database, parse_databases
-from assay.targets.secrets import Secret
 
 NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=0x17F), min_size=1, max_size=12)
 HOSTS = st.from_regex(r"[a-z][a-z0-9.-]{0,20}[a-z0-9]", fullmatch=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.targets.databases import open_database, parse_database
 from assay.workloads.tpcc.tables import TABLES
 from servers.mariadb import MariadbServer

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from assay.targets.files.safety import Examined, examine
+from assay.targets.files.spec import VolumeSpec, parse_targets
 from assay.targets.host import device_of, host_facts, memory_bytes, queue_facts, volume_facts
 from assay.targets.kernel import Kernel
-from assay.targets.storage.safety import Examined, examine
-from assay.targets.storage.spec import VolumeSpec, parse_targets
 
 MIB = 1024**2
 HOST_KEYS = {"hostname", "kernel", "distribution", "cpu_model", "cpu_count", "memory_bytes", "virtualization", "python"}

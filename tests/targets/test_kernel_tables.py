@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.targets.files.device_use import use_of_device
 from assay.targets.kernel import Kernel, parse_mountinfo, parse_swaps
-from assay.targets.storage.device_use import use_of_device
 
 MOUNTS = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
@@ -138,13 +138,13 @@ class TestUseOfDevices:
     def test_a_mount_that_names_the_device_only_as_its_source_is_found(
         self, machine: Machine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("assay.targets.storage.device_use.block_device_at", {"/dev/sdb": (8, 16)}.get)
+        monkeypatch.setattr("assay.targets.files.device_use.block_device_at", {"/dev/sdb": (8, 16)}.get)
         machine.mounts("1 0 0:51 / /data rw - btrfs /dev/sdb rw\n")
 
         assert use_of_device(machine.kernel, (8, 16)) == "is mounted on /data (btrfs)"
 
     def test_a_swap_partition_is_in_use(self, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("assay.targets.storage.device_use.block_device_at", {"/dev/sda2": (8, 2)}.get)
+        monkeypatch.setattr("assay.targets.files.device_use.block_device_at", {"/dev/sda2": (8, 2)}.get)
         (machine.kernel.proc / "swaps").write_text("Filename\n/dev/sda2 partition 1 0 -2\n")
 
         assert use_of_device(machine.kernel, (8, 2)) == "is active swap space"

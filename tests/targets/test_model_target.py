@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.run.request import Request, refuse_model
 from assay.run.simulate import simulate
-from assay.targets.arrays.configuration import configure
-from assay.targets.storage.safety import examine
-from assay.targets.storage.spec import parse_targets
+from assay.targets.arrays.model.configuration import configure
+from assay.targets.files.safety import examine
+from assay.targets.files.spec import parse_targets
 from assay.workloads.integrity.plan import read_integrity_preset
 from assay.workloads.io.plan import load_plan, read_preset
 from assay.workloads.plan import Part

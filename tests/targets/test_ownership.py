@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import _core
-from assay.errors import OpenFailed, OutOfSpace, RefusedTarget
-from assay.targets.storage import ownership
-from assay.targets.storage.ownership import create, is_ours, make, mark, sidecar_path, standing, unmade
+from assay.base.errors import OpenFailed, OutOfSpace, RefusedTarget
+from assay.targets.files import ownership
+from assay.targets.files.ownership import create, is_ours, make, mark, sidecar_path, standing, unmade
 from own_files import leave_file
 
 

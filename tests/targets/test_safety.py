@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import ExitCode, OutOfSpace, RefusedTarget
+from assay.base.errors import ExitCode, OutOfSpace, RefusedTarget
+from assay.targets.files.safety import Examined, check_space, examine
+from assay.targets.files.spec import VolumeSpec, parse_targets
 from assay.targets.kernel import Kernel
-from assay.targets.storage.safety import Examined, check_space, examine
-from assay.targets.storage.spec import VolumeSpec, parse_targets
 from own_files import leave_file
 
 MIB = 1024**2

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.command_line import password_places, redacted
+from assay.base.command_line import password_places, redacted
+from assay.base.secrets import Secret, secret_named, take_secrets
 from assay.targets.databases import parse_database
-from assay.targets.secrets import Secret, secret_named, take_secrets
 
 SCHEMES = ("postgresql", "postgres", "mariadb", "mysql", "mssql")
 PASSWORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=3, max_size=20)
@@ -105,8 +105,8 @@ def test_secrets_leave_the_environment_and_stay_in_the_process() -> None:
 SHOW_ITSELF = """
 import json, os, subprocess, sys
 from assay.targets.databases import parse_database
-from assay.command_line import hide_passwords
-from assay.targets.secrets import take_secrets
+from assay.base.command_line import hide_passwords
+from assay.base.secrets import take_secrets
 argv = hide_passwords(sys.argv)
 take_secrets(os.environ)
 print(json.dumps({

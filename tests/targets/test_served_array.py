@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotAnswering, NotSupported, UsageError
-from assay.targets.arrays.served import folder
-from assay.targets.arrays.served.events import command_of, events_in, events_of
-from assay.targets.arrays.served.place import Note, Place
-from assay.targets.arrays.served.spec import parse_served
+from assay.base.errors import NotAnswering, NotSupported, UsageError
+from assay.targets.arrays.live import folder
+from assay.targets.arrays.live.events import command_of, events_in, events_of
+from assay.targets.arrays.live.place import Note, Place
+from assay.targets.arrays.live.spec import parse_served
 from assay.targets.databases import parse_databases
 from assay.telemetry.collectors import ServedArrayCollector
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.targets.storage.signatures import ReadAt, find_signatures
+from assay.targets.files.signatures import ReadAt, find_signatures
 
 MIB = 1024**2
 SIZE = 16 * MIB

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import AssayError, UsageError
-from assay.targets.storage.spec import NULL_OPTIONS, parse_targets
+from assay.base.errors import AssayError, UsageError
+from assay.targets.files.spec import NULL_OPTIONS, parse_targets
 
 
 def names(*paths: str, volumes: list[str] | None = None) -> list[str]:

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.errors import NotSupported
-from assay.results.machines import MACHINE_SOURCES
+from assay.base.errors import NotSupported
+from assay.record.machines import MACHINE_SOURCES
 from assay.telemetry.collectors import (
     BlockCollector,
     CpuCollector,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import AssayError, NotSupported, OpenFailed
+from assay.base.errors import AssayError, NotSupported, OpenFailed
 from assay.telemetry.collectors import database
 from assay.telemetry.collectors.activity import Activity, activity, hottest
 from assay.telemetry.collectors.database import Counters, DatabaseCollector, Session

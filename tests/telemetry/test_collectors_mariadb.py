@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases.table_set import NO_TABLES
+from assay.targets.databases.common.table_set import NO_TABLES
 from assay.telemetry.collectors import MariadbCollector, activity, database_collectors, hottest
 from assay.telemetry.collectors.database import Counters
 from servers.fixtures import Connect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from assay.results.machines import OF_ONE_DATABASE
+from assay.record.machines import OF_ONE_DATABASE
 from assay.telemetry.collectors import mssql
 from assay.telemetry.collectors.database import Counters
 from assay.telemetry.collectors.mssql import MssqlCollector

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from assay.results.machines import OF_ONE_DATABASE
+from assay.record.machines import OF_ONE_DATABASE
 from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases.table_set import NO_TABLES
+from assay.targets.databases.common.table_set import NO_TABLES
 from assay.telemetry.collectors import PostgresqlCollector, activity, database_collectors, hottest
 from assay.telemetry.collectors import postgresql as collectors_postgresql
 from assay.telemetry.collectors.database import Counters

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.telemetry.collectors.block import BlockCollector, whole_devices
 from assay.telemetry.collectors.interfaces import InterfacesCollector
 from assay.telemetry.collectors.multipath import MultipathCollector, PathsCollector, multipath_maps

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import OutOfSpace, RefusedTarget, RunFolderError, UsageError
-from assay.results.flight import MINUTE_NS, NAME, read_recording, spreads, told_of, unread_of
-from assay.results.rolled import (
+from assay.base.errors import OutOfSpace, RefusedTarget, RunFolderError, UsageError
+from assay.record.flight import MINUTE_NS, NAME, read_recording, spreads, told_of, unread_of
+from assay.record.rolled import (
     STEPS_PER_DOUBLING,
     Rolled,
     Series,

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from assay.errors import RunFolderError
-from assay.results.flight import read_recording, told_of
+from assay.base.errors import RunFolderError
+from assay.record.flight import read_recording, told_of
 from assay.telemetry.flight import process
 from assay.telemetry.flight.process import Flight
 from servers.process import ServerProcess

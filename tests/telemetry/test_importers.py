@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.results.run_folder import RunFolder
-from assay.results.series import ROWS_MAX
+from assay.base.errors import UsageError
+from assay.record.run_folder import RunFolder
+from assay.record.series import ROWS_MAX
 from assay.run.imports import import_files
 from assay.telemetry.importers import importer
 from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken

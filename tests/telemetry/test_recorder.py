@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import ExitCode, UsageError
-from assay.results.run_folder import RunFolder
+from assay.base.errors import ExitCode, UsageError
+from assay.record.run_folder import RunFolder
 from assay.telemetry import recorder as module
 from assay.telemetry.columns import Reading, SeriesColumns
 from assay.telemetry.recorder import Recorder

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.brokerage.opened import fits
 from assay.workloads.brokerage.plan import (

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay._core import Histogram
+from assay.record.figures import PERCENTILES
+from assay.record.histograms import histogram_of
 from assay.report.exports.fio_json import fio_bucket_ns
-from assay.results.figures import PERCENTILES
-from assay.results.histograms import histogram_of
 from assay.run.imports import read_results
 from assay.telemetry.importers.importer import NotTaken, Options
 from assay.telemetry.importers.registry import importer_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.workloads.integrity.plan import (
     AuditUser,
     BulkUpdateUser,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.windows_paths import parse_maps
+from assay.base.errors import UsageError
+from assay.base.windows_paths import parse_maps
 from assay.workloads.io.sqlio import ParamLine, SqlioCommand, parse_param_file, parse_sqlio, read_sqlio
 from assay.workloads.io.sqlio_batch import parse_batch
 

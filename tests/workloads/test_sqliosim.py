@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.sqliosim import CONFIG_MAX_BYTES, Understood, parse_sqliosim
 

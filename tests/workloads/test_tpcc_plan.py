@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import UsageError
-from assay.results.limits import parse_limits
+from assay.base.errors import UsageError
+from assay.record.limits import parse_limits
 from assay.workloads.databases.plan import ACTIONS, split_actions
 from assay.workloads.registry import load_plan_of_any_kind
 from assay.workloads.tpcc.application import TPCC

@@ -2,7 +2,7 @@ use assay_device::DeviceError;
 use assay_load::LoadError;
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyModule};
 
-/// The class of `assay.errors` for each Rust variant, one to one.
+/// The class of `assay.base.errors` for each Rust variant, one to one.
 fn class_name(error: &DeviceError) -> &'static str {
     match error {
         DeviceError::Load(LoadError::InvalidValue { .. } | LoadError::InvalidHistogram(_)) => "UsageError",
@@ -22,7 +22,7 @@ pub(crate) fn to_python(error: &DeviceError) -> PyErr {
 pub(crate) fn raise(class: &str, message: String) -> PyErr {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     Python::attach(|py| {
-        let module = MODULE.get_or_try_init(py, || py.import("assay.errors").map(Bound::unbind));
+        let module = MODULE.get_or_try_init(py, || py.import("assay.base.errors").map(Bound::unbind));
         match module.and_then(|module| module.bind(py).getattr(class)?.call1((message,))) {
             Ok(exception) => PyErr::from_value(exception),
             Err(error) => error,

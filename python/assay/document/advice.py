@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from assay.base.units import count_of
 from assay.document.limits import MEETS, limit_text, search_state
 from assay.document.text import DASH, load_label, load_size, percent
-from assay.results.answers import KNEE_SHARE, edge_words
-from assay.results.figures import Figure, value_of
-from assay.results.source import Record, RunFacts
-from assay.results.standstill import HOSTS_APART
-from assay.units import count_of
+from assay.record.answers import KNEE_SHARE, edge_words
+from assay.record.figures import Figure, value_of
+from assay.record.source import Record, RunFacts
+from assay.record.standstill import HOSTS_APART
 
 _LIMITING = {
     "saturation": "{name}: throughput stops rising before any limit is reached; more load only adds waiting.",

@@ -11,13 +11,13 @@ from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Sect
 from assay.document.limits import limit_text, limited_text, search_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
-from assay.results import student
-from assay.results.answers import answer_marks, answer_words
-from assay.results.figures import Figure as Measure
-from assay.results.figures import value_of
-from assay.results.intervals import relative_error
-from assay.results.shapes.point import Point
-from assay.results.source import Record, RunFacts
+from assay.record import student
+from assay.record.answers import answer_marks, answer_words
+from assay.record.figures import Figure as Measure
+from assay.record.figures import value_of
+from assay.record.intervals import relative_error
+from assay.record.shapes.point import Point
+from assay.record.source import Record, RunFacts
 
 
 def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Measure]) -> list[Section]:

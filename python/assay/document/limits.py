@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from assay.base.units import parse_duration
 from assay.document.text import DASH
-from assay.results.source import Record
-from assay.results.standstill import HOSTS_APART, were_apart
-from assay.units import parse_duration
+from assay.record.source import Record
+from assay.record.standstill import HOSTS_APART, were_apart
 
 _LIMIT = re.compile(
     r"(?:(?P<role>[\w-]+)\.)?(?P<direction>read|write)\.(?P<statistic>mean|p[0-9._]+|max)\s*<=?\s*(?P<value>[\w.µ]+)"

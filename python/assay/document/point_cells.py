@@ -5,8 +5,8 @@ from __future__ import annotations
 from assay.document.elements import Cell, Tone
 from assay.document.limits import limit_text
 from assay.document.text import DASH, shorten
-from assay.results.source import Record
-from assay.results.standstill import generator_words
+from assay.record.source import Record
+from assay.record.standstill import generator_words
 
 SCOPES_MAX = 3
 """A limit that more volumes miss is named once, with their number."""

@@ -11,7 +11,7 @@ from assay.telemetry.columns import SeriesColumns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from assay.results.series import SeriesWriter
+    from assay.record.series import SeriesWriter
     from assay.telemetry.recorder import Recorder
 
 SERIES_EVERY_S = 10.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from assay.results.standstill import judged
+from assay.record.standstill import judged
 
 SUSTAINED_SHARE = 0.98
 """An open loop that did less than this share of its rate, beyond chance, did not sustain it."""

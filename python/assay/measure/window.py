@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from assay.results.steady import Steady, steady_state
+from assay.record.steady import Steady, steady_state
 from assay.telemetry import ticks
 
 NOT_JUDGED = Steady(reached=False, slope_share=None, half_width_share=None)

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from assay.base.units import count_of, format_bytes, format_duration
 from assay.document.elements import Document, Place, Section
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, joined, moment, server_text, shorten
+from assay.insight.studies.study import target_kind
+from assay.record.source import Record, RunFacts
 from assay.report.facts import workload_of_run, workloads_of
 from assay.report.head import headed
 from assay.report.sections.best_practice import best_practice_section
@@ -24,13 +27,10 @@ from assay.report.sections.sizing import sizing_document
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
 from assay.report.sections.verdict import verdict_section
-from assay.results.source import Record, RunFacts
-from assay.studies.study import target_kind
-from assay.units import count_of, format_bytes, format_duration
 from assay.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from assay.analysis.diagnosis.diagnose import Diagnosis
+    from assay.insight.diagnosis.diagnose import Diagnosis
 
 
 @dataclass(frozen=True)

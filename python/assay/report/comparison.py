@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay.analysis.compare import COLUMNS, Comparison, run_letter
 from assay.document.elements import Cell, Column, Document, Facts, Figure, Notice, Notices, Paragraph, Section, Table
+from assay.insight.compare import COLUMNS, Comparison, run_letter
 from assay.report.figures_compare import compare_figure
 from assay.report.files import replace_file
 from assay.report.html import html_report

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError
-from assay.results.flight import has_recording, spreads, unread_of
-from assay.results.machines import without_twins
-from assay.results.points import current_points
-from assay.results.run_folder import RunFolder
-from assay.results.source import Record, RunFacts, clean, records, shaped, shaped_manifest
+from assay.base.errors import AssayError
+from assay.record.flight import has_recording, spreads, unread_of
+from assay.record.machines import without_twins
+from assay.record.points import current_points
+from assay.record.run_folder import RunFolder
+from assay.record.source import Record, RunFacts, clean, records, shaped, shaped_manifest
 from assay.workloads.registry import DEFAULT_KIND, workload_known, workload_recorded, workloads
 from assay.workloads.workload import Workload
 
@@ -77,7 +77,7 @@ def _with_kind(record: Record) -> Record:
 def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
     import polars
 
-    from assay.results.series import read_series
+    from assay.record.series import read_series
 
     try:
         table = read_series(run_path)

@@ -6,8 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from assay.analysis.compare import Comparison, Difference, run_letter
 from assay.document.palette import BAND, INK, MAX_SERIES, QUIET, colour, shape
+from assay.insight.compare import Comparison, Difference, run_letter
 
 WIDTH_PX = 460
 ROW_PX = 14

@@ -8,8 +8,8 @@ from typing import Any
 
 import altair as alt
 
+from assay.base.units import format_when
 from assay.document.palette import INK, MAX_SERIES, colour, shape
-from assay.units import format_when
 
 Row = Mapping[str, Any]
 

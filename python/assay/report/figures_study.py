@@ -9,7 +9,7 @@ import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, ordered
 from assay.document.palette import BAND, COLOURS, INK, MAX_SERIES, colour, latency_unit, shape
-from assay.studies.words import full_name_of
+from assay.insight.studies.words import full_name_of
 
 Row = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def level_figure(
         `level`, `series` (one text for all where there is one), `unit`, `value`, `low`, `high`, `band_low`,
         `band_high` (None where there is none), in base units and in the order to show.
     figure : str
-        `iops`, `nopm`, `response_p90`, ...: one of `assay.studies.result.study_figures`.
+        `iops`, `nopm`, `response_p90`, ...: one of `assay.insight.studies.result.study_figures`.
     factor_title : str
         What the levels are of.
     joined : bool

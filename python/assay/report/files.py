@@ -6,9 +6,9 @@ import errno
 import os
 from pathlib import Path
 
-from assay.errors import OpenFailed, OutOfSpace, UsageError
-from assay.paths import open_regular, printable
-from assay.results.folder import Folder
+from assay.base.errors import OpenFailed, OutOfSpace, UsageError
+from assay.base.paths import open_regular, printable
+from assay.record.folder import Folder
 
 MARK = '<meta name="generator" content="Assay '
 """Stands in the head of every page of Assay; a page that has it may be replaced."""

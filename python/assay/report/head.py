@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from assay.document.elements import Document, Section
 from assay.document.text import DASH, moment, shorten
-from assay.results.source import Record
+from assay.record.source import Record
 
 RUN_ID_LETTERS = 80
 

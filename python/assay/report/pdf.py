@@ -44,7 +44,7 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
     """
     import typst
 
-    from assay.errors import AssayError
+    from assay.base.errors import AssayError
 
     numbers = numbers_of(document)
     content = _for_paper(document, numbers)

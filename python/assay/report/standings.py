@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assay.base.errors import UsageError
 from assay.document.limits import limit_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, shorten
-from assay.errors import UsageError
+from assay.record.limits import Limit, parse_limits
+from assay.record.source import Record, RunFacts, records
 from assay.report.sections.verdict import failed_answer, judged_lines
-from assay.results.limits import Limit, parse_limits
-from assay.results.source import Record, RunFacts, records
 from assay.workloads.registry import workload_recorded
 from assay.workloads.workload import Workload
 

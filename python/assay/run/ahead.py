@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from assay.progress import Shown, Silent
-from assay.results.run_folder import RunFolder
-from assay.results.shapes.point import Answer
+from assay.base.progress import Shown, Silent
+from assay.record.run_folder import RunFolder
+from assay.record.shapes.point import Answer
 from assay.run.chains import chains_of
 from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from assay.results import student
-from assay.results.answers import KNEE_SHARE
-from assay.results.figures import Figure, end_figures
-from assay.results.shapes.point import Point
-from assay.results.steady import half_width_95
+from assay.record import student
+from assay.record.answers import KNEE_SHARE
+from assay.record.figures import Figure, end_figures
+from assay.record.shapes.point import Point
+from assay.record.steady import half_width_95
 from assay.workloads.steps import REPEATS_FACTOR, Axis
 
 NOMINAL_SHARE = 0.0142

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.results.shapes.point import Point
+from assay.record.shapes.point import Point
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 

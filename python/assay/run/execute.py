@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from assay import _core
-from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
-from assay.log import LOG, chain, event
-from assay.progress import Display
-from assay.results.limits import parse_limits
-from assay.results.points import CUT_SHORT, current_points
-from assay.results.run_folder import RunFolder
-from assay.results.shapes.point import Answer, Point, VerdictLine
+from assay.base.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
+from assay.base.log import LOG, chain, event
+from assay.base.progress import Display
+from assay.fleet.opened import workload_at
+from assay.record.limits import parse_limits
+from assay.record.points import CUT_SHORT, current_points
+from assay.record.run_folder import RunFolder
+from assay.record.shapes.point import Answer, Point, VerdictLine
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
-from assay.run.hosts.opened import workload_at
 from assay.run.live import Live
 from assay.run.notices import notices_of
 from assay.run.part import part_report
@@ -32,7 +32,7 @@ from assay.run.resumed import folder_identity
 from assay.run.targets import PartTargets
 from assay.run.verdict import verdict_lines
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
-from assay.targets.arrays.served.process import explained
+from assay.targets.arrays.live.process import explained
 from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
@@ -55,7 +55,7 @@ Opens = Callable[[Part[Any], RunContext], OpenWorkload]
 StudyFindings = Callable[
     [Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Point], Sequence[Answer]], dict[str, Any]
 ]
-"""What a study found, from its parts, points and answers (`assay.studies.findings.study_findings`)."""
+"""What a study found, from its parts, points and answers (`assay.insight.studies.findings.study_findings`)."""
 
 
 @dataclass(kw_only=True)

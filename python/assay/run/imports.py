@@ -17,20 +17,20 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from assay import _core
+from assay.base.errors import RunFolderError, UsageError
+from assay.base.paths import plain, printable
+from assay.base.units import count_of
 from assay.document.text import joined
-from assay.errors import RunFolderError, UsageError
-from assay.paths import plain, printable
-from assay.results.run_folder import RunFolder
-from assay.results.series import SeriesWriter
-from assay.results.shapes import check_manifest, check_point, check_whole
-from assay.results.shapes.point import Point
+from assay.record.run_folder import RunFolder
+from assay.record.series import SeriesWriter
+from assay.record.shapes import check_manifest, check_point, check_whole
+from assay.record.shapes.point import Point
 from assay.run.verdict import verdict_lines
 from assay.telemetry.importers.importer import NotTaken, Options, Taken
 from assay.telemetry.importers.opening import opened
 from assay.telemetry.importers.reading import import_opened, unknown_format
 from assay.telemetry.importers.recording import lines_of, lines_of_names, recording_of
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
-from assay.units import count_of
 from assay.workloads.imported import BYTES_MAX, ImportedRun, RunImporter
 from assay.workloads.registry import workloads
 

@@ -14,17 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from assay.base.progress import Display, Gauge, Moment, Nearest, OnCurve, Shown, Status
 from assay.document.text import load_size
-from assay.progress import Display, Gauge, Moment, Nearest, OnCurve, Shown, Status
-from assay.results import live as live_file
-from assay.results.figures import value_of
-from assay.results.folder import Folder
-from assay.results.limits import Limit, show_value
+from assay.record import live as live_file
+from assay.record.figures import value_of
+from assay.record.folder import Folder
+from assay.record.limits import Limit, show_value
 from assay.run.rows import point_row
 from assay.workloads.registry import figures_of
 
 if TYPE_CHECKING:
-    from assay.results.run_folder import RunFolder
+    from assay.record.run_folder import RunFolder
     from assay.telemetry.recorder import Recorder
 
 EVERY_S = 0.5

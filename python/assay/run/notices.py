@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from assay.results.standstill import stood_still_s, were_apart
-from assay.units import format_bytes, format_duration
+from assay.base.units import format_bytes, format_duration
+from assay.record.standstill import stood_still_s, were_apart
 from assay.workloads.registry import figures_of
 
 Record = Mapping[str, Any]

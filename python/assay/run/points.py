@@ -14,16 +14,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from assay.errors import Interrupted
-from assay.log import chain, event
-from assay.results.limits import Limit, judge, met, parse_limits
-from assay.results.points import CUT_SHORT, blank_point
-from assay.results.shapes.point import Answer, JudgedLimit, Point
-from assay.results.standstill import HOSTS_APART, were_apart
+from assay.base.errors import Interrupted
+from assay.base.log import chain, event
+from assay.record.limits import Limit, judge, met, parse_limits
+from assay.record.points import CUT_SHORT, blank_point
+from assay.record.shapes.point import Answer, JudgedLimit, Point
+from assay.record.standstill import HOSTS_APART, were_apart
 from assay.run.bracket import Distance, Reading
 from assay.run.search import search
-from assay.targets.arrays.served.events import events_of
-from assay.targets.arrays.served.watch import PointWatch
+from assay.targets.arrays.live.events import events_of
+from assay.targets.arrays.live.watch import PointWatch
 from assay.targets.target import Target
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part

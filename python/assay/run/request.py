@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from assay.errors import RefusedTarget, UsageError
-from assay.paths import printable
-from assay.targets.arrays.served.process import served_array
-from assay.targets.arrays.served.spec import ServedSpec, is_served_array, parse_served
+from assay.base.errors import RefusedTarget, UsageError
+from assay.base.paths import printable
+from assay.base.units import parse_bytes
+from assay.targets.arrays.live.process import served_array
+from assay.targets.arrays.live.spec import ServedSpec, is_served_array, parse_served
 from assay.targets.databases import is_database
-from assay.targets.storage.spec import (
+from assay.targets.files.spec import (
     HOLDS_NO_BYTES,
     VolumeSpec,
     absolute_path,
@@ -24,8 +25,7 @@ from assay.targets.storage.spec import (
     parse_targets,
     split_volumes,
 )
-from assay.targets.storage.target import SIZE_MAX_DEFAULT_BYTES, StorageTarget, choose_target
-from assay.units import parse_bytes
+from assay.targets.files.target import SIZE_MAX_DEFAULT_BYTES, StorageTarget, choose_target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.workload import Needs
@@ -223,7 +223,7 @@ _PERMISSIONS = ("overwrite", "yes_destroy")
 
 def _not_there(array: ServedSpec) -> StorageTarget:
     """The volumes of an array that is not served, for `--dry-run`."""
-    from assay.targets.storage.safety import examine
+    from assay.targets.files.safety import examine
 
     volumes = array.volumes()
     specs = [VolumeSpec(name=name, kind="model", path=None, role=role) for name, role, _ in volumes]

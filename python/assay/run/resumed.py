@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from assay import _core
-from assay.errors import RefusedTarget, RunFolderError
-from assay.paths import printable
-from assay.results.run_folder import RunFolder
-from assay.run.hosts.target import HostsTarget
-from assay.targets.storage.safety import Examined
-from assay.targets.storage.target import StorageTarget
+from assay.base.errors import RefusedTarget, RunFolderError
+from assay.base.paths import printable
+from assay.fleet.target import HostsTarget
+from assay.record.run_folder import RunFolder
+from assay.targets.files.safety import Examined
+from assay.targets.files.target import StorageTarget
 from assay.targets.target import Target
 from assay.targets.trust import others_write
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.document.text import load_size
-from assay.results.figures import value_of
-from assay.results.points import load_text
+from assay.record.figures import value_of
+from assay.record.points import load_text
 from assay.workloads.registry import figures_of
 
 

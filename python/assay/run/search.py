@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from assay.results.figures import Figure
-from assay.results.shapes.point import Point
+from assay.record.figures import Figure
+from assay.record.shapes.point import Point
 from assay.run.bracket import Curve, Reading
 from assay.workloads.steps import Axis
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from assay import _core
-from assay.progress import SILENT, Display
-from assay.results.run_folder import RunFolder
+from assay.base.progress import SILENT, Display
+from assay.record.run_folder import RunFolder
 from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
-from assay.targets.arrays.configuration import Configuration
-from assay.targets.storage.spec import VolumeSpec
-from assay.targets.storage.volume import Volume
+from assay.targets.arrays.model.configuration import Configuration
+from assay.targets.files.spec import VolumeSpec
+from assay.targets.files.volume import Volume
 from assay.telemetry.recorder import Recorder
 from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan

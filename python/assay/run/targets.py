@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError, UsageError
-from assay.progress import Display
-from assay.run.hosts.opened import workload_at
-from assay.run.hosts.target import choose_over_hosts
+from assay.base.errors import AssayError, UsageError
+from assay.base.progress import Display
+from assay.fleet.opened import workload_at
+from assay.fleet.target import choose_over_hosts
 from assay.run.request import Request
-from assay.targets.arrays.served.process import served_array
+from assay.targets.arrays.live.process import served_array
 from assay.targets.databases import is_database, parse_databases
-from assay.targets.databases.target import choose_databases
+from assay.targets.databases.common.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
 from assay.workloads.plan import Part

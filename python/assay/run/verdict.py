@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.results.answers import answer_words, load_words, without_brackets
-from assay.results.common_figures import DIRECTIONS, share_words
-from assay.results.figures import Figure
-from assay.results.limits import parse_limits, show_value
-from assay.results.shapes.point import Answer, JudgedLimit, Point, VerdictLine
-from assay.results.standstill import HOSTS_APART, why_saturated
-from assay.units import format_latency
+from assay.base.units import format_latency
+from assay.record.answers import answer_words, load_words, without_brackets
+from assay.record.common_figures import DIRECTIONS, share_words
+from assay.record.figures import Figure
+from assay.record.limits import parse_limits, show_value
+from assay.record.shapes.point import Answer, JudgedLimit, Point, VerdictLine
+from assay.record.standstill import HOSTS_APART, why_saturated
 from assay.workloads.registry import figures_of
 
 

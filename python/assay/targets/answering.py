@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from assay.errors import NotAnswering
+from assay.base.errors import NotAnswering
 
 ANSWER_TIMEOUT_S = 10.0
 """How long a single metadata call may take. Slow but living network storage answers within a few seconds."""

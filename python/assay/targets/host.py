@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
+from assay.targets.files.safety import Examined
 from assay.targets.kernel import (
     DeviceNumber,
     Kernel,
@@ -29,7 +30,6 @@ from assay.targets.kernel import (
     slaves_of,
     stack_of,
 )
-from assay.targets.storage.safety import Examined
 
 _HYPERVISORS = (
     ("qemu", "kvm"), ("kvm", "kvm"), ("amazon ec2", "kvm"), ("google", "kvm"), ("openstack", "kvm"),

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 
 DeviceNumber = tuple[int, int]
 """Major and minor number."""

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from assay.progress import Display
-    from assay.targets.arrays.served.process import ServedArray
+    from assay.base.progress import Display
+    from assay.targets.arrays.live.process import ServedArray
     from assay.targets.databases import Database
 
 

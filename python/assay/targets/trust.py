@@ -14,8 +14,8 @@ import pwd
 import stat
 from pathlib import Path
 
-from assay.errors import RefusedTarget
-from assay.paths import printable
+from assay.base.errors import RefusedTarget
+from assay.base.paths import printable
 
 _ON_THE_WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINKS_MAX = 40

@@ -89,7 +89,7 @@ class SeriesColumns:
             return
         import pyarrow as pa
 
-        from assay.results.series_schema import READ_SCHEMA
+        from assay.record.series_schema import READ_SCHEMA
 
         columns: dict[str, Sequence[Any]] = dict(zip(Reading._fields, zip(*readings, strict=True), strict=True))
         counts, *common = zip(*intervals, strict=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.telemetry.columns import Reading, SeriesColumns
 
 _PENDING_READINGS_MAX = 200_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from assay.progress import Gauge
+from assay.base.progress import Gauge
 from assay.telemetry.columns import Reading, SeriesColumns
 
 BATCHES = 20

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from assay.results.figures import PERCENTILES
-from assay.results.points import blank_point
+from assay.record.figures import PERCENTILES
+from assay.record.points import blank_point
 from assay.telemetry.importers.importer import NotTaken, Options, Taken
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay import _core
-from assay.targets.arrays.configuration import Configuration
+from assay.targets.arrays.model.configuration import Configuration
 from assay.telemetry.columns import Reading, SeriesColumns
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from assay.results.shapes.point import Answer, Point
+from assay.record.shapes.point import Answer, Point
 from assay.workloads.steps import Ask, Measured, Steps
 
 if TYPE_CHECKING:
-    from assay.progress import Display
-    from assay.results.run_folder import RunFolder
-    from assay.targets.arrays.configuration import Configuration
-    from assay.targets.arrays.served.watch import PowerCut
+    from assay.base.progress import Display
+    from assay.record.run_folder import RunFolder
+    from assay.targets.arrays.live.watch import PowerCut
+    from assay.targets.arrays.model.configuration import Configuration
     from assay.telemetry.recorder import Recorder
     from assay.workloads.beside import Beside
     from assay.workloads.spread import Together

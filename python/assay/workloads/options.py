@@ -15,9 +15,9 @@ from typing import Annotated, Any, cast, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from assay.fields import FieldError
-from assay.reading import problem_of
-from assay.targets.arrays.served.events import events_in
+from assay.base.fields import FieldError
+from assay.base.reading import problem_of
+from assay.targets.arrays.live.events import events_in
 
 TARGET, LOAD, TIME, SAFETY, OUTPUT = "Target", "Load", "Time and limits", "Safety", "Output"
 """Groups of options that several kinds have."""

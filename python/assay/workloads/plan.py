@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
-from assay.fields import Strict
-from assay.targets.arrays.served.events import PlannedEvent
+from assay.base.fields import Strict
+from assay.targets.arrays.live.events import PlannedEvent
 from assay.workloads.examination import Examination
 
 if TYPE_CHECKING:

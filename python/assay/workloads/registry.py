@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
-from assay.results.figures import Figure, join_figures
-from assay.results.shapes.kinds import join_shapes
+from assay.base.errors import UsageError
+from assay.record.figures import Figure, join_figures
+from assay.record.shapes.kinds import join_shapes
 from assay.workloads import brokerage, integrity, io, mailbox, tpcc, tpch
 from assay.workloads.declaration import Declaration, Verb
 
@@ -130,7 +130,7 @@ def workload_named(kind: str, *, source: str = "kind") -> Workload[Any]:
         There is no such kind; the nearest is named.
     """
     if kind not in _KINDS:
-        from assay.reading import nearest
+        from assay.base.reading import nearest
 
         meant = nearest(kind, _KINDS)
         hint = f"did you mean {meant!r}? " if meant else ""

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from assay.results.schemas import document_schema, manifest_schema
+from assay.record.schemas import document_schema, manifest_schema
 from assay.workloads.registry import workloads
 
 SCHEMAS = {"document.schema.json": document_schema, "manifest.schema.json": manifest_schema}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

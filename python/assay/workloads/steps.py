@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assay.results.phases import Rates
+from assay.record.phases import Rates
 
 Record = Mapping[str, Any]
 

@@ -13,27 +13,27 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
-from assay.errors import NotSupported, UsageError
-from assay.fields import within
-from assay.reading import names_of_presets, preset_table, validated
-from assay.results.figures import Figure
-from assay.results.limits import parse_limits
-from assay.results.merged import merged, merged_point
-from assay.results.shapes.kinds import Shapes
-from assay.results.shapes.point import Point, VerdictLine
-from assay.units import format_iops, format_latency, format_throughput
+from assay.base.errors import NotSupported, UsageError
+from assay.base.fields import within
+from assay.base.reading import names_of_presets, preset_table, validated
+from assay.base.units import format_iops, format_latency, format_throughput
+from assay.record.figures import Figure
+from assay.record.limits import parse_limits
+from assay.record.merged import merged, merged_point
+from assay.record.shapes.kinds import Shapes
+from assay.record.shapes.point import Point, VerdictLine
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import ExaminationPart, P, Part
 from assay.workloads.spread import Share
 
 if TYPE_CHECKING:
+    from assay.base.progress import Display
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
-    from assay.progress import Display
-    from assay.results.source import RunFacts
-    from assay.targets.databases.spec import Kind as DatabaseKind
-    from assay.targets.databases.table_set import TableSet
-    from assay.targets.storage.spec import VolumeSpec
+    from assay.record.source import RunFacts
+    from assay.targets.databases.common.spec import Kind as DatabaseKind
+    from assay.targets.databases.common.table_set import TableSet
+    from assay.targets.files.spec import VolumeSpec
     from assay.targets.target import Target
     from assay.workloads.beside import Beside
     from assay.workloads.imported import RunImporter
@@ -187,7 +187,7 @@ class Workload(ABC, Generic[P]):
     """What takes time besides points, for `--dry-run`."""
 
     adds: frozenset[str] = frozenset()
-    """Names of its figures that add up over hosts, beside those of `results/merged.py`."""
+    """Names of its figures that add up over hosts, beside those of `record/merged.py`."""
 
     examination: tuple[ExaminationPart, ...] = ()
     """Its parts of the whole examination of a folder."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from assay.record.load import POINT_COLUMNS
 from assay.report.exports import save_export
 from assay.report.exports.csv import COLUMNS, export_csv
-from assay.results.load import POINT_COLUMNS
 
 
 def rows(manifest: dict[str, Any], points: list[dict[str, Any]]) -> list[dict[str, str]]:

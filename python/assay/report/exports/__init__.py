@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.errors import AssayError, UsageError
-from assay.paths import printable
+from assay.base.errors import AssayError, UsageError
+from assay.base.paths import printable
+from assay.record import durable
+from assay.record.folder import Folder
 from assay.report.exports.csv import csv_files
 from assay.report.exports.fio_json import fio_json_files
 from assay.report.exports.kinds import measures_io
 from assay.report.exports.openmetrics import openmetrics_files
-from assay.results import durable
-from assay.results.folder import Folder
 
 Export = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], dict[str, str]]
 """`export(manifest, points)`: content by file name; a name may have one folder before it."""

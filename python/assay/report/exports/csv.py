@@ -13,9 +13,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from assay.record.figures import value_of
+from assay.record.load import LATENCIES, POINT_COLUMNS
 from assay.report.exports.kinds import own_figures
-from assay.results.figures import value_of
-from assay.results.load import LATENCIES, POINT_COLUMNS
 
 _WORKLOAD = ("skew", "streams", "align_bytes", "compressible_share", "duplicate_share", "io_mode", "sync", "sync_every")
 _TELEMETRY = ("cpu_share", "iowait_share", "steal_share", "tcp_retransmit_share")

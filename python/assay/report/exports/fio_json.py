@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.record.histograms import histogram_of
 from assay.report.exports.kinds import measures_io
-from assay.results.histograms import histogram_of
 
 Bins = list[tuple[int, int]]
 """Latency in nanoseconds and count of I/Os."""

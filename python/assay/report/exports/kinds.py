@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.results.figures import Figure
+from assay.record.figures import Figure
 from assay.workloads.registry import workload_recorded
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from assay.record.figures import Figure, value_of
+from assay.record.histograms import histogram_of
 from assay.report.exports.kinds import own_figures
-from assay.results.figures import Figure, value_of
-from assay.results.histograms import histogram_of
 
 BUCKETS_NS = (*(round(mantissa * 10**exponent) for exponent in range(4, 10) for mantissa in (1, 2.5, 5)), 10**10)
 """Upper bounds of the histogram's buckets: 10 us to 10 s in steps of 1, 2.5 and 5."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.record.load import LATENCIES
 from assay.report.exports.kinds import measures_io
-from assay.results.load import LATENCIES
 
 
 def expected_point(number: int, workload: Mapping[str, Any], load: Mapping[str, Any]) -> dict[str, Any]:

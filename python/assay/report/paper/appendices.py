@@ -12,12 +12,12 @@ from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
+from assay.record.source import records
 from assay.report.paper.measured import title_of_source
 from assay.report.paper.parts import Draft, own_names
 from assay.report.paper.sources import Source
 from assay.report.sections.array import parameter_table
 from assay.report.sections.points import points_section
-from assay.results.source import records
 
 VALUE_LETTERS = 240
 
@@ -171,7 +171,7 @@ def commands(sources: Sequence[Source], command: str, taken: set[str]) -> Draft:
 @cache
 def _studies() -> dict[str, str]:
     """Full names of published studies, by their short ones."""
-    text = files("assay.calibration").joinpath("studies.toml").read_text(encoding="utf-8")
+    text = files("assay.insight.calibration").joinpath("studies.toml").read_text(encoding="utf-8")
     return {name: str(title) for name, title in tomllib.loads(text).items()}
 
 

@@ -10,14 +10,14 @@ from typing import Any
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Table
 from assay.document.limits import limit_text
 from assay.document.text import DASH, joined, percent, server_text, shorten
+from assay.insight.studies.words import capital
+from assay.record.source import Record, records
 from assay.report.figures_topology import topology_figure
 from assay.report.paper.parts import Draft, own_names
 from assay.report.paper.sources import Source
 from assay.report.paper.topology import topology_of
 from assay.report.sections.array import array_blocks
 from assay.report.sections.method import host_facts, queue_table, timing_of, volume_table
-from assay.results.source import Record, records
-from assay.studies.words import capital
 
 MEASURED = ("run", "study")
 ENGINE = ("I/O engine", "Features in force", "Degraded")

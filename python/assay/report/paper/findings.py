@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from assay.errors import UsageError
-from assay.paths import printable
-from assay.reading import read_text
+from assay.base.errors import UsageError
+from assay.base.paths import printable
+from assay.base.reading import read_text
+from assay.record.source import RunFacts
 from assay.report.facts import facts_of
-from assay.results.source import RunFacts
 
 
 class _Subject(BaseModel):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from assay.document.text import joined, percent
-from assay.results.source import Record, records
-from assay.studies.raw_gap import gap_shares
-from assay.studies.result import study_figures
-from assay.studies.words import capacity_texts, capital, ending_of, figure_text, noun_of
+from assay.insight.studies.raw_gap import gap_shares
+from assay.insight.studies.result import study_figures
+from assay.insight.studies.words import capacity_texts, capital, ending_of, figure_text, noun_of
+from assay.record.source import Record, records
 
 ENOUGH = 0.05
 """Steps that bring less altogether do not pay: as of a knee."""

@@ -10,12 +10,12 @@ from assay.document.elements import Facts
 from assay.document.references import see
 from assay.document.remarks import WORDS, Word
 from assay.document.text import joined, moment
+from assay.insight.sizing.text import headline
 from assay.report.assemble import target_names
 from assay.report.paper.measured import counted, findings_of, follows_from, question_of, title_of_source
 from assay.report.paper.parts import Draft, traced
 from assay.report.paper.sources import Source
 from assay.report.paper.words import Words, paragraphs
-from assay.sizing.text import headline
 
 SENTENCES_MAX = 2
 """Sentences of the summary on each run; its section has all."""

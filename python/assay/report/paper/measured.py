@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from assay.base.errors import UsageError
+from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Table
 from assay.document.limits import limit_text
 from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
-from assay.errors import UsageError
+from assay.insight.studies.files import read_study
+from assay.record.source import Record, records
 from assay.report.assemble import placed, title_of
 from assay.report.paper.follows import follows_of
 from assay.report.paper.parts import Draft, flat, own_names, slug, traced
@@ -20,10 +23,7 @@ from assay.report.sections.study import UNFINISHED, study_method, study_shown
 from assay.report.sections.summary import good_enough
 from assay.report.sections.verdict import verdict_section
 from assay.report.standings import standings
-from assay.results.source import Record, records
-from assay.studies.files import read_study
-from assay.targets.arrays.reliability_text import ratio_sentence
-from assay.units import count_of, format_duration
+from assay.targets.arrays.model.reliability_text import ratio_sentence
 
 VALUE_LETTERS = 300
 FOLLOWS_MAX = 4

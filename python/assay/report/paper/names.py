@@ -13,10 +13,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from assay.document.remarks import WORDS
+from assay.insight.rules.registry import RULES
+from assay.insight.studies.files import read_study, study_names
+from assay.record.source import Record, RunFacts
 from assay.report.paper.texts import shipped
-from assay.results.source import Record, RunFacts
-from assay.rules.registry import RULES
-from assay.studies.files import read_study, study_names
 from assay.workloads.registry import workloads
 
 if TYPE_CHECKING:

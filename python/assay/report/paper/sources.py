@@ -9,17 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.analysis.recording import recorded_s
-from assay.errors import UsageError
-from assay.paths import printable
+from assay.base.errors import UsageError
+from assay.base.paths import printable
+from assay.base.units import format_duration
+from assay.insight.recording import recorded_s
+from assay.record.source import Record, RunFacts
 from assay.report.assemble import Examined, examined
 from assay.report.facts import load_facts
 from assay.report.paper.findings import read_findings
 from assay.report.paper.names import Names
 from assay.report.paper.targets import refuse_different
 from assay.report.sections.study import study_of
-from assay.results.source import Record, RunFacts
-from assay.units import format_duration
 
 Kind = Literal["study", "run", "sizing", "recording", "reliability", "check"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from assay.errors import UsageError
-from assay.paths import plain
-from assay.results.source import Record, records
+from assay.base.errors import UsageError
+from assay.base.paths import plain
+from assay.record.source import Record, records
 
 ANY = "*"
 """Stands for all devices of a host."""

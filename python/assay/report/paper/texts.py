@@ -12,11 +12,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from assay.base.errors import UsageError
+from assay.base.paths import plain, printable
+from assay.base.reading import nearest, read_text
 from assay.document.elements import Block, Bullets, Heading, Paragraph
 from assay.document.references import see
-from assay.errors import UsageError
-from assay.paths import plain, printable
-from assay.reading import nearest, read_text
 
 _LITERAL = "\ue002"
 """Stands before everything that a field gives."""

@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assay.paths import plain
-from assay.reading import nearest, read_table, validated
+from assay.base.paths import plain
+from assay.base.reading import nearest, read_table, validated
+from assay.record.source import clean
 from assay.report.files import replace_file
-from assay.results.source import clean
 
 NAME = "paper.toml"
 

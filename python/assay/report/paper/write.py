@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assay.errors import OpenFailed, UsageError
-from assay.paths import printable
+from assay.base.errors import OpenFailed, UsageError
+from assay.base.paths import printable
 from assay.report.files import refuse_foreign, replace_file
 from assay.report.html import html_report
 from assay.report.markdown import markdown_report

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from assay.base.units import format_bytes
 from assay.document.elements import Block, Cell, Column, Facts, Paragraph, Table
 from assay.document.text import DASH, percent, shorten
-from assay.results.source import Record
-from assay.units import format_bytes
+from assay.record.source import Record
 
 SURVIVES = {
     "battery": "all acknowledged writes are there",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.units import count_of
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table, Tone
 from assay.document.text import shorten
-from assay.results.source import Record, RunFacts, records
-from assay.units import count_of
+from assay.record.source import Record, RunFacts, records
 
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warn", "note": "plain"}
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.analysis.diagnosis.diagnose import TITLES, Diagnosis, diagnose
-from assay.analysis.diagnosis.matrix import HOT, NONE, RESOURCES, WARM, CellOf
-from assay.analysis.diagnosis.observed import SAMPLES_MIN, Source
+from assay.base.units import format_duration
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
 from assay.document.palette import MAX_SERIES
 from assay.document.series_charts import timeline
 from assay.document.text import DASH, percent, shorten
-from assay.results.source import RunFacts
-from assay.units import format_duration
+from assay.insight.diagnosis.diagnose import TITLES, Diagnosis, diagnose
+from assay.insight.diagnosis.matrix import HOT, NONE, RESOURCES, WARM, CellOf
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Source
+from assay.record.source import RunFacts
 
 STEPS_MAX = 400
 """Steps of the figure."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.units import format_latency
 from assay.document.elements import Block, Cell, Column, Heading, Paragraph, Table
 from assay.document.text import DASH, percent, shorten
-from assay.results.source import Record
-from assay.units import format_latency
+from assay.record.source import Record
 
 NAME_MAX = 40
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table
 from assay.document.text import DASH, id_range, joined, shorten
-from assay.results.source import Record, records
+from assay.record.source import Record, records
 
 NAMES_LETTERS = 400
 

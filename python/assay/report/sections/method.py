@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.base.units import format_bytes, format_duration
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
+from assay.record.source import Record, RunFacts
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
 from assay.report.sections.hosts import hosts_blocks
 from assay.report.sections.verdict import verdict_word
-from assay.results.source import Record, RunFacts
-from assay.units import format_bytes, format_duration
 from assay.workloads.workload import Workload
 
 

@@ -8,8 +8,8 @@ from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragra
 from assay.document.point_cells import errors_cell, limits_cell, steady_cell
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, iops_text, latency_text, load_label, shorten, throughput_texts
+from assay.record.source import Record, RunFacts
 from assay.report.facts import label_of
-from assay.results.source import Record, RunFacts
 
 
 def points_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section:

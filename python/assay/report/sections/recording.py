@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assay.analysis.recording import (
-    HOUR_NS,
-    SAMPLES_MIN,
-    Load,
-    busiest_hours,
-    device_rows,
-    gaps_told,
-    is_stacked,
-    load_of_all,
-    loads_of,
-    step_of,
-    trends,
-)
+from assay.base.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
 from assay.document.elements import (
     Block,
     Cell,
@@ -33,15 +21,27 @@ from assay.document.elements import (
 from assay.document.palette import MAX_SERIES
 from assay.document.series_charts import timeline
 from assay.document.text import DASH, joined, moment, percent, shorten
+from assay.insight.recording import (
+    HOUR_NS,
+    SAMPLES_MIN,
+    Load,
+    busiest_hours,
+    device_rows,
+    gaps_told,
+    is_stacked,
+    load_of_all,
+    loads_of,
+    step_of,
+    trends,
+)
+from assay.record.source import Record, RunFacts
 from assay.report.head import headed
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section, limiting_words, next_words
-from assay.results.source import Record, RunFacts
-from assay.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from assay.analysis.diagnosis.diagnose import Diagnosis
+    from assay.insight.diagnosis.diagnose import Diagnosis
 
 STEPS_MAX = 600
 """Steps of a figure: more are no longer told apart on paper."""

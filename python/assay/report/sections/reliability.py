@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.base.units import format_when, format_years
 from assay.document.elements import (
     Block,
     Cell,
@@ -20,10 +21,10 @@ from assay.document.elements import (
 )
 from assay.document.palette import chunks
 from assay.document.text import DASH, moment, shorten
+from assay.record.source import Record, clean
 from assay.report.figures_reliability import loss_curves, ratio_ranges
 from assay.report.head import headed
-from assay.results.source import Record, clean
-from assay.targets.arrays.reliability_text import (
+from assay.targets.arrays.model.reliability_text import (
     input_rows,
     inputs_sentence,
     policy_columns,
@@ -34,7 +35,6 @@ from assay.targets.arrays.reliability_text import (
     show_years,
     three_digits,
 )
-from assay.units import format_when, format_years
 
 TOGETHER = "all inputs together"
 METHOD = (

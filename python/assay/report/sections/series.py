@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from assay.base.units import format_duration, format_iops, format_latency
 from assay.document.charts import with_others
 from assay.document.elements import Figure, Paragraph, Section
 from assay.document.series import (
@@ -26,9 +27,8 @@ from assay.document.series import (
 )
 from assay.document.series_charts import WIDTH, timeline
 from assay.document.text import joined, moment
-from assay.results.machines import first_on_machine
-from assay.results.source import RunFacts, records
-from assay.units import format_duration, format_iops, format_latency
+from assay.record.machines import first_on_machine
+from assay.record.source import RunFacts, records
 from assay.workloads.registry import workloads
 
 if TYPE_CHECKING:

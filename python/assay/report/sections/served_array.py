@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragraph, Section, Table
 from assay.document.series import Clock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
 from assay.document.text import DASH, percent, shorten
+from assay.record.served_names import named_arrays
+from assay.record.source import Record, RunFacts
 from assay.report.figures_served import fault_timeline, shades_text
-from assay.results.served_names import named_arrays
-from assay.results.source import Record, RunFacts
-from assay.units import count_of, format_duration, format_latency
 
 if TYPE_CHECKING:
     import polars as pl

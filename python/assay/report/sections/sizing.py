@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.units import format_iops, format_latency, format_share, format_when
 from assay.document.elements import (
     Block,
     Cell,
@@ -19,14 +20,13 @@ from assay.document.elements import (
     Tone,
 )
 from assay.document.text import DASH, moment, shorten
+from assay.insight.sizing import text as words
+from assay.insight.sizing.answer import cost_text, times_text
+from assay.insight.studies.words import capital
+from assay.record.source import Record, clean
 from assay.report.figures_sizing import frontier_chart, growth_chart
 from assay.report.head import headed
-from assay.results.source import Record, clean
-from assay.sizing import text as words
-from assay.sizing.answer import cost_text, times_text
-from assay.studies.words import capital
-from assay.targets.arrays.configuration import size_text
-from assay.units import format_iops, format_latency, format_share, format_when
+from assay.targets.arrays.model.configuration import size_text
 
 
 def sizing_document(manifest: Record) -> Document:

@@ -8,16 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from assay.base.units import format_bytes, format_iops
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
 from assay.document.limits import limited_text
 from assay.document.palette import MAX_SERIES, chunks
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts
-from assay.report.facts import label_of
-from assay.report.figures_study import level_figure, published_figure
-from assay.results.figures import Figure as Measure
-from assay.results.source import Record, RunFacts
-from assay.studies.words import (
+from assay.insight.studies.words import (
     CAPACITY_COLUMNS,
     are_of_databases,
     capacity_texts,
@@ -28,7 +25,10 @@ from assay.studies.words import (
     full_name_of,
     published_texts,
 )
-from assay.units import format_bytes, format_iops
+from assay.record.figures import Figure as Measure
+from assay.record.source import Record, RunFacts
+from assay.report.facts import label_of
+from assay.report.figures_study import level_figure, published_figure
 
 
 def study_of(facts: RunFacts) -> Record | None:

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from assay.base.units import count_of
 from assay.document.elements import Block, Figure, Heading, Notice, Notices, Paragraph, Section
 from assay.document.remarks import Remarks
 from assay.document.text import joined, sentence
+from assay.record.limits import show_value
+from assay.record.source import RunFacts
 from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, limit_bars
 from assay.report.sections import best_practice
 from assay.report.sections.diagnosis import limiting_words, next_words
 from assay.report.standings import Standing, standings
-from assay.results.limits import show_value
-from assay.results.source import RunFacts
 from assay.run.notices import notices_of
-from assay.units import count_of
 from assay.workloads.registry import workloads
 from assay.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from assay.analysis.diagnosis.diagnose import Diagnosis
+    from assay.insight.diagnosis.diagnose import Diagnosis
 
 NO_VERDICT = "The run holds no verdict: nothing here says whether a limit was met or missed."
 

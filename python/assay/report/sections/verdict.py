@@ -5,9 +5,9 @@ from __future__ import annotations
 from assay.document.elements import Cell, Column, Section, Table, Tone
 from assay.document.limits import limit_text
 from assay.document.text import BASE_UNITS, DASH, NOT_MEASURED, shorten, value_text
+from assay.record.source import Record, RunFacts
+from assay.record.standstill import HOSTS_APART
 from assay.report.facts import measured_points
-from assay.results.source import Record, RunFacts
-from assay.results.standstill import HOSTS_APART
 from assay.workloads.registry import workloads
 
 

@@ -14,11 +14,11 @@ Drivers are loaded when a database is opened.
 
 from __future__ import annotations
 
-from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Session
-from assay.targets.databases.database import LAID_OUT, OWN_TABLES, Database, SchemaState
+from assay.targets.databases.common.connection import Connection, ConnectionLost, Dialect, Progress, Session
+from assay.targets.databases.common.database import LAID_OUT, OWN_TABLES, Database, SchemaState
+from assay.targets.databases.common.spec import DatabaseSpec, is_database, parse_database, parse_databases
+from assay.targets.databases.common.table_set import RangeKey, TableSet
 from assay.targets.databases.kinds import open_database
-from assay.targets.databases.spec import DatabaseSpec, is_database, parse_database, parse_databases
-from assay.targets.databases.table_set import RangeKey, TableSet
 
 __all__ = [
     "LAID_OUT",

@@ -7,36 +7,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.errors import NotSupported
-from assay.targets.databases.database import Database
-from assay.targets.databases.layout import Layout
-from assay.targets.databases.spec import DatabaseSpec
-from assay.targets.databases.table_set import TableSet
+from assay.base.errors import NotSupported
+from assay.targets.databases.common.database import Database
+from assay.targets.databases.common.layout import Layout
+from assay.targets.databases.common.spec import DatabaseSpec
+from assay.targets.databases.common.table_set import TableSet
 
 
 def open_database(spec: DatabaseSpec, table_set: TableSet) -> Database:
     """Return the database of a target, not opened yet, for a workload's tables; its driver is loaded only now."""
     if spec.kind == "embedded":
-        from assay.targets.databases.embedded import EmbeddedPostgresql
+        from assay.targets.databases.embedded.database import EmbeddedPostgresql
 
         return EmbeddedPostgresql(spec, table_set)
     if spec.kind == "postgresql":
-        from assay.targets.databases.postgresql import Postgresql
+        from assay.targets.databases.postgresql.database import Postgresql
 
         return Postgresql(spec, table_set)
     if spec.kind == "mariadb":
-        from assay.targets.databases.mariadb import Mariadb
+        from assay.targets.databases.mariadb.database import Mariadb
 
         return Mariadb(spec, table_set)
     if spec.kind == "duckdb":
-        from assay.targets.databases.duckdb import Duckdb
+        from assay.targets.databases.duckdb.database import Duckdb
 
         return Duckdb(spec, table_set)
     if spec.kind == "spark":
-        from assay.targets.databases.spark import Spark
+        from assay.targets.databases.spark.database import Spark
 
         return Spark(spec, table_set)
-    from assay.targets.databases.mssql import SqlServer
+    from assay.targets.databases.mssql.database import SqlServer
 
     return SqlServer(spec, table_set)
 
@@ -72,14 +72,14 @@ def lay_out(database: Database, layout: Layout, *, scale: int, connections: int)
         # All its tables are kept by columns.
         return {"places": [], "partition": None}
     if database.dialect == "postgresql":
-        from assay.targets.databases import layout_postgresql
+        from assay.targets.databases.postgresql import layout as layout_postgresql
 
         return layout_postgresql.lay_out(database, layout, scale=scale, connections=connections)
     if database.dialect == "mssql":
-        from assay.targets.databases import layout_mssql
+        from assay.targets.databases.mssql import layout as layout_mssql
 
         return layout_mssql.lay_out(database, layout, scale=scale)
-    from assay.targets.databases import layout_mariadb
+    from assay.targets.databases.mariadb import layout as layout_mariadb
 
     return layout_mariadb.lay_out(database, layout, scale=scale)
 
@@ -87,10 +87,10 @@ def lay_out(database: Database, layout: Layout, *, scale: int, connections: int)
 def take_down(database: Database) -> None:
     """Remove what a layout left beside the tables; they are gone, or plain again."""
     if database.dialect == "postgresql":
-        from assay.targets.databases import layout_postgresql
+        from assay.targets.databases.postgresql import layout as layout_postgresql
 
         layout_postgresql.drop_places(database)
     elif database.dialect == "mssql":
-        from assay.targets.databases import layout_mssql
+        from assay.targets.databases.mssql import layout as layout_mssql
 
         layout_mssql.drop_partitions(database)

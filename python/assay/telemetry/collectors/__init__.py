@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
-from assay.results.served_names import prefixes
+from assay.base.errors import UsageError
+from assay.record.served_names import prefixes
 from assay.targets.host import roles_by_device
 from assay.telemetry.collectors.activity import Activity, activity, hottest
 from assay.telemetry.collectors.block import BlockCollector
@@ -112,7 +112,7 @@ def database_collectors(databases: Sequence[Database], *, beside: bool = True) -
 def _session_beside(database: Database) -> Session:
     """Connect for observing; on PostgreSQL to another database, since one in use cannot be saved or restored."""
     if database.dialect == "postgresql":
-        from assay.targets.databases.postgresql import Postgresql
+        from assay.targets.databases.postgresql.database import Postgresql
 
         assert isinstance(database, Postgresql)
         try:

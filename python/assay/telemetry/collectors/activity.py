@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay.telemetry.collectors import mariadb, mssql, postgresql
 from assay.telemetry.collectors.database import Query, Record
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.targets.kernel import read_number
 from assay.telemetry.collectors.proc_file import ProcFile, is_count
 from assay.telemetry.columns import Reading

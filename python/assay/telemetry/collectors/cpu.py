@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.telemetry.collectors.proc_file import ProcFile, is_count
 from assay.telemetry.columns import Reading
 

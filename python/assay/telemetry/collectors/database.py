@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.telemetry.columns import Reading
 
 Record = Mapping[str, Any]

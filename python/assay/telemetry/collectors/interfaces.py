@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.targets.kernel import read_number
 from assay.telemetry.collectors.proc_file import ProcFile, is_count
 from assay.telemetry.columns import Reading

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.telemetry.collectors.proc_file import ProcFile
 from assay.telemetry.columns import Reading
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.targets.kernel import read_text
 from assay.telemetry.collectors.block import BlockCollector, DeviceCounters
 from assay.telemetry.columns import Reading

@@ -6,7 +6,7 @@ import os
 import weakref
 from pathlib import Path
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 
 _CHUNK_BYTES = 64 * 1024
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.telemetry.columns import Reading
 
 EVERY_S = 15.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.targets.kernel import read_number, read_text
 from assay.telemetry.columns import Reading
 

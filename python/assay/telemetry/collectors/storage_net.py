@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
-from assay.errors import NotSupported
+from assay.base.errors import NotSupported
 from assay.telemetry.columns import Reading
 
 STORAGE_PORTS = frozenset({445, 2049, 3260, 4420})

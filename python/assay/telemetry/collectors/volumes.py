@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from assay.errors import NotAnswering, NotSupported
-from assay.paths import printable
+from assay.base.errors import NotAnswering, NotSupported
+from assay.base.paths import printable
 from assay.targets.answering import answer_within
 from assay.targets.kernel import read_text
 from assay.telemetry.columns import Reading

@@ -8,8 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 
-from assay.results.flight_segments import Layout
-from assay.results.rolled import SERIES_MAX, VALUE_MAX, Series
+from assay.record.flight_segments import Layout
+from assay.record.rolled import SERIES_MAX, VALUE_MAX, Series
 from assay.telemetry.columns import Reading
 
 LAYOUT_SERIES = 400

@@ -15,10 +15,10 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from assay.errors import RunFolderError
-from assay.paths import printable
-from assay.results.documents import parsed
-from assay.results.flight_segments import (
+from assay.base.errors import RunFolderError
+from assay.base.paths import printable
+from assay.record.documents import parsed
+from assay.record.flight_segments import (
     NAME,
     SCHEMA,
     STEMS,
@@ -30,8 +30,8 @@ from assay.results.flight_segments import (
     refuse_others,
     segments_in,
 )
-from assay.results.flight_segments import layouts_of as read_layouts
-from assay.results.folder import Folder
+from assay.record.flight_segments import layouts_of as read_layouts
+from assay.record.folder import Folder
 
 PAGE_BYTES = 4096
 LOCKED_MAX_S = 10.0

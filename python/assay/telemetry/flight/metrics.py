@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from assay.errors import OpenFailed, UsageError
+from assay.base.errors import OpenFailed, UsageError
 from assay.telemetry.columns import Reading
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"

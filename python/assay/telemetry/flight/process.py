@@ -2,7 +2,7 @@
 
 `assay record` checks what is asked for and becomes this process (`python -m assay.telemetry.flight.process`). Its
 settings come on a descriptor; passwords in the environment under the words that stand for them in URLs, and leave it at
-once (`assay.targets.secrets`).
+once (`assay.base.secrets`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError, ExitCode, OutOfSpace
+from assay.base.errors import AssayError, ExitCode, OutOfSpace
 from assay.telemetry.flight.writer import FlightWriter
 from assay.telemetry.recorder import Collector, Recorder
 
@@ -206,7 +206,7 @@ def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) ->
 
 def _of_database(text: str) -> list[Collector[Any]]:
     from assay.targets.databases import open_database, parse_database
-    from assay.targets.databases.table_set import NO_TABLES
+    from assay.targets.databases.common.table_set import NO_TABLES
     from assay.telemetry.collectors import database_collectors
 
     return database_collectors([open_database(parse_database(text), NO_TABLES)], beside=False)
@@ -214,7 +214,7 @@ def _of_database(text: str) -> list[Collector[Any]]:
 
 def main() -> int:
     """Record with the settings of the descriptor that is named in the command line."""
-    from assay.targets.secrets import take_secrets
+    from assay.base.secrets import take_secrets
 
     with open(int(sys.argv[1]), encoding="utf-8") as file:
         settings = json.load(file)

@@ -6,8 +6,8 @@ import itertools
 from array import array
 from typing import Any
 
-from assay.results.flight_segments import MINUTE_NS, ROLLED_NS, floor_ns
-from assay.results.rolled import Rolled, floats_of, merge, pack_block, pack_rolled, roll, unpack_block, unpack_rolled
+from assay.record.flight_segments import MINUTE_NS, ROLLED_NS, floor_ns
+from assay.record.rolled import Rolled, floats_of, merge, pack_block, pack_rolled, roll, unpack_block, unpack_rolled
 from assay.telemetry.flight.level import Level
 
 _ROWS_AT_A_TIME = 20

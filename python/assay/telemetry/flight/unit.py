@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay.errors import UsageError
-from assay.paths import printable
-from assay.targets.secrets import holds_placeholder
+from assay.base.errors import UsageError
+from assay.base.paths import printable
+from assay.base.secrets import holds_placeholder
 
 STATE = Path("/var/lib")
 

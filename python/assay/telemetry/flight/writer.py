@@ -1,6 +1,6 @@
 """Writing a flight recording: samples as they come, folded by the minute, rolled up, and pruned to their budget.
 
-Each level has files of its own (`assay.results.flight_segments`) in SQLite's write-ahead mode: a process that is killed
+Each level has files of its own (`assay.record.flight_segments`) in SQLite's write-ahead mode: a process that is killed
 loses what it had not committed, some seconds, and a host that loses power what was not synced; neither damages a file.
 A level keeps up to which row of the level below it was made, in the transaction that makes it, so that each row becomes
 part of the next level exactly once whenever the recorder ends.
@@ -21,9 +21,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from assay.errors import OutOfSpace, RefusedTarget, UsageError
-from assay.paths import printable
-from assay.results.flight_segments import (
+from assay.base.errors import OutOfSpace, RefusedTarget, UsageError
+from assay.base.paths import printable
+from assay.record.flight_segments import (
     MINUTE_NS,
     NAME,
     NOTICES_MAX,
@@ -31,8 +31,8 @@ from assay.results.flight_segments import (
     Layout,
     floor_ns,
 )
-from assay.results.folder import PRIVATE, Folder
-from assay.results.rolled import (
+from assay.record.folder import PRIVATE, Folder
+from assay.record.rolled import (
     SERIES_MAX,
     floats_of,
 )

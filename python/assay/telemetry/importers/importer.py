@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.telemetry.columns import Reading, SeriesColumns
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from assay.paths import open_regular, printable
+from assay.base.paths import open_regular, printable
 from assay.telemetry.importers.importer import HEAD_CHARACTERS, NotTaken
 
 LINE_LETTERS_MAX = 32 * 2**20

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from assay.paths import printable
+from assay.base.paths import printable
 from assay.telemetry.importers.importer import Importer, Into, NotTaken, Options, Taken
 from assay.telemetry.importers.opening import opened, share_read
 from assay.telemetry.importers.registry import IMPORTERS, importer_of

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.errors import UsageError
-from assay.paths import plain, printable
-from assay.targets.storage.spec import ROLES
+from assay.base.errors import UsageError
+from assay.base.paths import plain, printable
+from assay.base.units import count_of
+from assay.targets.files.spec import ROLES
 from assay.telemetry.importers.importer import Taken, at_text
-from assay.units import count_of
 
 
 def recording_of(told: Sequence[tuple[Path, Taken]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ DECLARATION = Declaration(
         Verb(
             group=GROUP,
             name="brokerage",
-            place="assay.workloads.brokerage.verbs:brokerage",
+            place="assay.apps.cli.workloads.brokerage:brokerage",
             help="Load, run and check a TPC-E-like workload on real databases.",
         ),
     ),

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from assay import _core
-from assay.errors import Interrupted
-from assay.progress import Step
+from assay.base.errors import Interrupted
+from assay.base.progress import Step
 from assay.targets.databases import Database
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.brokerage.plan import BrokeragePlan

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from assay.errors import UsageError
-from assay.fields import FieldValueError, within
-from assay.reading import names_of_presets, preset_table, read_table, validated
-from assay.results.limits import Limit, parse_limits
-from assay.targets.databases.target import DatabaseTarget
+from assay.base.errors import UsageError
+from assay.base.fields import FieldValueError, within
+from assay.base.reading import names_of_presets, preset_table, read_table, validated
+from assay.record.limits import Limit, parse_limits
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, MAINTENANCE
 from assay.workloads.brokerage.figures import FIGURES
 from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND, NEWS_BYTES

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 
 from assay import _core
-from assay.targets.databases.table_set import RangeKey, Size, TableSet
-from assay.units import count_of
+from assay.base.units import count_of
+from assay.targets.databases.common.table_set import RangeKey, Size, TableSet
 
 KIND = "brokerage"
 

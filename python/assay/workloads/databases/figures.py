@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from assay.results.common_figures import COMMON_FIGURES
-from assay.results.figures import Figure, Record
-from assay.results.shapes.point import Point
+from assay.record.common_figures import COMMON_FIGURES
+from assay.record.figures import Figure, Record
+from assay.record.shapes.point import Point
 
 
 def under(role: str, figure: Figure) -> Figure:

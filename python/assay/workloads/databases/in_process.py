@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import Any
 
 from assay import _core
-from assay.errors import AssayError, OutOfSpace
+from assay.base.errors import AssayError, OutOfSpace
 from assay.targets.databases import Database
 
 CHUNKS_TOGETHER = 8
@@ -114,7 +114,7 @@ class InProcessLoad:
 
 def _load(database: Database, scale: int, chunks: Sequence[Chunk]) -> tuple[int, int]:
     """Insert chunks with their entries in one transaction; gives their rows and bytes."""
-    from assay.targets.databases.columns import record_batch
+    from assay.targets.databases.common.columns import record_batch
 
     table_set = database.table_set
     total = moved = 0

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from assay import _core
-from assay.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
-from assay.progress import Display, Gauge, Moment, Step
+from assay.base.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
+from assay.base.progress import Display, Gauge, Moment, Step
+from assay.base.units import format_bytes, format_duration
 from assay.targets.databases import Database
-from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_bytes, format_duration
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.in_process import InProcessLoad
 from assay.workloads.databases.opening import is_part_of, shape_of
 from assay.workloads.databases.plan import DatabasesPlan, load_connections

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from assay.errors import Interrupted, UsageError
+from assay.base.errors import Interrupted, UsageError
+from assay.base.units import format_duration
 from assay.targets.databases import LAID_OUT, Database
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.databases.kinds import take_down
-from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_duration
 from assay.workloads.databases.loading import drop_loaded, load_tables
 from assay.workloads.databases.plan import Action, DatabasesPlan
 from assay.workloads.opened import OpenWorkload, RunContext

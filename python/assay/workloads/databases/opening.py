@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from assay.errors import OutOfSpace, UsageError
+from assay.base.errors import OutOfSpace, UsageError
+from assay.base.units import format_bytes
 from assay.targets.databases import Database, SchemaState
-from assay.targets.databases.refusals import refuse_foreign
-from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_bytes
+from assay.targets.databases.common.refusals import refuse_foreign
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import DatabasesPlan
 
 LOG_MAX_BYTES = 1 << 30

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from assay.errors import UsageError
-from assay.fields import FieldValueError, Seconds
+from assay.base.errors import UsageError
+from assay.base.fields import FieldValueError, Seconds
 from assay.workloads.options import Fixed, Option
 from assay.workloads.plan import AnyPlan
 

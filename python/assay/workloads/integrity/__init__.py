@@ -10,7 +10,7 @@ DECLARATION = Declaration(
     verbs=(
         Verb(
             name="verify",
-            place="assay.workloads.integrity.verbs:verify",
+            place="assay.apps.cli.workloads.verify:verify",
             help="Prove that files, devices or volumes keep what they acknowledged, under a database's I/O.",
         ),
     ),

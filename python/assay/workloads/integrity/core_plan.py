@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assay import _core
-from assay.errors import OutOfMemory
+from assay.base.errors import OutOfMemory
+from assay.base.units import format_bytes, parse_duration
+from assay.targets.files.spec import FAULTS
+from assay.targets.files.target import StorageTarget
 from assay.targets.host import free_memory_bytes
-from assay.targets.storage.spec import FAULTS
-from assay.targets.storage.target import StorageTarget
-from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity.files import Placed
 from assay.workloads.integrity.plan import PAGE_BYTES, USERS_MAX_AUTOMATIC, IntegrityPlan
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.paths import plain, printable
-from assay.results import durable
-from assay.results.folder import PRIVATE, Folder
+from assay.base.paths import plain, printable
+from assay.record import durable
+from assay.record.folder import PRIVATE, Folder
 
 FOLDER_NAME = "evidence"
 BYTES_A_LINE = 16

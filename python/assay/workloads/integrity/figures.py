@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.results.common_figures import COMMON_FIGURES
-from assay.results.figures import Figure
+from assay.record.common_figures import COMMON_FIGURES
+from assay.record.figures import Figure
 
 _NAMES = (
     "iops", "bytes_per_s", "read_latency_mean_ns", "read_latency_p99_ns", "write_latency_mean_ns",

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from assay import _core
-from assay.errors import AssayError, NotAnswering, UsageError
-from assay.paths import printable
+from assay.base.errors import AssayError, NotAnswering, UsageError
+from assay.base.paths import printable
+from assay.base.units import format_bytes
 from assay.targets.answering import answer_within
-from assay.targets.storage.hold import Hold
-from assay.targets.storage.safety import Examined, usable_bytes
-from assay.targets.storage.target import (
+from assay.targets.files.hold import Hold
+from assay.targets.files.safety import Examined, usable_bytes
+from assay.targets.files.target import (
     STORED_IN_FILES,
     StorageTarget,
     discard_created,
@@ -24,8 +25,7 @@ from assay.targets.storage.target import (
     reserving_most_s,
     restore_sizes,
 )
-from assay.targets.storage.volume import Volume
-from assay.units import format_bytes
+from assay.targets.files.volume import Volume
 from assay.workloads.integrity.plan import PAGE_BYTES, DatabaseFile, IntegrityPlan
 
 FILE_MIN_BYTES = 1 << 20

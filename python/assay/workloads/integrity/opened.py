@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from assay import _core
-from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, error_named
+from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering, error_named
+from assay.base.progress import Gauge, Moment
+from assay.base.units import format_bytes, format_duration
 from assay.measure.follower import Follower
-from assay.progress import Gauge, Moment
-from assay.results.shapes.point import Point
-from assay.targets.storage.target import StorageTarget, discard_created
-from assay.targets.storage.volume import begin_io
+from assay.record.shapes.point import Point
+from assay.targets.files.target import StorageTarget, discard_created
+from assay.targets.files.volume import begin_io
 from assay.telemetry.ticks import add_ticks, latency_gauges, sides_mean_ns
-from assay.units import format_bytes, format_duration
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.workloads.integrity.evidence import headline, write_evidence
 from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files

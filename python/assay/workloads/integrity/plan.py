@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from assay.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key, within
-from assay.reading import names_of_presets, preset_table, read_table, validated
-from assay.results.limits import parse_limits
-from assay.units import format_bytes, parse_bytes
+from assay.base.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key, within
+from assay.base.reading import names_of_presets, preset_table, read_table, validated
+from assay.base.units import format_bytes, parse_bytes
+from assay.record.limits import parse_limits
 from assay.workloads.options import BACKEND, TARGET, TIME, Option
 from assay.workloads.plan import AnyPlan
 

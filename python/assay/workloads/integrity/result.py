@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from assay.targets.storage.spec import FAULTS
-from assay.units import format_bytes
+from assay.base.units import format_bytes
+from assay.targets.files.spec import FAULTS
 from assay.workloads.integrity.core_plan import STATE_BYTES
 from assay.workloads.integrity.evidence import FOLDER_NAME
 from assay.workloads.integrity.files import Placed

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Required
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from assay.results.shapes.kinds import Shapes
-from assay.results.shapes.terms import (
+from assay.record.shapes.kinds import Shapes
+from assay.record.shapes.terms import (
     STRICT,
     Count,
     Counts,

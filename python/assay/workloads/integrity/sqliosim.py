@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from posixpath import normpath
 from typing import Any, NoReturn
 
-from assay.errors import UsageError
-from assay.reading import nearest, validated
-from assay.units import format_bytes
-from assay.windows_paths import PathMap, is_windows, local_path, parse_maps
+from assay.base.errors import UsageError
+from assay.base.reading import nearest, validated
+from assay.base.units import format_bytes
+from assay.base.windows_paths import PathMap, is_windows, local_path, parse_maps
 from assay.workloads.integrity.plan import LOG_MAX_BYTES, PAGE_BYTES, IntegrityPlan
 from assay.workloads.integrity.sqliosim_keys import ALIASES, FILE, MB, ORDERED, SECTIONS, Setting
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from assay.units import format_bytes, format_duration
+from assay.base.units import format_bytes, format_duration
 from assay.workloads.integrity.plan import DATA_MAX_BYTES
 
 MB = 1 << 20

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.paths import plain
-from assay.results.folder import replace_file
+from assay.base.paths import plain
+from assay.record.folder import replace_file
 from assay.workloads.integrity.evidence import headline
 
 LOG_NAME = "errors.xml"

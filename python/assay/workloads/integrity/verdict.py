@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.results.shapes.point import VerdictLine
+from assay.record.shapes.point import VerdictLine
 
 
 def integrity_line(integrity: Mapping[str, Any]) -> VerdictLine:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from assay import _core
-from assay.errors import UsageError
-from assay.progress import Display
-from assay.results.shapes.point import Point
-from assay.targets.storage.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_file
-from assay.targets.storage.target import StorageTarget
-from assay.units import format_bytes, format_duration
+from assay.base.errors import UsageError
+from assay.base.progress import Display
+from assay.base.units import format_bytes, format_duration
+from assay.record.shapes.point import Point
+from assay.targets.files.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_file
+from assay.targets.files.target import StorageTarget
 from assay.workloads.integrity.core_plan import check_memory, memory_of, run_plan
 from assay.workloads.integrity.examination import PARTS
 from assay.workloads.integrity.figures import FIGURES
@@ -31,8 +31,8 @@ from assay.workloads.workload import Conclusion, Needs, Record, Workload
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
-    from assay.results.figures import Figure
-    from assay.results.source import RunFacts
+    from assay.record.figures import Figure
+    from assay.record.source import RunFacts
 
 
 class IntegrityWorkload(Workload[IntegrityPlan]):

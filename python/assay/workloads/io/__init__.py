@@ -10,12 +10,12 @@ DECLARATION = Declaration(
     verbs=(
         Verb(
             name="profile",
-            place="assay.workloads.io.verbs.profile:profile",
+            place="assay.apps.cli.workloads.profile:profile",
             help="Find how much load files, devices or volumes hold within latency limits.",
         ),
         Verb(
             name="sqlio",
-            place="assay.workloads.io.verbs.sqlio:app",
+            place="assay.apps.cli.workloads.sqlio:app",
             help="Take SQLIO's flags (-k -s -f -o -b -i -t -L -B -S -F ...), print SQLIO's output.",
         ),
     ),

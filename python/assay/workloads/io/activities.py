@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from assay.fields import Bytes, Seconds, Share, Strict, percent, unnamed
-from assay.units import format_bytes, parse_bytes
+from assay.base.fields import Bytes, Seconds, Share, Strict, percent, unnamed
+from assay.base.units import format_bytes, parse_bytes
 from assay.workloads.options import Option
 
 Role = Literal["data", "log", "tempdb"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from assay.units import format_bytes, format_latency
+from assay.base.units import format_bytes, format_latency
 
 PART = "cache-span"
 STEP_SHARE = 1.5

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from assay.base.units import format_latency
 from assay.document.text import percent
-from assay.results.common_figures import COMMON_FIGURES
-from assay.results.figures import Figure
-from assay.results.shapes.point import Point
-from assay.units import format_latency
+from assay.record.common_figures import COMMON_FIGURES
+from assay.record.figures import Figure
+from assay.record.shapes.point import Point
 
 LARGE_BYTES = 64 << 10
 """I/Os of this size and more are told in bytes."""

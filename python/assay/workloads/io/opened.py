@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay import _core
-from assay.errors import Interrupted, IoFailed, NotAnswering
+from assay.base.errors import Interrupted, IoFailed, NotAnswering
+from assay.base.progress import Gauge, Moment
 from assay.measure import judge
 from assay.measure.point import measured_point
 from assay.measure.window import Window
-from assay.progress import Gauge, Moment
-from assay.results.phases import Rates
-from assay.results.points import describe_load
-from assay.results.shapes.point import Answer
-from assay.targets.arrays.configuration import Configuration
-from assay.targets.storage.session import AnySession, drain
-from assay.targets.storage.volume import Volume, takes_no_time
+from assay.record.phases import Rates
+from assay.record.points import describe_load
+from assay.record.shapes.point import Answer
+from assay.targets.arrays.model.configuration import Configuration
+from assay.targets.files.session import AnySession, drain
+from assay.targets.files.volume import Volume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums

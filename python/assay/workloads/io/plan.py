@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from assay.fields import FieldError, Seconds, Strict, within
-from assay.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
-from assay.results.limits import parse_limits
-from assay.units import parse_bytes, parse_duration
+from assay.base.fields import FieldError, Seconds, Strict, within
+from assay.base.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
+from assay.base.units import parse_bytes, parse_duration
+from assay.record.limits import parse_limits
 from assay.workloads.io.activities import Activity, Workload
 from assay.workloads.options import BACKEND, TIME, Option, TablesOf
 from assay.workloads.plan import COMBINATIONS_MAX, AnyPlan

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay import _core
-from assay.errors import UsageError
-from assay.targets.storage.session import AnySession
-from assay.targets.storage.volume import Volume, begin_io, volume_plan
-from assay.units import format_bytes
+from assay.base.errors import UsageError
+from assay.base.units import format_bytes
+from assay.targets.files.session import AnySession
+from assay.targets.files.volume import Volume, begin_io, volume_plan
 from assay.workloads.io.activities import DEEPEST_QUEUE, Activity, Workload, parse_skew
 from assay.workloads.modelled import ModelRun
 

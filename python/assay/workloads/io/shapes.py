@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from assay.results.shapes.kinds import Shapes
-from assay.results.shapes.point import Direction, Load
-from assay.results.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, Text
+from assay.record.shapes.kinds import Shapes
+from assay.record.shapes.point import Direction, Load
+from assay.record.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, Text
 
 ACCESS = ("block_bytes", "read_share", "random_share")
 """What is always said of an access."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assay.units import parse_bytes
+from assay.base.units import parse_bytes
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.spread import Share
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
-from assay.errors import UsageError
-from assay.reading import TEXT_MAX_BYTES
-from assay.windows_paths import PathMap, local_path
+from assay.base.errors import UsageError
+from assay.base.reading import TEXT_MAX_BYTES
+from assay.base.windows_paths import PathMap, local_path
 
 Operation = Literal["read", "write"]
 Access = Literal["random", "sequential", "stride"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.workloads.io.sqlio import Maps, SqlioCommand, read_sqlio, read_text_of
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from assay.targets.storage.volume import Volume
+from assay.targets.files.volume import Volume
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks, tick_length_of_s
 from assay.workloads.io.activities import Workload

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
-from assay.progress import Display
-from assay.results.shapes.point import Point
-from assay.targets.storage.target import StorageTarget
+from assay.base.errors import UsageError
+from assay.base.progress import Display
+from assay.record.shapes.point import Point
+from assay.targets.files.target import StorageTarget
 from assay.workloads.io.activities import load_facts
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span import cache_span
@@ -31,8 +31,8 @@ from assay.workloads.workload import Conclusion, Needs, Record, SeenIo, Workload
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
-    from assay.results.figures import Figure
-    from assay.results.source import RunFacts
+    from assay.record.figures import Figure
+    from assay.record.source import RunFacts
     from assay.workloads.imported import RunImporter
 
 

@@ -10,7 +10,7 @@ DECLARATION = Declaration(
     verbs=(
         Verb(
             name="mailbox",
-            place="assay.workloads.mailbox.verbs:mailbox",
+            place="assay.apps.cli.workloads.mailbox:mailbox",
             help="Run mailboxes on databases of checksummed pages, derived from what Jetstress does.",
         ),
     ),

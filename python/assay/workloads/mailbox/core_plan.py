@@ -7,8 +7,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from assay.paths import printable
-from assay.targets.storage.volume import Volume
+from assay.base.paths import printable
+from assay.targets.files.volume import Volume
 from assay.telemetry.ticks import tick_length_of_s
 from assay.workloads.mailbox.layout import Extent, Placed
 from assay.workloads.mailbox.plan import CHECKPOINT_PASSIVE_BYTES, MailboxPlan

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from assay.results.common_figures import COMMON_FIGURES, batches_of, scaled_batches
-from assay.results.figures import Figure
-from assay.results.shapes.point import Point
-from assay.units import format_latency
+from assay.base.units import format_latency
+from assay.record.common_figures import COMMON_FIGURES, batches_of, scaled_batches
+from assay.record.figures import Figure
+from assay.record.shapes.point import Point
 from assay.workloads.mailbox.shapes import done_of
 
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.errors import UsageError
-from assay.targets.storage.spec import VolumeSpec
-from assay.targets.storage.volume import Volume
-from assay.units import format_bytes
+from assay.base.errors import UsageError
+from assay.base.units import format_bytes
+from assay.targets.files.spec import VolumeSpec
+from assay.targets.files.volume import Volume
 from assay.workloads.mailbox.plan import COPIES_NEEDED, MailboxPlan, few_copies
 
 

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.errors import AssayError, NotAnswering
+from assay.base.errors import AssayError, NotAnswering
+from assay.base.progress import Gauge, Moment
 from assay.measure import judge
 from assay.measure.point import measured_point
 from assay.measure.window import Window
-from assay.progress import Gauge, Moment
 from assay.targets.answering import answer_within
-from assay.targets.storage.target import (
+from assay.targets.files.target import (
     STORED_IN_FILES,
     StorageTarget,
     discard_created,
@@ -21,7 +21,7 @@ from assay.targets.storage.target import (
     reserving_most_s,
     restore_sizes,
 )
-from assay.targets.storage.volume import begin_io
+from assay.targets.files.volume import begin_io
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.mailbox.core_plan import cache_bytes, core_plan, tick_s

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from assay.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key
-from assay.units import format_bytes, parse_bytes
+from assay.base.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key
+from assay.base.units import format_bytes, parse_bytes
 from assay.workloads.options import BACKEND, LOAD, TIME, Option
 from assay.workloads.plan import AnyPlan
 

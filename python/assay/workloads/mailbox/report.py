@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.base.units import format_bytes, format_duration, format_latency, format_throughput
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
 from assay.document.text import DASH, shorten
-from assay.results.source import RunFacts
-from assay.units import format_bytes, format_duration, format_latency, format_throughput
+from assay.record.source import RunFacts
 
 Record = Mapping[str, Any]
 

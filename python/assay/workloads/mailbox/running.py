@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay import _core
+from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.base.progress import Step
 from assay.document.text import percent
-from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
-from assay.progress import Step
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks
 from assay.workloads.mailbox.result import ACTIVITIES, stream_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from assay.results.shapes.point import VerdictLine
-from assay.units import format_duration, format_throughput
+from assay.base.units import format_duration, format_throughput
+from assay.record.shapes.point import VerdictLine
 from assay.workloads.mailbox.result import has_achieved
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
-from assay.results.shapes.point import Point
-from assay.targets.storage.target import StorageTarget
-from assay.units import format_bytes, format_duration
+from assay.base.errors import UsageError
+from assay.base.units import format_bytes, format_duration
+from assay.record.shapes.point import Point
+from assay.targets.files.target import StorageTarget
 from assay.workloads.mailbox.core_plan import cache_bytes
 from assay.workloads.mailbox.figures import FIGURES
 from assay.workloads.mailbox.layout import check_layout, layout_meant, place, seats_of_volumes, sizes_needed
@@ -26,8 +26,8 @@ from assay.workloads.workload import Conclusion, Needs, Record, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
-    from assay.results.source import RunFacts
-    from assay.targets.storage.spec import VolumeSpec
+    from assay.record.source import RunFacts
+    from assay.targets.files.spec import VolumeSpec
 
 
 class MailboxWorkload(Workload[MailboxPlan]):

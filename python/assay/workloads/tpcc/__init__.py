@@ -12,7 +12,7 @@ DECLARATION = Declaration(
         Verb(
             group=GROUP,
             name="tpcc",
-            place="assay.workloads.tpcc.verbs:tpcc",
+            place="assay.apps.cli.workloads.oltp:tpcc",
             help="Load, run and check a TPC-C-like workload on real databases.",
         ),
     ),

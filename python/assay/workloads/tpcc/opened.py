@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.units import count_of
+from assay.base.units import count_of
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.plan import EFFICIENCY_MAX_NOPM, USER_ROLLBACK_SHARE, TpccPlan
 from assay.workloads.transactions.opened import Fact, OpenTransactions

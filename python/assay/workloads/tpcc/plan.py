@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from assay.fields import within
-from assay.reading import names_of_presets, preset_table, read_table, validated
-from assay.results.limits import parse_limits
-from assay.targets.databases.target import DatabaseTarget
+from assay.base.fields import within
+from assay.base.reading import names_of_presets, preset_table, read_table, validated
+from assay.record.limits import parse_limits
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import DATABASE
 from assay.workloads.options import Option
 from assay.workloads.tpcc.application import TPCC

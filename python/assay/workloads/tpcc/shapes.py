@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from assay.results.shapes.kinds import Shapes
-from assay.results.shapes.manifest import Database
-from assay.results.shapes.terms import STRICT, MaybeAmount, MaybeCount
+from assay.record.shapes.kinds import Shapes
+from assay.record.shapes.manifest import Database
+from assay.record.shapes.terms import STRICT, MaybeAmount, MaybeCount
 from assay.workloads.transactions.shapes import Oltp, TransactionFacts, lacks
 
 

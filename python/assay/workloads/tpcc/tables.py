@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from assay import _core
-from assay.targets.databases.table_set import RangeKey, Size, TableSet
-from assay.units import count_of
+from assay.base.units import count_of
+from assay.targets.databases.common.table_set import RangeKey, Size, TableSet
 
 ITEMS_COUNT = 100_000
 

@@ -13,7 +13,7 @@ DECLARATION = Declaration(
         Verb(
             group=GROUP,
             name="tpch",
-            place="assay.workloads.tpch.verbs:tpch",
+            place="assay.apps.cli.workloads.dss:tpch",
             help="Load, run and check a TPC-H-like workload on real databases.",
         ),
     ),

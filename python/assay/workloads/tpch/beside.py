@@ -6,9 +6,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.errors import Interrupted
-from assay.results.steady import geometric_mean_95
-from assay.units import count_of
+from assay.base.errors import Interrupted
+from assay.base.units import count_of
+from assay.record.steady import geometric_mean_95
 from assay.workloads.beside import Beside
 from assay.workloads.tpch.opened import OpenTpch
 from assay.workloads.tpch.refresh import Refresh

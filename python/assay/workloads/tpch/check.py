@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay import _core
-from assay.errors import Interrupted
-from assay.progress import Display, Step
+from assay.base.errors import Interrupted
+from assay.base.progress import Display, Step
 from assay.targets.databases import Database
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.tpch.answers import compare_answers, compare_published
 from assay.workloads.tpch.parameters import VALIDATION
 from assay.workloads.tpch.plan import QUERIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay.targets.databases import Database
 
 SERVER, SYSTEM = "the server's own cache", "the system's cache of its files"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.results.common_figures import COMMON_FIGURES
-from assay.results.figures import Figure
-from assay.results.shapes.point import Point
-from assay.units import count_of, format_duration, format_latency
+from assay.base.units import count_of, format_duration, format_latency
+from assay.record.common_figures import COMMON_FIGURES
+from assay.record.figures import Figure
+from assay.record.shapes.point import Point
 from assay.workloads.databases.figures import cpu_of_server, under
 from assay.workloads.tpch.shapes import dss_of
 

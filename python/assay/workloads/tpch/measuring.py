@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
+from assay.base.progress import Moment
 from assay.measure.follower import Follower
 from assay.measure.point import measured_point
 from assay.measure.window import Window
-from assay.progress import Moment
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.collectors import Activity, activity, hottest
 from assay.telemetry.summary import summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of

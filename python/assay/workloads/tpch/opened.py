@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
-from assay.errors import NotSupported, UsageError
-from assay.results.shapes.point import Point
+from assay.base.errors import NotSupported, UsageError
+from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
+from assay.targets.databases.common.layout import Layout
 from assay.targets.databases.kinds import lay_out
-from assay.targets.databases.layout import Layout
 from assay.workloads.databases.loading import set_state
 from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
 from assay.workloads.databases.plan import load_connections

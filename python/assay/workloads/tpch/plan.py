@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from assay.fields import FieldValueError, Seconds, Strict
+from assay.base.fields import FieldValueError, Seconds, Strict
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import LOAD, TIME, Option
 from assay.workloads.tpch.tables import TABLES, YEARS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay.targets.databases import Database
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.tpch.parameters import parameters
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.queries import query_text

@@ -6,9 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from assay import _core
-from assay.errors import UsageError
+from assay.base.errors import UsageError
 from assay.targets.databases import Database
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.loading import load_chunks
 from assay.workloads.tpch.plan import TpchPlan
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
-from assay.errors import AssayError, Interrupted, OpenFailed
-from assay.progress import Gauge, Moment
+from assay.base.errors import AssayError, Interrupted, OpenFailed
+from assay.base.progress import Gauge, Moment
 from assay.targets.databases import Database
-from assay.targets.databases.connection import Session
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.connection import Session
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.tpch.parameters import parameters
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.queries import query_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.results.shapes.point import Point
-from assay.units import count_of, format_bytes, format_throughput
+from assay.base.units import count_of, format_bytes, format_throughput
+from assay.record.shapes.point import Point
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
 from assay.workloads.databases.storage import data_devices
 from assay.workloads.tpch.shapes import dss_of

@@ -8,9 +8,9 @@ from typing import Any, Required, cast
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from assay.results.shapes.kinds import Shapes
-from assay.results.shapes.point import Point
-from assay.results.shapes.terms import (
+from assay.record.shapes.kinds import Shapes
+from assay.record.shapes.point import Point
+from assay.record.shapes.terms import (
     STRICT,
     Amount,
     Count,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.targets.databases.table_set import RangeKey, Size, TableSet
+from assay.targets.databases.common.table_set import RangeKey, Size, TableSet
 
 FIRST_YEAR, YEARS = 1992, 7
 """Orders are of 1992 to 1998; so are their shipping dates (clause 4.2.3)."""
@@ -115,7 +115,7 @@ def _create_table(dialect: str, name: str) -> str:
 
 
 def _create(dialect: str, name: str, columns: Sequence[str], key: str) -> str:
-    # A column a line: what is Assay's own is read from here (`assay.targets.databases.marks`).
+    # A column a line: what is Assay's own is read from here (`assay.targets.databases.common.marks`).
     constraint = [f"CONSTRAINT {name}_pkey PRIMARY KEY ({key})"] if key else []
     lines = ",\n".join(f"    {line}" for line in (*columns, *constraint))
     return f"CREATE TABLE {name} (\n{lines}\n){_SUFFIX.get(dialect, '')}"

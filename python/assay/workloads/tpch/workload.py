@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import NotSupported, UsageError
-from assay.progress import Display
-from assay.results.shapes.point import Point, VerdictLine
-from assay.targets.databases.layout import refuse_layout
-from assay.targets.databases.target import DatabaseTarget
-from assay.units import count_of, format_duration, format_throughput
+from assay.base.errors import NotSupported, UsageError
+from assay.base.progress import Display
+from assay.base.units import count_of, format_duration, format_throughput
+from assay.record.shapes.point import Point, VerdictLine
+from assay.targets.databases.common.layout import refuse_layout
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.opened import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
@@ -35,7 +35,7 @@ from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
-    from assay.results.source import RunFacts
+    from assay.record.source import RunFacts
 
 
 class TpchWorkload(Workload[TpchPlan]):

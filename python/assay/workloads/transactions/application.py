@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from assay.targets.databases.table_set import TableSet
+from assay.targets.databases.common.table_set import TableSet
 from assay.workloads.transactions.power import FindAcknowledged
 
 
@@ -24,7 +24,7 @@ class Rate:
     digits
         So many after the point are shown.
     title, full
-        As `assay.results.figures.Figure` has them.
+        As `assay.record.figures.Figure` has them.
     said
         As a sentence has it after the number.
     """

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.errors import AssayError, IoFailed, NotSupported
+from assay.base.errors import AssayError, IoFailed, NotSupported
 from assay.targets.databases import Connection, Database, Session
-from assay.targets.databases.programs import shipped_programs
+from assay.targets.databases.embedded.programs import shipped_programs
 
 CHECKPOINT_EVERY_S = 5.0
 """From the begin of a checkpoint to that of the next, unless it takes longer."""

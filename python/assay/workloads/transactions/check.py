@@ -7,8 +7,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.errors import Interrupted
-from assay.progress import Display, Step
+from assay.base.errors import Interrupted
+from assay.base.progress import Display, Step
 from assay.targets.databases import Database
 from assay.workloads.transactions.application import Application
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from assay.errors import AssayError
+from assay.base.errors import AssayError
 from assay.targets.answering import answer_within
-from assay.targets.databases.target import DatabaseTarget
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.collectors import Activity, activity, hottest
 
 ANSWER_S = 10.0

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 
-from assay.results.common_figures import COMMON_FIGURES, RESPONSE, batches_of, latency_in, scaled_batches
-from assay.results.figures import STATISTICS, Figure, Record
-from assay.results.served_figures import FAULT_FIGURES
-from assay.results.shapes.point import Point
-from assay.units import count_of, format_latency
+from assay.base.units import count_of, format_latency
+from assay.record.common_figures import COMMON_FIGURES, RESPONSE, batches_of, latency_in, scaled_batches
+from assay.record.figures import STATISTICS, Figure, Record
+from assay.record.served_figures import FAULT_FIGURES
+from assay.record.shapes.point import Point
 from assay.workloads.databases.figures import cpu_of_server, under
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.shapes import oltp_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from assay.errors import IoFailed
-from assay.progress import Display
+from assay.base.errors import IoFailed
+from assay.base.progress import Display
+from assay.targets.databases.common.layout import Layout
+from assay.targets.databases.common.table_set import TableSet
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.databases.kinds import lay_out
-from assay.targets.databases.layout import Layout
-from assay.targets.databases.table_set import TableSet
-from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.databases.plan import load_connections
 from assay.workloads.transactions.plan import TransactionsLayout, TransactionsPlan, TransactionsTiming
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from assay.errors import NotSupported
-from assay.results.shapes.point import Point
+from assay.base.errors import NotSupported
+from assay.base.units import format_duration
+from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
-from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_duration
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.loading import set_state
 from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
 from assay.workloads.opened import RunContext

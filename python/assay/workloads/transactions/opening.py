@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from assay.errors import UsageError
-from assay.targets.databases.layout import refuse_layout
-from assay.targets.databases.target import DatabaseTarget
+from assay.base.errors import UsageError
+from assay.targets.databases.common.layout import refuse_layout
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.opening import examine_actions
 from assay.workloads.databases.opening import prepare as prepare_databases
 from assay.workloads.databases.plan import load_connections

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from assay.fields import FieldValueError, Seconds, Strict
-from assay.reading import nearest
-from assay.targets.databases.target import DatabaseTarget
+from assay.base.fields import FieldValueError, Seconds, Strict
+from assay.base.reading import nearest
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import TIME, Option
 from assay.workloads.steps import points_of_search

@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay import _core
-from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.base.progress import Gauge, Moment
+from assay.base.units import count_of, format_duration
 from assay.measure import judge
 from assay.measure.follower import Follower
 from assay.measure.point import measured_point
 from assay.measure.window import Window
-from assay.progress import Gauge, Moment
-from assay.results.phases import Rates
-from assay.targets.databases.target import DatabaseTarget
+from assay.record.phases import Rates
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.columns import Reading
 from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import tick_length_of_s
-from assay.units import count_of, format_duration
 from assay.workloads.databases.loading import core_error
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.opened import RunContext

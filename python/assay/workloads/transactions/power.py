@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from assay.targets.arrays.served.watch import PowerCut
+from assay.targets.arrays.live.watch import PowerCut
 from assay.targets.databases import Database
 
 Acknowledged = Sequence[int]

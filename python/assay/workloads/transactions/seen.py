@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.results.shapes.point import Point
-from assay.units import count_of, format_bytes, format_latency
+from assay.base.units import count_of, format_bytes, format_latency
+from assay.record.shapes.point import Point
 from assay.workloads.databases.seen import seen_io as seen_in
 from assay.workloads.transactions.shapes import oltp_of
 from assay.workloads.workload import Record, SeenIo

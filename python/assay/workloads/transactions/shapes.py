@@ -7,8 +7,8 @@ from typing import Any, Required, cast
 
 from typing_extensions import TypedDict
 
-from assay.results.shapes.point import Point
-from assay.results.shapes.terms import (
+from assay.record.shapes.point import Point
+from assay.record.shapes.terms import (
     Amount,
     Count,
     Counts,

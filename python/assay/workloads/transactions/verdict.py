@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from assay.results.shapes.point import VerdictLine
-from assay.units import format_duration
+from assay.base.units import format_duration
+from assay.record.shapes.point import VerdictLine
 from assay.workloads.transactions.application import Application
 
 

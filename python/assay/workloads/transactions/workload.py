@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from assay.errors import UsageError
-from assay.progress import Display
-from assay.results.shapes.point import Point
-from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_duration, format_latency
+from assay.base.errors import UsageError
+from assay.base.progress import Display
+from assay.base.units import format_duration, format_latency
+from assay.record.shapes.point import Point
+from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.opened import actions_done
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
@@ -30,8 +30,8 @@ from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
-    from assay.results.figures import Figure
-    from assay.results.source import RunFacts
+    from assay.record.figures import Figure
+    from assay.record.source import RunFacts
 
 P = TypeVar("P", bound=TransactionsPlan)
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assay.base.units import format_bytes, format_duration
 from assay.document.elements import Tone
 from assay.document.text import joined
-from assay.results.source import Record, RunFacts
-from assay.units import format_bytes, format_duration
+from assay.record.source import Record, RunFacts
 from assay.workloads.integrity.report.told import KIND, integrity_of
 
 

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
-from assay.results.source import Record
-from assay.units import count_of, format_duration
+from assay.record.source import Record
 from assay.workloads.integrity.report.charts import STATES, UNIT_BYTES, unit_strip
 from assay.workloads.integrity.report.faults import fault_of, severity
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.units import count_of, format_duration
 from assay.document.elements import Notice, Paragraph
 from assay.document.remarks import BYTES, LATENCY, OUTSTANDING, PERCENTILE, POINT, PRESSURE, QUEUE, Remarks, Word
 from assay.document.text import joined, shorten
-from assay.results.source import Record, RunFacts
-from assay.units import count_of, format_duration
+from assay.record.source import Record, RunFacts
 from assay.workloads.integrity.report.faults import gravest_text, headline, uncut_power, verified_text
 from assay.workloads.integrity.report.told import KIND, integrity_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from assay.base.units import format_bytes, format_duration
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, shorten
-from assay.results.source import Record, RunFacts
-from assay.units import format_bytes, format_duration
+from assay.record.source import Record, RunFacts
 from assay.workloads.integrity.report.charts import TIME_WIDTH, findings_timeline
 from assay.workloads.integrity.report.faults import (
     CACHES,

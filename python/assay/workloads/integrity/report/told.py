@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.results.source import Record, RunFacts, records
+from assay.record.source import Record, RunFacts, records
 
 KIND = "integrity"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PureWindowsPath
 from typing import Any
 
-from assay.errors import UsageError
-from assay.reading import validated
+from assay.base.errors import UsageError
+from assay.base.reading import validated
 from assay.telemetry.importers.importer import NotTaken
 from assay.workloads.imported import ImportedPoint, Side, sides_of, together
 from assay.workloads.io.activities import Activity

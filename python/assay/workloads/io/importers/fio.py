@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from assay.base.units import count_of
 from assay.telemetry.importers.importer import NotTaken, Options, Taken
-from assay.units import count_of
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,

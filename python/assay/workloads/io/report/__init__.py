@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.document.elements import Section
-from assay.results.source import RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.io.report.curves import curves_section, percentiles_section
 from assay.workloads.io.report.iops import iops_section
 from assay.workloads.io.report.parts import parts_section

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.base.units import format_iops, format_latency
 from assay.document.charts import NINES
 from assay.document.elements import Block, Figure, Paragraph, Section
 from assay.document.limits import parse_limit
 from assay.document.palette import chunks
 from assay.document.text import id_range, joined, latency_of, load_label, load_size, shorten
-from assay.results.answers import answer_marks
-from assay.results.source import Record, RunFacts
-from assay.units import format_iops, format_latency
+from assay.record.answers import answer_marks
+from assay.record.source import Record, RunFacts
 from assay.workloads.io.report.charts import latency_curves, percentile_curves
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
 from assay.workloads.io.report.points import io_answers, io_points

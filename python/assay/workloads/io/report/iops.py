@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.base.units import format_iops
 from assay.document.elements import Block, Cell, Column, Figure, Section, Table
 from assay.document.palette import chunks
 from assay.document.text import DASH, id_range, joined, load_label, shorten, throughput_texts
-from assay.results.source import Record, RunFacts
-from assay.units import format_iops
+from assay.record.source import Record, RunFacts
 from assay.workloads.io.report.charts import iops_bars
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
 from assay.workloads.io.report.points import io_answers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.base.units import format_bytes
 from assay.document.text import DASH
-from assay.results.source import Record
-from assay.units import format_bytes
+from assay.record.source import Record
 
 
 def block_bytes_of(workload: Record) -> float:

@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
+from assay.base.units import format_bytes
 from assay.document.charts import NINES, PANEL_WIDTH, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, colour, latency_unit, log_scale, shape
-from assay.units import format_bytes
 
 Row = Mapping[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from assay.base.units import count_of, format_bytes, format_latency, format_throughput
 from assay.document.charts import NINES
 from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragraph, Section, Table
 from assay.document.palette import chunks
@@ -20,8 +21,7 @@ from assay.document.text import (
     shorten,
     throughput_texts,
 )
-from assay.results.source import Record, RunFacts, records
-from assay.units import count_of, format_bytes, format_latency, format_throughput
+from assay.record.source import Record, RunFacts, records
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label
 from assay.workloads.io.report.part_charts import (
     cache_span,

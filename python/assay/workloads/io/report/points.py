@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.results.source import Record, RunFacts
+from assay.record.source import Record, RunFacts
 
 KIND = "io"
 

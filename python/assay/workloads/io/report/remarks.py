@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.base.units import format_bytes, format_iops, format_latency, format_throughput
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.elements import Paragraph
 from assay.document.limits import limited_text
@@ -18,10 +19,9 @@ from assay.document.remarks import (
     Word,
 )
 from assay.document.text import DASH, interval_text, joined, latency_of, shorten
-from assay.results.common_figures import COMMON_FIGURES
-from assay.results.source import Record, RunFacts
-from assay.results.standstill import HOSTS_APART
-from assay.units import format_bytes, format_iops, format_latency, format_throughput
+from assay.record.common_figures import COMMON_FIGURES
+from assay.record.source import Record, RunFacts
+from assay.record.standstill import HOSTS_APART
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import KIND, io_answers, points_of_part
 

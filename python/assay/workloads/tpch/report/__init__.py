@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.document.elements import Section
-from assay.results.source import RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.tpch.report.section import tpch_section
 from assay.workloads.tpch.report.timeline import tpch_timeline_section
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.units import count_of
 from assay.document.text import DASH, shorten
-from assay.results.source import Record, RunFacts
-from assay.units import count_of
+from assay.record.source import Record, RunFacts
 
 KIND = "tpch"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from assay.base.units import count_of, format_bytes, format_duration, format_latency, format_throughput
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, id_range, joined, percent, shorten
-from assay.results.source import Record, RunFacts
-from assay.units import count_of, format_bytes, format_duration, format_latency, format_throughput
+from assay.record.source import Record, RunFacts
 from assay.workloads.tpch.report.charts import query_bars
 from assay.workloads.tpch.report.points import mean_seconds, points_of, variants, waits_for
 

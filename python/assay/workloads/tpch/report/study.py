@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.document.elements import Figure
-from assay.results.source import Record, RunFacts
+from assay.record.source import Record, RunFacts
 from assay.workloads.tpch.report.points import points_of, variants
 from assay.workloads.tpch.report.section import times_figure
 

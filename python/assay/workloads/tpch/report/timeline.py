@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, Figure, Paragraph, Section
 from assay.document.series import Clock, by_role, gauge, hosts_text, of_point, panel_rows, point_clock, rate, weighted
 from assay.document.text import joined, moment
-from assay.results.source import Record, RunFacts
-from assay.units import count_of, format_duration
+from assay.record.source import Record, RunFacts
 from assay.workloads.tpch.report.charts import query_timeline
 from assay.workloads.tpch.report.points import points_of, variants
 

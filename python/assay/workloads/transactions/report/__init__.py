@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.document.elements import Section
-from assay.results.source import RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.section import oltp_section, search_section
 from assay.workloads.transactions.report.storage import oltp_storage_section

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.base.units import format_bytes, format_duration, format_latency, parse_duration
 from assay.document.charts import NINES, search_curve
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
 from assay.document.limits import limit_text, search_state
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
-from assay.results.answers import answer_marks
-from assay.results.source import Record, RunFacts
-from assay.units import format_bytes, format_duration, format_latency, parse_duration
+from assay.record.answers import answer_marks
+from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.charts import response_curves
 from assay.workloads.transactions.report.transactions import (

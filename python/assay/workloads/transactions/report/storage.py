@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
+from assay.base.units import format_bytes, format_latency
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, joined, percent, server_text, shorten
-from assay.results.source import Record, RunFacts
-from assay.units import format_bytes, format_latency
+from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.section import one_name
 from assay.workloads.transactions.report.transactions import oltp_of

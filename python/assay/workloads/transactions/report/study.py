@@ -9,7 +9,7 @@ from assay.document.charts import with_others
 from assay.document.elements import Figure
 from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
-from assay.results.source import Record, RunFacts
+from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.charts import stacked_levels, storage_levels
 from assay.workloads.transactions.report.transactions import oltp_points

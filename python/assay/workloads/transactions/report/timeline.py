@@ -7,6 +7,7 @@ from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, Figure, Paragraph, Section
 from assay.document.series import (
     RESENT_PANEL,
@@ -27,8 +28,7 @@ from assay.document.series import (
 )
 from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment, percent
-from assay.results.source import Record, RunFacts
-from assay.units import count_of, format_duration, format_latency
+from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.charts import timeline
 from assay.workloads.transactions.report.transactions import oltp_of, oltp_point

@@ -1,0 +1,377 @@
+"""`assay array`: a modelled array that answers on the wall clock with real bytes, and commands to it."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.apps.cli.console import say
+from assay.base.errors import IoFailed, UsageError
+from assay.base.paths import create_anew, printable
+from assay.base.units import format_bytes, format_duration, format_latency, parse_bytes, parse_duration
+
+EXAMPLES = """
+Examples:
+
+`assay array serve "ps6100xv?raid=10&members=2&volumes=data:4,log:1" --at /tmp/group --size 20G`
+
+`assay array pull member0/disk3 --at /tmp/group`
+
+`assay array status --at /tmp/group`
+"""
+
+app = typer.Typer(
+    name="array",
+    add_completion=False,
+    help="A modelled array that answers on the wall clock with real bytes: serve it, pull its disks, cut its power.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+LOOK_S = 0.2
+"""How often the server is looked after."""
+PICTURE_S = 5.0
+"""How old the picture is at most that is kept for a server that ends by itself."""
+
+At = Annotated[Path, typer.Option("--at", metavar="DIR", help="Where the volumes are shown.")]
+Where = Annotated[
+    Path | None,
+    typer.Option("--at", metavar="DIR", help="Where the volumes are shown; without it the array that runs."),
+]
+Disk = Annotated[
+    str, typer.Argument(metavar="DISK", help="Such as member0/disk3; node0/disk3 of an array with flash in its hosts.")
+]
+
+
+@app.command(
+    name="serve", epilog='Examples:\n\n`assay array serve "ps6100xv?raid=50&volumes=2" --at /tmp/array --size 4G`'
+)
+def serve(
+    model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As after model:, with volumes by role.")],
+    at: At,
+    size: Annotated[str | None, typer.Option("--size", help="Of all volumes together; 1 GiB each without it.")] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Where the disks' files lie; DIR.store without it.")
+    ] = None,
+    room: Annotated[str | None, typer.Option("--room", help="Most that the store may take.")] = None,
+    cache: Annotated[
+        str, typer.Option("--cache", help="What survives a power cut: battery, volatile, or lying about flushes.")
+    ] = "battery",
+    sums: Annotated[
+        bool | None,
+        typer.Option("--sums/--no-sums", help="Sums of blocks; without it where the layout writes anywhere."),
+    ] = None,
+    realtime: Annotated[bool, typer.Option("--realtime", help="Wake in time with SCHED_FIFO, where allowed.")] = False,
+    mkfs: Annotated[
+        str | None, typer.Option("--mkfs", help="ext4: put file systems on the volumes and mount them in DIR.mnt.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Whose the file systems are.")] = None,
+    events: Annotated[Path | None, typer.Option("--events", help="What happens by itself: a file in TOML.")] = None,
+    duration: Annotated[str | None, typer.Option("--duration", help="End after this; without it at Ctrl-C.")] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="Write what happened and each second's service here, as JSON.")
+    ] = None,
+    debug: opt.Debug = False,
+) -> None:
+    """Serve a modelled array: each volume is a file in DIR that answers when the array would. Ctrl-C undoes it all."""
+    del debug
+    from assay.targets.arrays.live import service
+    from assay.targets.arrays.live.events import read_events
+    from assay.targets.arrays.live.request import DURABILITIES, Request
+
+    found = [known for known in DURABILITIES if known == cache]
+    if not found:
+        raise UsageError(f"--cache: {cache!r} is unknown; accepted: {', '.join(DURABILITIES)}")
+    if mkfs not in (None, "ext4"):
+        raise UsageError(f"--mkfs: {mkfs!r} is unknown; accepted: ext4")
+    if owner is not None and mkfs is None:
+        raise UsageError("--owner: is of file systems; give --mkfs ext4 too")
+    if log is not None and log.exists():
+        raise UsageError(f"--log: {log}: is there already; name a new file, or remove it")
+    folder = at.absolute()
+    request = Request(
+        target=model,
+        folder=folder,
+        store=store or folder.parent / f"{folder.name}.store",
+        size_bytes=parse_bytes(size, what="--size") if size else None,
+        durability=found[0],
+        sums=sums,
+        realtime=realtime,
+        room_bytes=parse_bytes(room, what="--room") if room else None,
+        events=read_events(events) if events else (),
+    )
+    ends_at = time.monotonic() + parse_duration(duration, what="--duration") / 1e9 if duration else None
+    with service.serve(request, mkfs=mkfs is not None, owner=owner) as served:
+        status: dict[str, Any] = served.ask({"command": "status"})
+        shown, drawn_at = 0, time.monotonic()
+        _print_started(status, served.mounted, folder)
+        try:
+            while ends_at is None or time.monotonic() < ends_at:
+                if not served.is_running():
+                    raise IoFailed(f"{folder}: the array stopped")
+                time.sleep(LOOK_S)
+                # Not the whole picture: the thread that draws it is the one that answers I/Os.
+                news = served.ask({"command": "events", "from": shown})
+                for event in news:
+                    say(f"{event['at_ns'] / 1e9:8.1f} s  {event['what']}")
+                shown += len(news)
+                if time.monotonic() >= drawn_at + PICTURE_S:
+                    status, drawn_at = served.ask({"command": "status"}), time.monotonic()
+        finally:
+            if served.is_running():
+                status = served.ask({"command": "status"})
+            say(_lateness_line(status))
+            if log is not None:
+                _write_log(log, status)
+
+
+def _write_log(log: Path, status: dict[str, Any]) -> None:
+    try:
+        with os.fdopen(create_anew(log), "w") as file:
+            json_module.dump(status, file, indent=1)
+    except OSError as error:
+        raise IoFailed(f"--log: {printable(log)}: {error.strerror}") from error
+
+
+def _print_started(status: dict[str, Any], mounted: Any, folder: Path) -> None:
+    for volume in status["volumes"]:
+        where = f", mounted at {mounted[volume['name']]}" if volume["name"] in mounted else ""
+        say(f"{folder / volume['name']}: {format_bytes(volume['bytes'])}{where}")
+    most = status["most_iops_one_at_a_time"]
+    way = f"the way to the array and back takes {format_latency(status['floor_ns'])}, and is taken off"
+    say(f"{way}; at most {most:,.0f} IOPS one at a time; scheduling: {status['scheduling']}")
+    say("served until Ctrl-C")
+
+
+def _lateness_line(status: dict[str, Any]) -> str:
+    late = status["lateness"]
+    if not late["count"]:
+        return "no I/O was served"
+    text = (
+        f"{late['count']:,} I/Os; answers were late by {format_latency(late['mean_ns'])} in the mean,"
+        f" p99 {format_latency(late['p99_ns'])}, most {format_latency(late['max_ns'])}"
+    )
+    if late["overdriven"]:
+        text += f"; OVERDRIVEN in {late['overdriven_s']} s: this host cannot serve such load in time"
+    return text
+
+
+def _ask(at: Path | None, words: str, json: bool) -> None:
+    from assay.targets.arrays.live.events import command_of
+    from assay.targets.arrays.live.folder import ask, folder_of
+
+    answer = ask(folder_of(at), command_of(words))
+    print(json_module.dumps({"done": answer}) if json else answer)
+
+
+@app.command(name="clean", epilog="Examples:\n\n`assay array clean --at /tmp/group`")
+def clean(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """Undo what a killed server left: mounts, loop devices, its note. The store stays."""
+    del debug
+    from assay.targets.arrays.live.folder import clean as clean_folder
+
+    undone = clean_folder(at)
+    if json:
+        print(json_module.dumps({"undone": undone}))
+    else:
+        print("\n".join(f"{what}: taken away" for what in undone) or f"{at}: nothing was left but the note")
+
+
+@app.command(name="status", epilog="Examples:\n\n`assay array status --at /tmp/group --json`")
+def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """Show the state of the array: members, disks, rebuilds, cache, events, lateness of answers."""
+    del debug
+    from assay.targets.arrays.live.folder import ask, folder_of
+
+    found = ask(folder_of(at), {"command": "status"})
+    if json:
+        print(json_module.dumps(found))
+        return
+    print(
+        f"power {'on' if found['power'] else 'CUT'}; cache {found['cache']}; store {format_bytes(found['store_bytes'])}"
+    )
+    for host in found.get("hosts", ()):
+        print(_host_line(host))
+    for member in found["members"]:
+        _print_member(member)
+    if "pool" in found:
+        _print_pool(found["pool"])
+    for slow in found["slowed"]:
+        print(f"{slow['name']}: {slow['times']} times slower")
+    if found["rebalance"]:
+        print(_rebalance_line(found["rebalance"]))
+    if found["lost_path"]:
+        print(f"lost: {found['lost_path']}")
+    for snapshot in found["snapshots"]:
+        print(f"snapshot {snapshot['name']}: keeps {format_bytes(snapshot['bytes'])}")
+    for second in found["seconds"][-1:]:
+        print(
+            f"last second: {second['reads']} reads of {format_latency(second['read_mean_ns'])},"
+            f" {second['writes']} writes of {format_latency(second['write_mean_ns'])}"
+        )
+    print(_lateness_line(found))
+    for event in found["events"]:
+        print(f"{format_duration(event['at_ns'] / 1e9):>10}  {event['what']}")
+
+
+def _rebalance_line(rebalance: dict[str, Any]) -> str:
+    waits = f"; {rebalance['waits']}" if rebalance["waits"] else ""
+    return f"{rebalance['member']}: chunks move onto it, {rebalance['moved_share']:.0%} done{waits}"
+
+
+def _print_member(member: dict[str, Any]) -> None:
+    marks = {"present": "#", "absent": ".", "rebuilding": "+"}
+    disks = "".join(marks[disk["state"]] for disk in member["disks"])
+    dirty = format_bytes(member["dirty_bytes"])
+    if "raid" in member:
+        lost = f"; {member['lost_chunks']} chunks LOST" if member["lost_chunks"] else ""
+        healed = f"; {member['healed_blocks']} blocks healed" if member["healed_blocks"] else ""
+        spares = f"spares {member['spares']}, dirty {dirty}"
+        print(f"{member['name']}: RAID {member['raid']} [{disks}] {spares}{lost}{healed}")
+    else:
+        print(f"{member['name']}: [{disks}] in memory {dirty}")
+    for disk in member["disks"]:
+        if disk["state"] == "rebuilding":
+            print(f"  {disk['name']}: rebuilding, {disk['rebuilt_share']:.0%} done")
+        elif disk["state"] == "absent":
+            print(f"  {disk['name']}: pulled")
+
+
+def _host_line(host: dict[str, Any]) -> str:
+    reads = host["reads"]
+    levels = {
+        name: host[f"{key}_hits"] for name, key in (("memory", "memory"), ("flash", "flash"), ("other hosts", "remote"))
+    }
+    levels["data nodes"] = reads - sum(levels.values())
+    found = ", ".join(f"{name} {count / reads:.0%}" for name, count in levels.items()) if reads else ""
+    return f"{host['name']}: {reads:,} reads" + (f" from {found}" if found else "")
+
+
+def _print_pool(pool: dict[str, Any]) -> None:
+    print(
+        f"pool: {pool['containers']:,} of {pool['containers_most']:,} containers, {pool['live_share']:.0%} live;"
+        f" {format_bytes(pool['used_bytes'])} of blocks in {format_bytes(pool['stored_bytes'])}:"
+        f" deduplication {pool['deduplication']:.2f}, compression {pool['compression']:.2f}"
+    )
+    if pool["reclaimed_containers"]:
+        moved = format_bytes(pool["moved_bytes"])
+        print(f"  reclaimed {pool['reclaimed_containers']:,} containers, of which {moved} were moved")
+    if pool["missing_pieces"]:
+        lost = f"; {pool['lost_blocks']:,} blocks LOST" if pool["lost_blocks"] else ""
+        print(f"  {pool['missing_pieces']:,} pieces missing, {pool['restored_pieces']:,} restored{lost}")
+    if pool["healed_blocks"]:
+        print(f"  {pool['healed_blocks']:,} blocks healed")
+
+
+@app.command(name="pull", epilog="Examples:\n\n`assay array pull member0/disk3 --at /tmp/group`")
+def pull(
+    disk: Disk,
+    at: Where = None,
+    spare: Annotated[
+        bool,
+        typer.Option("--spare/--no-spare", help="Whether a spare, or free space of other disks, takes its place."),
+    ] = True,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Pull a disk out: its bytes are gone. Names the data that the RAID policy cannot compute any more."""
+    del debug
+    _ask(at, f"pull {disk}" if spare else f"pull {disk} keep-spare", json)
+
+
+@app.command(name="insert", epilog="Examples:\n\n`assay array insert --at /tmp/group`")
+def insert(
+    at: Where = None,
+    disk: Annotated[str, typer.Argument(metavar="[DISK]", help="The slot; without it the first that is empty.")] = "",
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Put a new disk into an empty slot; it is rebuilt at the modelled rate."""
+    del debug
+    _ask(at, f"insert {disk}", json)
+
+
+@app.command(name="slow", epilog="Examples:\n\n`assay array slow member0/disk3 x20 --at /tmp/group`")
+def slow(
+    what: Annotated[str, typer.Argument(metavar="DISK|PATH", help="Such as member0/disk3 or path0.")],
+    times: Annotated[str, typer.Argument(metavar="xTIMES", help="The factor, such as x20; x1: as planned.")],
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Make a disk, or a port of the host, slower by a factor."""
+    del debug
+    _ask(at, f"slow {what} {times}", json)
+
+
+@app.command(name="corrupt", epilog="Examples:\n\n`assay array corrupt member0/disk3 4K --at /tmp/group`")
+def corrupt(
+    disk: Disk,
+    count: Annotated[str, typer.Argument(metavar="BYTES", help="How many, from the first that were written.")],
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Change bytes of a disk behind the array's back."""
+    del debug
+    _ask(at, f"corrupt {disk} {count}", json)
+
+
+@app.command(name="snapshot", epilog="Examples:\n\n`assay array snapshot before --at /tmp/group`")
+def snapshot(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Keep the present state of all volumes."""
+    del debug
+    _ask(at, f"snapshot {name}", json)
+
+
+@app.command(name="revert", epilog="Examples:\n\n`assay array revert before --at /tmp/group`")
+def revert(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Make all volumes what they were at a snapshot; refused while one is in use."""
+    del debug
+    _ask(at, f"revert {name}", json)
+
+
+@app.command(name="fill", epilog="Examples:\n\n`assay array fill 90% --at /tmp/group`")
+def fill(
+    share: Annotated[str, typer.Argument(metavar="SHARE%", help="Of the pool that is used then.")] = "90%",
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Fill a write-anywhere pool, or the room of a store: writes find free places here and there, or none."""
+    del debug
+    _ask(at, f"fill {share}", json)
+
+
+def _plain(name: str, help_text: str) -> None:
+    def command(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -> None:
+        del debug
+        _ask(at, name, json)
+
+    command.__doc__ = help_text
+    app.command(name=name, epilog=f"Examples:\n\n`assay array {name} --at /tmp/group`")(command)
+
+
+_plain("fail-controller", "Lose the first controller of the first member; another takes its ports after a while.")
+_plain("fail-path", "Lose the first port of the host; it notices after a time-out and uses the others.")
+_plain("mend-paths", "Bring lost paths and controllers back.")
+_plain("add-member", "Let a member like the others join the group; chunks of the volumes move onto it meanwhile.")
+_plain("cut-power", "Cut the power: the array answers nothing, and a volatile cache loses its content.")
+_plain("restore", "Bring the power back: I/Os without an answer are sent again.")

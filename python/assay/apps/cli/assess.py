@@ -1,0 +1,166 @@
+"""`assay assess`: the whole examination of the storage under a folder, report included."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.apps.cli.running import start
+from assay.apps.cli.verb import Given, measuring
+from assay.base.errors import AssayError, RefusedTarget, UsageError
+from assay.base.units import format_bytes, parse_duration
+from assay.run.request import ONLY_VERIFY, refuse_model
+from assay.targets.databases import is_database
+from assay.targets.host import memory_bytes
+from assay.workloads.examination import FULL_FROM_S, Examination
+from assay.workloads.options import OUTPUT, TIME
+from assay.workloads.plan import ExaminationPart
+from assay.workloads.registry import DEFAULT_KIND, workload_named, workloads
+
+EXAMPLES = """
+Examples:
+
+`assay assess /var/lib/data --quick`
+
+`assay assess /data --budget 1h --limit "read.p99<=5ms"`
+
+`assay assess /data --only log,database`
+"""
+
+BUDGET_DEFAULT_S = 30 * 60
+BUDGET_QUICK_S = 90
+
+
+def parts_known() -> list[ExaminationPart]:
+    """The parts of every kind of workload, in the order in which they run; their shares divide the budget."""
+    return [part for workload in workloads() for part in workload.examination]
+
+
+@measuring(
+    "assess",
+    workload_named(DEFAULT_KIND).plan_type,
+    on={name: opt.ON_STORAGE[name] for name in ("size", "cache_size", "overwrite")},
+    only=("--io-timeout", "--backend", "--seed"),
+)
+def assess(
+    given: Given,
+    directory: Annotated[
+        str | None, typer.Argument(metavar="DIR", help="A folder on the storage to examine.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="In about two minutes.")] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="Time to take, layout and report apart (30m).", rich_help_panel=TIME)
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(help=f"Only these parts: {','.join(part.name for part in parts_known())}.", rich_help_panel=TIME),
+    ] = None,
+    skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=TIME)] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option(help="Instead of the method's limits, in every part.", rich_help_panel=TIME)
+    ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Also make a paper: HTML, PDF and Markdown.", rich_help_panel=OUTPUT)
+    ] = False,
+    hosts: Annotated[list[str] | None, typer.Option("--hosts", hidden=True)] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", hidden=True)] = None,
+) -> None:
+    """Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report."""
+    del paper  # `Given` has it
+    for option, value in (("--hosts", hosts), ("--cluster", cluster)):
+        if value:
+            raise UsageError(
+                f"{option}: assess examines the storage of the host it runs on; the commands of single workloads take"
+                f" {option}"
+            )
+    if directory is None:
+        raise UsageError("assess: give the folder to examine")
+    if directory.startswith("faulty:"):
+        raise UsageError(ONLY_VERIFY)
+    refuse_model([directory])
+    if is_database(directory):
+        raise UsageError("assess: examines a folder's storage, with a database of its own in it; give a folder")
+    if not os.path.isdir(directory):
+        raise RefusedTarget(f"{directory}: is not a folder; make it with: mkdir -p {directory}")
+    budget_s = (
+        parse_duration(budget, what="--budget") / 1e9 if budget else (BUDGET_QUICK_S if quick else BUDGET_DEFAULT_S)
+    )
+    if budget_s < 20:
+        raise UsageError(f"--budget: {budget} is too short to measure anything; give at least 20s")
+    direct = takes_direct(directory)
+    chosen = chosen_parts(only, skip)
+    timeout_s = given.values.pop(("timing", "io_timeout_s"), None)
+    parts = [
+        part.part(
+            Examination(
+                directory=directory,
+                budget_s=budget_s,
+                planned_s=budget_s * part.share / sum(one.share for one in chosen),
+                limits=limit,
+                timeout_s=timeout_s,
+                is_direct=direct,
+                is_alone=len(chosen) == 1,
+                given={path[0]: value for path, value in given.values.items()},
+            )
+        )
+        for part in chosen
+    ]
+    request = given.request([directory])
+    if budget_s < FULL_FROM_S:
+        request.size_most_bytes = 1 << 30
+    if not direct and request.size is None:
+        # Through the page cache only a file twice its size is read from the device.
+        request.size = str(2 * memory_bytes())
+        given.shown.notices.append(
+            f"{directory} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
+        )
+    start("assess", request, parts, given.shown, told=lambda: {"check": checked(directory)})
+
+
+def checked(directory: str) -> dict[str, Any]:
+    """What best practice finds of this host and the folder's storage: the document of `assay check`."""
+    from assay.insight.rules.gather import subjects_of
+    from assay.insight.rules.outputs import document
+    from assay.insight.rules.registry import RULES
+    from assay.insight.rules.rule import check
+
+    targets = ["host", directory]
+    try:
+        subjects, notices = subjects_of(targets)
+    except (AssayError, OSError) as error:
+        return {"notices": [f"best practice was not checked: {error}"]}
+    return document(check(subjects, RULES), targets, notices)
+
+
+def chosen_parts(only: str | None, skip: str | None) -> list[ExaminationPart]:
+    """The parts to run.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown, or nothing is left.
+    """
+    known = {part.name: part for part in parts_known()}
+    for option, text in (("--only", only), ("--skip", skip)):
+        unknown = [name for name in (text or "").split(",") if name and name not in known]
+        if unknown:
+            raise UsageError(f"{option}: unknown part {unknown[0]!r}; known: {', '.join(known)}")
+    wanted = only.split(",") if only else known
+    left = [part for name, part in known.items() if name in wanted and name not in (skip or "").split(",")]
+    if not left:
+        raise UsageError("--only and --skip leave no part")
+    return left
+
+
+def takes_direct(directory: str) -> bool:
+    """Whether files in a folder can be opened past the page cache."""
+    try:
+        descriptor = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        # Where unnamed files are not known, the open of the real file will tell.
+        return error.errno != 22
+    os.close(descriptor)
+    return True

@@ -1,0 +1,182 @@
+"""`assay check`: best practice for hosts, storage, networks, databases and arrays."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.base.errors import ExitCode, UsageError
+from assay.base.paths import printable
+
+if TYPE_CHECKING:
+    from assay.insight.rules.rule import Finding, Findings
+
+EXAMPLES = """
+Examples:
+
+`assay check`
+
+`assay check host /mnt/data postgresql://monitor@db1/postgres --volume log=/mnt/log --profile assay-results/RUN`
+
+`assay check 'model:ps6100xv?raid=50&fill=0.9' --format sarif -o check.sarif`
+
+`assay check --site-template > site.toml; assay check host --site site.toml`
+
+`assay check --explain layout-log-apart`
+"""
+
+FORMATS = ("text", "json", "junit", "sarif")
+STANDARD_OUTPUT = ("-", "/dev/stdout")
+FAIL_ON = ("error", "warning", "note", "never")
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+def check(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TARGET...]",
+            help="host, a path of storage, a database's URL, model:NAME or run folder (host).",
+            show_default=False,
+        ),
+    ] = None,
+    volume: Annotated[
+        list[str] | None, typer.Option("--volume", help="What a path is for: data=/mnt/x, log=/mnt/y.")
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option("--profile", help="A run of assay profile, for rules that compare with measured figures."),
+    ] = None,
+    site: Annotated[
+        Path | None, typer.Option("--site", help="site.toml: what cannot be read, such as switches and arrays.")
+    ] = None,
+    site_template: Annotated[bool, typer.Option("--site-template", help="Print a site.toml to fill in.")] = False,
+    only: Annotated[str | None, typer.Option("--only", help="Only these rules or families.")] = None,
+    skip: Annotated[str | None, typer.Option("--skip", help="Not these rules or families.")] = None,
+    fail_on: Annotated[
+        str, typer.Option("--fail-on", help="Exit code 1 from this severity on: error, warning, note, never.")
+    ] = "error",
+    form: Annotated[str, typer.Option("--format", help="text, json, junit or sarif.")] = "text",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write it to this file, anew or over an earlier check's.")
+    ] = None,
+    explain: Annotated[str | None, typer.Option("--explain", help="Show the page of a rule.")] = None,
+    list_rules: Annotated[bool, typer.Option("--list", help="List all rules.")] = False,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Compare settings with best practice, and say what to change and why; an unknown setting never passes."""
+    del debug
+    from assay.insight.rules.registry import chosen_rules, rule_named
+
+    form = "json" if json else form
+    if form not in FORMATS:
+        raise UsageError(f"--format {form}: accepted: {', '.join(FORMATS)}")
+    if fail_on not in FAIL_ON:
+        raise UsageError(f"--fail-on {fail_on}: accepted: {', '.join(FAIL_ON)}")
+    rules = chosen_rules(only, skip)
+    if site_template:
+        from assay.insight.rules.facts.site import template
+
+        print(template(), end="")
+        return
+    if explain is not None:
+        from assay.insight.rules.pages import page_of
+
+        print(page_of(rule_named(explain)))
+        return
+    if list_rules:
+        for rule in rules:
+            print(f"{rule.id:38} {rule.severity:8} {rule.title}")
+        return
+    from assay.insight.rules.gather import subjects_of
+    from assay.insight.rules.outputs import document, junit, sarif
+    from assay.insight.rules.rule import check as judge
+
+    subjects, notices = subjects_of(targets or [], volumes=volume or [], profile=profile, site=site)
+    told = judge(subjects, rules)
+    if form == "text" and output is None:
+        print_findings(told, notices)
+    else:
+        texts = {
+            "text": lambda: findings_text(told, notices),
+            "json": lambda: json_module.dumps(document(told, targets or ["host"], notices), indent=1) + "\n",
+            "junit": lambda: junit(told),
+            "sarif": lambda: sarif(told, rules) + "\n",
+        }
+        _write(texts[form](), output)
+    if fail_on != "never" and told.at_least(fail_on):  # type: ignore[arg-type]
+        raise typer.Exit(int(ExitCode.LIMIT_MISSED))
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None or str(output) in STANDARD_OUTPUT:
+        print(text, end="")
+        return
+    from assay.insight.rules.written import write_findings
+
+    write_findings(text, output)
+    print(f"written: {printable(output)}", file=sys.stderr)
+
+
+def print_findings(told: Findings, notices: list[str]) -> None:
+    """The findings on the terminal, worst first, then what passed and what is not known."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    for line, style in _lines(told, notices):
+        console.print(Text(line, style=style), soft_wrap=not sys.stdout.isatty())
+
+
+def findings_text(told: Findings, notices: list[str]) -> str:
+    """The same without colours."""
+    return "\n".join(line for line, _ in _lines(told, notices)) + "\n"
+
+
+def _lines(told: Findings, notices: list[str]) -> list[tuple[str, str]]:
+    from assay.base.paths import plain
+
+    lines = []
+    for one in told.findings:
+        lines += _finding(one)
+    counts = {severity: sum(one.rule.severity == severity for one in told.findings) for severity in STYLES}
+    found = (
+        ", ".join(f"{count} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count)
+        or "no findings"
+    )
+    lines.append(
+        (
+            f"{found}; {len(told.passed)} passed, {len(told.not_checked)} not checked, {len(told.not_applicable)}"
+            " rules do not apply",
+            "bold",
+        )
+    )
+    reasons: dict[str, list[str]] = {}
+    for gap in told.not_checked:
+        reasons.setdefault(gap.reason, []).append(gap.rule.id)
+    asked = [name for reason in list(reasons) if "site.toml" in reason for name in reasons.pop(reason)]
+    if asked:
+        shown = ", ".join(dict.fromkeys(asked))
+        lines.append((plain(f"not checked, a site.toml can say it (assay check --site-template): {shown}"), "dim"))
+    for reason, names in reasons.items():
+        shown = ", ".join(dict.fromkeys(names))
+        lines.append((plain(f"not checked: {shown}: {reason}"), "dim"))
+    lines += [(plain(f"note: {notice}"), "") for notice in notices]
+    return lines
+
+
+def _finding(one: Finding) -> list[tuple[str, str]]:
+    from assay.base.paths import plain
+
+    rule = one.rule
+    return [
+        (plain(f"{rule.severity}: {rule.id}: {one.subject.name}: {rule.title}"), STYLES[rule.severity]),
+        (plain(f"  found {one.found} ({one.origin}); wanted {rule.wanted}"), ""),
+        (plain(f"  {rule.why} {rule.fix} [{rule.source}]"), ""),
+    ]

@@ -1,0 +1,94 @@
+"""`assay compare`: before and after, or A and B."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.base.errors import UsageError
+from assay.base.paths import printable
+from assay.base.units import parse_percent
+
+if TYPE_CHECKING:
+    from assay.record.run_folder import RunFolder
+
+EXAMPLES = """
+Examples:
+
+`assay compare assay-results/BEFORE assay-results/AFTER`
+
+`assay compare A B C --html comparison.html --smallest 3`
+"""
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run folders; the first is the reference.")],
+    smallest: Annotated[str, typer.Option(help="Smallest difference worth noticing, in percent.")] = "5",
+    html: Annotated[Path | None, typer.Option(help="Also write a page with the tables and figures.")] = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Match the points of runs and say what changed, with confidence intervals."""
+    del debug
+    if len(runs) < 2:
+        raise UsageError("compare: give at least two run folders")
+    if html is not None:
+        from assay.report.files import refuse_foreign
+
+        refuse_foreign(html, what=f"--html {printable(html)}")
+    from assay.insight.compare import ComparedRun, compare_runs
+    from assay.record.points import current_points
+    from assay.record.run_folder import RunFolder
+
+    folders = [RunFolder.open(run) for run in runs]
+    compared = [ComparedRun(folder.manifest, current_points(folder.whole_points())) for folder in folders]
+    comparison = compare_runs(compared, smallest_share=parse_percent(smallest, what="--smallest"))
+    if html is not None:
+        from assay.report.comparison import write_comparison
+
+        write_comparison(comparison, [_named(run, folder) for run, folder in zip(runs, folders, strict=True)], html)
+        print(f"comparison: {html}", file=sys.stderr)
+    if json:
+        print(
+            json_module.dumps(
+                {"schema_version": 1, "verb": "compare", **comparison.to_dict()}, allow_nan=False, indent=1
+            )
+        )
+        return
+    _print_tables(comparison, [_named(run, folder) for run, folder in zip(runs, folders, strict=True)])
+
+
+def _named(run: Path, folder: RunFolder) -> str:
+    """A run by its path, and who measured it where Assay did not."""
+    programs = (folder.manifest.get("imported") or {}).get("programs") or []
+    return str(run) + (f" (measured by {', '.join(map(str, programs))})" if programs else "")
+
+
+def _print_tables(comparison: object, runs: list[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from assay.base.paths import plain
+    from assay.insight.compare import COLUMNS, Comparison, run_letter
+
+    assert isinstance(comparison, Comparison)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    for index, run in enumerate(runs):
+        console.print(Text(f"{run_letter(index)} = {printable(run)}"))
+    for title, rows in (("Points", comparison.rows()), ("Most within limits, knee and edge", comparison.answer_rows())):
+        if rows:
+            table = Table(title=title, title_justify="left")
+            for column in COLUMNS:
+                table.add_column(column, overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(plain(cell)) for cell in row))
+            console.print(table)
+    for line in comparison.unmatched:
+        console.print(Text(f"not compared: {plain(line)}"))
+    console.print(Text(plain(comparison.sentence)))

@@ -1,0 +1,133 @@
+"""`assay diagnose`: the matrix of tiers and resources, and what causes what hurts."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from assay.insight.diagnosis.diagnose import Diagnosis
+
+EXAMPLES = """
+Examples:
+
+`assay diagnose assay-results/20261120-101500-assess-a1b2c3`
+
+`assay diagnose perfmon.csv esx1.csv --volume data=D: --volume log=L:`
+
+`assay diagnose web1 web2 sql1 --tier web=web1,web2 --tier database=sql1 --json`
+"""
+
+STYLES = {"hot": "bold red", "warm": "yellow", "ok": "green", "too few samples": "dim", "no data": "dim"}
+
+
+def diagnose(
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="INPUT...",
+            help="Run folders, recordings, and files that assay import reads; several share one clock.",
+        ),
+    ],
+    tier: Annotated[
+        list[str] | None, typer.Option("--tier", help="What hosts are for: web=web1,web2; database=sql1.")
+    ] = None,
+    volume: Annotated[
+        list[str] | None, typer.Option("--volume", help="Of files: what a device is for: data=D:, log=sdb.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="Of files that name no host: its name.")] = "imported",
+    zone: Annotated[
+        str | None, typer.Option("--zone", help="Of files that say none: offset of local time, +02:00.")
+    ] = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Say which tier and resource is the bottleneck, what causes it, and what would disprove that."""
+    del debug
+    from assay.apps.cli.console import say
+    from assay.insight.diagnosis.diagnose import diagnose as find
+    from assay.insight.diagnosis.inputs import parse_tiers, sources_of
+    from assay.telemetry.importers.importer import Options
+    from assay.telemetry.importers.recording import parse_roles, parse_zone
+
+    tiers = parse_tiers(tier or [])
+    options = Options(host=host, zone_s=parse_zone(zone) if zone is not None else None, roles=parse_roles(volume or []))
+    sources, notices = sources_of(inputs, options, tell=lambda line: None if json else say(line))
+    found = find(sources, tiers)
+    unknown = [name for name in tiers if name not in found.observed.hosts]
+    if unknown:
+        raise UsageError(f"--tier: no host {unknown[0]!r} was recorded; there is {', '.join(found.observed.hosts)}")
+    record = found.record()
+    record["notices"] = [*notices, *record["notices"]]
+    if json:
+        document = {"schema_version": 1, "verb": "diagnose", "inputs": [source.name for source in sources], **record}
+        print(json_module.dumps(document, allow_nan=False, indent=1))
+        return
+    print_diagnosis(found, record)
+
+
+def print_diagnosis(found: Diagnosis, record: Mapping[str, Any]) -> None:
+    """The matrix, the causes and the notices on the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from assay.base.paths import plain
+    from assay.insight.diagnosis.matrix import RESOURCES
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    table = Table(title=_title(record), title_justify="left")
+    for column in ("tier", *RESOURCES):
+        table.add_column(column, overflow="fold")
+    rows = dict.fromkeys((cell.tier, cell.host) for cell in found.cells)
+    for tier, host in rows:
+        cells = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
+        texts = []
+        for resource in RESOURCES:
+            cell = cells[resource]
+            words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"
+            words += f", {cell.minutes:.3g} min" if cell.minutes else ""
+            texts.append(Text(plain(words), style=STYLES[cell.state]))
+        table.add_row(Text(plain(f"{tier} {host}".strip())), *texts)
+    console.print(table)
+    for place, cause in enumerate(record["causes"], 1):
+        head = f"{place}. {cause['cause']}: {cause['title']}"
+        if cause["cause"] != "none":
+            head += f" (confidence {cause['confidence']:.0%}, {cause['minutes']:.3g} min)"
+        console.print(Text(plain(head), style="bold" if place == 1 else ""))
+        for one in cause["evidence"]:
+            source = f" [{one['source']}]" if one.get("source") else ""
+            console.print(Text(plain(f"   seen: {one['text']}{source}")))
+        for text in cause["against"]:
+            console.print(Text(plain(f"   against it would be: {text}" if cause["cause"] != "none" else f"   {text}")))
+        console.print(Text(plain(f"   do: {cause['advice']}")))
+    load = record["load"]
+    if load and load["cells"] and load["cells"][0]["first_load"] is not None:
+        first = load["cells"][0]
+        console.print(
+            Text(
+                plain(
+                    f"As load rises, {first['tier']} {first['resource']} ({first['what']}) leaves its threshold"
+                    f" first, at {first['first_load']:g}."
+                )
+            )
+        )
+    if record["not_looked_for"]:
+        names = ", ".join(one["cause"] for one in record["not_looked_for"])
+        console.print(Text(plain(f"not looked for, nothing was recorded: {names}")))
+    for notice in record["notices"]:
+        console.print(Text(plain(f"note: {notice}")))
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    seconds = record["samples"] * record["step_s"]
+    span = f"{seconds / 60:,.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
+    return f"Tiers and resources, {span} in steps of {record['step_s']:g} s"

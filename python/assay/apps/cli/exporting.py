@@ -1,0 +1,74 @@
+"""Exports on the command line: tried before the run, written after it, none of them at the cost of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.apps.cli.console import say
+from assay.base.errors import AssayError, ExitCode
+from assay.record.points import current_points
+from assay.record.run_folder import RunFolder
+from assay.workloads.plan import Part
+from assay.workloads.registry import workload_of
+
+
+def rehearse_exports(names: Sequence[str], parts: Sequence[Part[Any]]) -> None:
+    """Try the exports on points of the shapes that the plans of the parts will give.
+
+    Raises
+    ------
+    UsageError
+        A format cannot express one of them; nothing was measured yet.
+    """
+    if not names:
+        return
+    from assay.report.exports import rehearse
+    from assay.report.exports.rehearsal import expected_point
+
+    shapes = [shape for part in parts for shape in workload_of(part.plan).expected_points(part.plan)]
+    rehearse(names, [expected_point(number, *shape) for number, shape in enumerate(shapes, start=1)])
+
+
+def _tell(path: Path) -> None:
+    say(f"exported {path}")
+
+
+def export_all(
+    names: Sequence[str], folder: RunFolder, code: ExitCode, tell: Callable[[Path], None] = _tell
+) -> ExitCode:
+    """Write a run in each of the formats, say what was written and what failed.
+
+    Parameters
+    ----------
+    names
+        Formats.
+    folder
+        The run.
+    code
+        Exit code of the run without its exports.
+    tell
+        Told each file that was written.
+
+    Returns
+    -------
+    ExitCode
+        `code`, or `TARGET_FAILED` where an export failed and the run itself did not.
+    """
+    from assay.report.exports import left_out, save_export
+
+    if not names:
+        return code
+    points = current_points(folder.points())
+    for name in names:
+        try:
+            for path in save_export(name, folder.manifest, points, folder.path):
+                tell(path)
+        except AssayError as error:
+            say(f"assay: {error}")
+            code = ExitCode.TARGET_FAILED if code in (ExitCode.DONE, ExitCode.LIMIT_MISSED) else code
+        else:
+            if count := left_out(name, points):
+                say(f"{name}: {count} points of transactions or of verifying are no jobs of fio")
+    return code

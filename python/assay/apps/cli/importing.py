@@ -1,0 +1,68 @@
+"""`assay import`: telemetry of other tools as a recording, results of other programs as a run."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.apps.cli import options as opt
+
+EXAMPLES = """
+Examples:
+
+`assay import perfmon.csv --volume data=D: --volume log=L:`
+
+`assay import esx1.csv sql1.csv pgbench.log --zone +02:00`
+
+`sadf -j /var/log/sysstat/sa23 -- -A > sar.json; assay import sar.json`
+
+`fio --output-format=json+ --output=fio.json job.fio; assay import fio.json`
+"""
+
+
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Perfmon CSV or TSV, esxtop batch, sadf -j, iostat -xt (text, JSON), logs of pgbench and HammerDB;"
+            " results of fio (JSON), DiskSpd (XML) and Iometer (CSV). Known by content.",
+        ),
+    ],
+    volume: Annotated[
+        list[str] | None, typer.Option("--volume", help="What a device is for: data=D:, log=sdb, tempdb=T:.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="Name of the host, of files that name none.")] = "imported",
+    zone: Annotated[
+        str | None,
+        typer.Option("--zone", help="Offset of local time, of files that say none: +02:00 (this machine's)."),
+    ] = None,
+    output: opt.Output = opt.OUTPUT_DEFAULT,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Read telemetry and results of other tools into a run folder; name values taken and left out, and why."""
+    del debug
+    from assay.apps.cli.console import say
+    from assay.run.imports import import_files
+    from assay.telemetry.importers.importer import Options
+    from assay.telemetry.importers.recording import parse_roles, parse_zone
+
+    options = Options(host=host, zone_s=parse_zone(zone) if zone is not None else None, roles=parse_roles(volume or []))
+    found = import_files(
+        files, into=output, options=options, command=sys.argv[1:], tell=lambda line: None if json else say(line)
+    )
+    if json:
+        told = {"recording": found.recording, "imported": found.imported}
+        known = {key: value for key, value in told.items() if value is not None}
+        print(json_module.dumps({"schema_version": 1, "run_folder": str(found.path), **known}))
+        return
+    for line in found.lines():
+        print(line)
+    for notice in found.notices:
+        print(f"note: {notice}")
+    print(f"{'run' if found.imported is not None else 'recording'}: {found.path}")

@@ -1,0 +1,159 @@
+"""The last hour of a recording in the terminal: a line of blocks for each figure."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.base.errors import UsageError
+from assay.base.paths import plain, printable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+WIDTH = 60
+ENTITIES_MAX = 8
+
+
+def draw(directory: Path, last_ns: int) -> None:
+    """Draw what was recorded of late.
+
+    Raises
+    ------
+    UsageError
+        Nothing is recorded there yet.
+    """
+    import polars as pl
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from assay.insight.recording import gaps_told
+    from assay.record.flight import has_recording, read_recording, unread_of
+    from assay.record.run_folder import RunFolder
+
+    folder = RunFolder.open(directory)
+    if not has_recording(directory):
+        raise UsageError(f"{printable(directory)}: nothing is recorded there yet")
+    told = folder.manifest["recording"]
+    end_ns = int(told.get("to_utc_ns") or time.time_ns())
+    series = read_recording(directory, since_ns=end_ns - last_ns)
+    frame = pl.from_arrow(series)
+    assert isinstance(frame, pl.DataFrame)
+    if frame.is_empty():
+        raise UsageError(f"{printable(directory)}: nothing was recorded in that time; give a longer --last")
+    begin_ns = int(frame["t_ns"].min())  # type: ignore[arg-type]
+    table = Table(title=_title(begin_ns, end_ns), title_justify="left")
+    for column in ("what", "now", "most", f"over {_span(end_ns - begin_ns)}"):
+        table.add_column(column, justify="right" if column in ("now", "most") else "left", no_wrap=True)
+    for what, values, show in _figures(frame, begin_ns, end_ns):
+        known = [value for value in values if value is not None]
+        if known:
+            table.add_row(Text(plain(what)), Text(show(known[-1])), Text(show(max(known))), Text(spark(values)))
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+    console.print(table)
+    for notice in (*gaps_told(told), *(told.get("notices") or ()), *unread_of(series)):
+        console.print(Text(plain(f"note: {notice}")))
+
+
+def _title(begin_ns: int, end_ns: int) -> str:
+    from assay.document.text import moment
+
+    return f"{moment(begin_ns)} to {moment(end_ns)}"
+
+
+def _span(length_ns: int) -> str:
+    from assay.base.units import format_duration
+
+    return format_duration(length_ns / 1e9)
+
+
+def spark(values: list[float | None]) -> str:
+    """Values as a line of blocks from zero to the largest; blanks where nothing was recorded.
+
+    Examples
+    --------
+    >>> spark([0.0, 4.0, 8.0, None])
+    '▁▅█ '
+    """
+    most = max((value for value in values if value is not None), default=0.0)
+    drawn = []
+    for value in values:
+        if value is None:
+            drawn.append(" ")
+        else:
+            drawn.append(_BLOCKS[1 + round(7 * value / most)] if most > 0 else _BLOCKS[1])
+    return "".join(drawn)
+
+
+def _figures(frame: pl.DataFrame, begin_ns: int, end_ns: int) -> list[tuple[str, list[float | None], Any]]:
+    """Name, values over time and how they are shown, of each figure."""
+    from assay.base.units import format_bytes, format_iops, format_latency
+
+    def percent(value: float) -> str:
+        return f"{value * 100:.0f} %"
+
+    def rate(value: float) -> str:
+        return f"{format_bytes(int(value))}/s"
+
+    def size(value: float) -> str:
+        return format_bytes(int(value))
+
+    def number(value: float) -> str:
+        return f"{value:.3g}"
+
+    wanted = [
+        ("host", "user_share", "processors, user", percent), ("host", "system_share", "processors, system", percent),
+        ("host", "steal_share", "processors, stolen", percent), ("host", "available_bytes", "memory available", size),
+        ("host", "some_share", "pressure", percent), ("block", "read_ios_count", "reads/s", format_iops),
+        ("block", "write_ios_count", "writes/s", format_iops), ("block", "read_bytes", "read", rate),
+        ("block", "write_bytes", "written", rate), ("block", "read_latency_mean_ns", "read latency", format_latency),
+        ("block", "write_latency_mean_ns", "write latency", format_latency),
+        ("block", "queue_mean_count", "queue", number), ("net", "in_bytes", "in", rate),
+        ("net", "out_bytes", "out", rate), ("net", "retransmit_share", "sent again", percent),
+    ]  # fmt: skip
+    found = []
+    for source, metric, words, show in wanted:
+        found += _lines(frame, source, metric, words, show, begin_ns, end_ns)
+    databases = [
+        ("commits_count", "commits/s", format_iops), ("sessions_active_count", "sessions at work", number),
+        ("log_flush_latency_mean_ns", "log flush", format_latency), ("waits_lock_share", "wait for locks", percent),
+        ("waits_io_share", "wait for I/O", percent),
+    ]  # fmt: skip
+    for source in ("postgresql", "mariadb", "mysql", "mssql"):
+        for metric, words, show in databases:
+            found += _lines(frame, source, metric, words, show, begin_ns, end_ns)
+    return found
+
+
+def _lines(
+    frame: pl.DataFrame, source: str, metric: str, words: str, show: Any, begin_ns: int, end_ns: int
+) -> list[tuple[str, list[float | None], Any]]:
+    import polars as pl
+
+    own = frame.filter((pl.col("source") == source) & (pl.col("metric") == metric))
+    if own.is_empty():
+        return []
+    own = own.with_columns(pl.col(name).cast(pl.String) for name in ("entity", "kind"))
+    length = max((end_ns - begin_ns) / WIDTH, 1.0)
+    stepped = own.with_columns(
+        step=((pl.col("t_ns") - 1 - begin_ns) / length).floor().clip(0, WIDTH - 1).cast(pl.Int64)
+    )
+    is_delta = own["kind"][0] == "delta"
+    value = (
+        pl.col("value").sum() / (pl.col("interval_ns").sum() / 1e9)
+        if is_delta
+        else (pl.col("value") * pl.col("interval_ns")).sum() / pl.col("interval_ns").sum()
+    )
+    cells = stepped.group_by("entity", "step").agg(value=value)
+    order = cells.group_by("entity").agg(pl.col("value").max()).sort("value", "entity", descending=[True, False])
+    lines = []
+    seen = order.filter(pl.col("value") > 0)["entity"].to_list() or order["entity"].to_list()[:1]
+    for entity in seen[:ENTITIES_MAX]:
+        by_step = dict(cells.filter(pl.col("entity") == entity).select("step", "value").iter_rows())
+        name = words if entity in ("cpu", "memory", "tcp") else f"{entity}: {words}"
+        lines.append((name, [by_step.get(step) for step in range(WIDTH)], show))
+    return lines

@@ -1,0 +1,83 @@
+"""The reference of options, a page for each verb, from what declares them: `python -m assay.apps.cli.reference docs`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperOption
+
+from assay.apps.cli.app import app
+from assay.workloads.options import PlanOption
+
+HEAD = """# Options
+
+A page for each verb. Where an option sets a key of a [plan](plans.md), its page names the key, with the value that the
+key has if neither preset, plan nor option sets it. `python -m assay.apps.cli.reference docs` writes these pages.
+
+| verb | what it does |
+|---|---|
+"""
+
+
+def reference() -> dict[str, str]:
+    """Pages as Markdown, by their path below the folder of documents."""
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    pages, rows = {}, ""
+    for verb, command in sorted(commands.items()):
+        sections = list(_sections(command, ["assay", verb]))
+        if sections and not command.hidden:
+            pages[f"options/{verb}.md"] = "\n".join([f"# Options of `assay {verb}`\n", *sections])
+            rows += f"| [`assay {verb}`](options/{verb}.md) | {_first_line(command)} |\n"
+    return {"options.md": HEAD + rows, **pages}
+
+
+def _first_line(command: Any) -> str:
+    return str((getattr(command, "loaded", command).help or "").splitlines()[0]).replace("|", "\\|")
+
+
+def _sections(command: Any, words: Sequence[str]) -> Iterator[str]:
+    """A section for each command that does something itself."""
+    command = getattr(command, "loaded", command)
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _sections(inner, [*words, name])
+    if hasattr(command, "commands"):
+        return
+    yield f"## `{' '.join(words)}`\n"
+    yield f"{command.help.splitlines()[0]}\n"
+    of_plan: Mapping[str, Sequence[PlanOption]] = getattr(command.callback, "plan_options", {})
+    groups: dict[str, list[str]] = {}
+    for option in command.params:
+        if isinstance(option, TyperOption) and not option.hidden:
+            group = str(option.rich_help_panel or "Options")
+            groups.setdefault(group, []).append(_row(option, of_plan.get(option.name or "", ())))
+    for group, rows in groups.items():
+        yield f"| {group} | sets | default | meaning |\n|---|---|---|---|"
+        yield "\n".join(rows) + "\n"
+
+
+def _row(option: TyperOption, of_plan: Sequence[PlanOption]) -> str:
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    keys = ", ".join(f"`{'.'.join(one.path)}`" for one in of_plan)
+    default = of_plan[0].field.default if len(of_plan) == 1 else option.default if not of_plan else None
+    cells = (names, keys, _shown(default), (option.help or "").replace("|", "\\|"))
+    return f"| {' | '.join(cells)} |"
+
+
+def _shown(default: Any) -> str:
+    """A default that is a plain value; the meaning tells of others."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, int | float):
+        return f"{default:g}"
+    return f"`{default}`" if isinstance(default, str | Path) and str(default) else ""
+
+
+if __name__ == "__main__":
+    for name, page in reference().items():
+        path = Path(sys.argv[1]) / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(page, encoding="utf-8")

@@ -1,0 +1,345 @@
+"""What verbs that measure share: an execution made of options, and its output."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+from assay.apps.cli.console import Console, Signals, leave_at_once, print_verdict, say
+from assay.apps.cli.exporting import export_all, rehearse_exports
+from assay.apps.cli.options import parse_exports
+from assay.apps.cli.study_tables import print_study
+from assay.apps.service import execution, first_examined
+from assay.base.errors import ExitCode, NotAnswering, RunFolderError, UsageError
+from assay.base.paths import printable
+from assay.base.units import format_bytes, format_duration
+from assay.fleet.opened import workload_at
+from assay.fleet.target import end_hosts
+from assay.record.points import current_points
+from assay.record.run_folder import RunFolder
+from assay.run.chains import in_order
+from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
+from assay.run.part import part_from_report, part_report
+from assay.run.request import Request
+from assay.run.resumed import refuse_other_targets, refuse_strange_folder
+from assay.run.targets import choose_targets
+from assay.targets.arrays.live.process import arrays_of_run
+from assay.targets.target import Target
+from assay.workloads.plan import Part
+from assay.workloads.registry import workload_of, workloads_of
+
+GIVEN_ANEW = frozenset(
+    {
+        "resume_run",
+        "json",
+        "dry_run",
+        "report",
+        "paper",
+        "export",
+        "quiet",
+        "no_color",
+        "debug",
+        "overwrite",
+        "yes_destroy",
+    }
+    | {"password_stdin"}
+)
+"""Parameters that a resumed run does not take from its folder."""
+
+
+@dataclass(kw_only=True)
+class OutputOptions:
+    """What is shown and written."""
+
+    output: Path
+    json: bool = False
+    dry_run: bool = False
+    report: bool = True
+    paper: bool = False
+    export: list[str] = field(default_factory=list)
+    quiet: bool = False
+    command: Sequence[str] = ()
+    """Words of the command that runs: `oltp tpcc`, `study run`."""
+    notices: list[str] = field(default_factory=list)
+    """What the verb has to say about the run itself."""
+
+    def validate(self) -> None:
+        """Refuse unknown exports before anything is measured."""
+        self.export = parse_exports(self.export)
+
+
+def start(
+    verb: str,
+    request: Request,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
+    study: dict[str, Any] | None = None,
+    told: Callable[[], Mapping[str, Any]] | None = None,
+) -> None:
+    """Run new work to its end and exit.
+
+    Parameters
+    ----------
+    study
+        What the manifest says of a study before it runs.
+    told
+        Gives what else the manifest says; asked when the folder is made.
+    """
+    with arrays_of_run():
+        _start(verb, request, parts, options, study, told)
+
+
+def _start(
+    verb: str,
+    request: Request,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
+    study: dict[str, Any] | None,
+    told: Callable[[], Mapping[str, Any]] | None,
+) -> None:
+    options.validate()
+    request.dry_run = options.dry_run
+    target, parts = choose_targets(request, parts)
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        target.notices += options.notices
+        if options.dry_run:
+            show_plan(verb, target, parts, options, study)
+            return
+        rehearse_exports(options.export, parts)
+        stack.enter_context(examined_first(target, in_order(parts, study)[0], {}, options))
+        folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
+        if told is not None:
+            folder.update(**told())
+        run_to_end(folder, target, parts, options, yes_destroy=request.yes_destroy)
+
+
+@contextmanager
+def examined_first(
+    target: Target, first: Part[Any], manifest: Mapping[str, Any], options: OutputOptions
+) -> Iterator[None]:
+    """Examine the target of the part that runs first, so that what is refused leaves no run folder."""
+    with ExitStack() as stack:
+        with Console(quiet=options.quiet) as console:
+            stack.enter_context(first_examined(target, first, manifest, console))
+        yield
+
+
+def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context) -> None:
+    """Go on with a run folder and exit.
+
+    Raises
+    ------
+    RunFolderError
+        It is not a run of this verb.
+    UsageError
+        Options were given that the run has decided already.
+    """
+    with arrays_of_run():
+        _resume(verb, path, options, context)
+
+
+def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Context) -> None:
+    options.validate()
+    refuse_decided(context)
+    folder = RunFolder.open(path)
+    manifest = folder.manifest
+    if manifest.get("verb") != verb or "request" not in manifest:
+        raise RunFolderError(
+            f"--resume {path}: is a run of {manifest.get('verb')!r}, which `assay {verb}` cannot go on with"
+        )
+    folder.check_goes_on()
+    study = manifest.get("study")
+    parts = [part_from_report(part, study, source=f"--resume {path}") for part in manifest["parts"]]
+    if manifest["status"] == "done" and not options.dry_run:
+        show_finished(folder, parts, options)
+    refuse_strange_folder(folder)
+    if not options.dry_run:
+        folder.lock()
+    permitted = {name: context.params.get(name) or [] for name in ("overwrite", "yes_destroy")}
+    try:
+        request = Request.from_dict(manifest["request"], **permitted)
+    except TypeError as error:
+        raise RunFolderError(
+            f"--resume {path}: its request is not one of `assay {verb}`; the folder was changed"
+        ) from error
+    request.dry_run = options.dry_run
+    sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
+    target, parts = choose_targets(request, parts, sizes)
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        _go_on(verb, folder, request, target, parts, options)
+
+
+def _go_on(
+    verb: str, folder: RunFolder, request: Request, target: Target, parts: Sequence[Part[Any]], options: OutputOptions
+) -> None:
+    """Go on with a run whose targets are those that it began with."""
+    path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
+    own = [part.target for part in parts if part.target is not None]
+    for part in parts:
+        if (part.target or target).runs_on != workload_of(part.plan).runs_on:
+            raise RunFolderError(f"--resume {path}: part {part.name} does not fit its target; the folder was changed")
+    refuse_other_targets(folder, [target, *own], request.overwrite)
+    if options.dry_run:
+        show_plan(verb, target, parts, options, study)
+        return
+    first = in_order(parts, study)[0]
+    with examined_first(target, first, manifest, options):
+        run_to_end(folder, target, parts, options, yes_destroy=request.yes_destroy)
+
+
+def refuse_decided(context: typer.Context) -> None:
+    """A run goes on with its own target and plan; options that ask for others must not be passed over in silence.
+
+    Raises
+    ------
+    UsageError
+        Such an option is given.
+    """
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name)
+        if name not in GIVEN_ANEW and given is not None and given.name == "COMMANDLINE":
+            shown = max(option.opts, key=len) if option.opts[0].startswith("-") else name.upper()
+            raise UsageError(f"--resume goes on with the run's own target and plan; leave out {shown}")
+
+
+def show_finished(folder: RunFolder, parts: Sequence[Part[Any]], options: OutputOptions) -> NoReturn:
+    """Show a run in which nothing is left to measure, and exit as it did; its files stay as they are."""
+    say(f"assay: {folder.path} is finished: nothing was measured again")
+    points, answers = current_points(folder.points()), folder.manifest["answers"]
+    manifest = folder.manifest
+    code = exit_code_of(parts, points, answers, manifest)
+    code = export_all(options.export if points else [], folder, code)
+    _print_folder(folder, options)
+    sys.exit(int(code))
+
+
+def run_to_end(
+    folder: RunFolder,
+    target: Target,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
+    signals: Signals | None = None,
+    *,
+    yes_destroy: Sequence[str] = (),
+) -> NoReturn:
+    """Run, show the outcome, and exit.
+
+    `signals` are those that a verb looks after already; `yes_destroy` is what a command to go on has to repeat.
+    """
+    signals = signals or Signals()
+    with Console(quiet=options.quiet) as console:
+        run = execution(
+            folder,
+            target,
+            parts,
+            display=console,
+            interrupt=signals.interrupt,
+            with_report=options.report,
+            with_paper=options.paper,
+            uninterruptible=signals,
+            yes_destroy=yes_destroy,
+        )
+        code = run.run()
+        console.phase("done" if run.error is None else "ended early")
+    code = export_all(options.export if run.points else [], folder, code)
+    _print_outcome(run, options)
+    if isinstance(run.error, NotAnswering):
+        leave_at_once(code)
+    sys.exit(int(code))
+
+
+def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
+    if options.json:
+        print(print_json(run_document(folder)), flush=True)
+        return
+    if folder.manifest.get("study"):
+        print_study(folder.manifest["study"])
+    print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
+    for name in ("report.html", "report.pdf", "paper.html", "paper.pdf", "paper.md"):
+        if (folder.path / name).exists():
+            kind, _, form = name.partition(".")
+            print(f"{'Markdown' if form == 'md' else form.upper()} {kind}: {printable(folder.path / name)}")
+    print(f"run folder: {printable(folder.path)}", flush=True)
+
+
+def _print_outcome(run: Execution, options: OutputOptions) -> None:
+    folder = run.folder
+    _print_folder(folder, options)
+    for failure in failures_told(run.told):
+        say(f"assay: {failure}")
+    if run.error is not None:
+        say(f"assay: {run.error}")
+        if run.error.exit_code is ExitCode.INTERRUPTED and run.can_go_on:
+            again = ["assay", *options.command, "--resume", printable(folder.path), *run.permissions_again]
+            say(f"assay: go on with: {shlex.join(again)}")
+
+
+def show_plan(
+    verb: str,
+    target: Target,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
+    study: dict[str, Any] | None = None,
+) -> None:
+    """Show what would be done; nothing is written, and no server is asked or started."""
+    shortest, longest = estimate_s(parts)
+    if options.json:
+        print(print_json(_plan_document(verb, target, parts, study)))
+        return
+    if study is not None:
+        print(f"study {study['name']}: {study['question']}")
+    if any(part.target is None for part in parts):
+        for line in target.lines():
+            print(line)
+    for part in parts:
+        on = part.target or target
+        for line in workload_at(workload_of(part.plan), on).lines(part, on):
+            print(line)
+    time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
+    targets = [part.target or target for part in parts]
+    if all(target.is_virtual for target in targets):
+        print(f"time: {time} of the model's time, which passes some hundred times faster")
+        return
+    apart = [what for workload in workloads_of(parts) for what in workload.apart]
+    if target.layout_bytes is not None and "layout" in apart:
+        print(f"layout: writes {format_bytes(target.layout_bytes)}")
+    print(f"time: {time}, {', '.join(apart)} and report apart")
+
+
+def _plan_document(
+    verb: str,
+    target: Target,
+    parts: Sequence[Part[Any]],
+    study: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """The document of `--dry-run --json`."""
+    shortest, longest = (None if math.isinf(seconds) else seconds for seconds in estimate_s(parts))
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "verb": verb,
+        "estimate": {"shortest_s": shortest, "longest_s": longest},
+    } | target.document()
+    if target.layout_bytes is not None:
+        document["estimate"]["layout_bytes"] = target.layout_bytes
+    plans = {part.name: part.plan.model_dump(mode="json") for part in parts}
+    asked = [plans[part.name] for part in parts if not part.aside]
+    # What `--plan` takes back; a part aside belongs to an option of its own.
+    document |= {"plan": asked[0]} if len(asked) == 1 else {}
+    document |= {"parts": [{"name": name, "plan": plan} for name, plan in plans.items()]} if len(plans) > 1 else {}
+    if study is not None:
+        document |= {"study": study, "parts": [part_report(part) for part in parts]}
+    for part in parts:
+        on = part.target or target
+        document |= workload_at(workload_of(part.plan), on).document(part, on)
+    return document

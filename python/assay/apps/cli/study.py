@@ -1,0 +1,228 @@
+"""`assay study`: vary one thing at a time and say what it changes, on models and on real targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.apps.cli.running import start
+from assay.apps.cli.verb import Given, measuring
+from assay.base.errors import UsageError
+from assay.base.units import format_duration
+from assay.insight.studies.files import read_study, study_names, study_variants
+from assay.insight.studies.parts import places_missing, shown_target, study_parts
+from assay.insight.studies.plan_settings import RAW, places_asked, with_settings
+from assay.insight.studies.study import Study, choose_target, has_options, load_study, target_kind
+from assay.run.execute import estimate_s, print_json
+from assay.workloads.options import TARGET, TIME
+from assay.workloads.plan import Part
+from assay.workloads.registry import workload_of
+
+EXAMPLES = """
+Examples:
+
+`assay study list`
+
+`assay study show raid-policy`
+
+`assay study run raid-policy --set members=2`
+
+`assay study run raid-policy model:./mine.toml --levels raid=10,50`
+
+`assay study run queue-depth /data/f --size 10G`
+
+`assay study run steady-state embedded:/data/pg`
+
+`assay study run steady-state embedded:/data/pg --workload brokerage`
+
+`assay study run published`
+
+`assay study run ./mine-study.toml --dry-run`
+"""
+
+app = typer.Typer(
+    name="study",
+    add_completion=False,
+    help="Vary RAID policy, fill, members, paths and more, and compare.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+Workload = Annotated[
+    str | None,
+    typer.Option(
+        "--workload",
+        help="Kind of its workload, where a study has several.",
+        show_default=False,
+        rich_help_panel=TARGET,
+    ),
+]
+
+DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME"}
+"""Stand in where a study is shown without a target."""
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.")]
+
+
+@app.command(name="list", epilog="Examples:\n\n`assay study list --json`")
+def list_studies(json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """List the studies, each with its question."""
+    del debug
+    studies = [study_variants(name) for name in study_names()]
+    if json:
+        keys = ("name", "title", "question", "targets", "target")
+        listed = [{key: getattr(study, key) for key in keys} for variants in studies for study in variants]
+        print(print_json({"schema_version": 1, "studies": listed}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for column in ("study", "question", "on"):
+        table.add_column(column, overflow="fold")
+    for variants in studies:
+        kinds = [kind for study in variants for kind in study.targets]
+        questions = dict.fromkeys(study.question for study in variants)
+        table.add_row(*(Text(cell) for cell in (variants[0].name, " ".join(questions), " and ".join(kinds))))
+    Console(highlight=False).print(table)
+
+
+@app.command(name="show", epilog="Examples:\n\n`assay study show raid-policy --json > mine.json`")
+def show(
+    name: Name,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="What it is to run on, where that makes a difference.", show_default=False),
+    ] = None,
+    workload: Workload = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Show what a study asks, varies and compares; `--json` prints it in the form `study run` takes."""
+    del debug
+    study = read_study(name, target, workload)
+    if json:
+        shown = {"name": study.name} | ({"target": shown_target(study.target)} if study.target else {})
+        print(print_json(study.model_dump(mode="json", exclude_defaults=True) | shown))
+        return
+    parts, _ = study_parts(study, target=target or study.target or DEFAULT_TARGETS[study.targets[0]])
+    for line in _lines(study, parts):
+        print(line)
+
+
+def _lines(study: Study, parts: Sequence[Part[Any]]) -> list[str]:
+    lines = [f"{study.name}: {study.title}", study.question]
+    for factor in study.factor:
+        labels = [one.key if one.key == one.name else f"{one.key} ({one.name})" for one in factor.levels]
+        lines.append(f"factor {factor.name}, {factor.title}, of the {factor.of}: {', '.join(labels)}")
+    compared = study.comparison
+    if compared is not None:
+        lines.append(f"compared: {compared.figure} by {compared.by}, baseline {compared.baseline}")
+    if study.published:
+        lines += [f"  {part.title}: {part.target_text}" for part in parts]
+    lines.append(f"makes sense on: {' and '.join(study.targets)}")
+    own = "each figure has its own" if study.published else "none, name one"
+    lines.append(f"target unless given: {study.target or own}")
+    shortest, longest = estimate_s(parts)
+    on_model = study.published or (study.target is not None and target_kind(study.target) == "model")
+    clock = " of the model's time, which passes some hundred times faster" if on_model else ""
+    lines.append(f"{len(parts)} parts, {format_duration(shortest)} to {format_duration(longest)}{clock}")
+    return lines
+
+
+@app.command(name="run", epilog=EXAMPLES)
+@measuring(
+    "study",
+    on={"size": opt.ON_STORAGE["size"], **opt.PERMISSIONS, **opt.ON_DATABASES},
+)
+def run(
+    given: Given,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="model:NAME?option=value, a file, folder or device, embedded:DIR, a database; the study's own.",
+            show_default=False,
+        ),
+    ] = None,
+    levels: Annotated[
+        list[str] | None,
+        typer.Option("--levels", help="Only these levels of a factor: raid=10,50.", rich_help_panel=TARGET),
+    ] = None,
+    set_options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="At all levels: an option of the target (members=2), on databases a key of the plan (users=8).",
+            rich_help_panel=TARGET,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(help="How often every level is run, each time in another order.", rich_help_panel=TIME),
+    ] = None,
+    workload: Workload = None,
+    seed: opt.Seed = None,
+) -> None:
+    """Run a study: every combination of its levels, in random order, and what they change."""
+    if name is None:
+        raise UsageError(f"study run: give a study: {', '.join(study_names())}, or the file of one")
+    study = read_study(name, target, workload)
+    asked = {key: value for key, value in {"repeats": repeats, "seed": seed}.items() if value is not None}
+    if asked:
+        study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")
+    study, options = with_settings(study, _pairs(set_options, "--set", "members=2"))
+    beside = options.pop(RAW, None) if any(case.follows for case in study.case) else None
+    places = {key: options.pop(key) for key in sorted(places_asked(study)) if key in options}
+    if study.published:
+        if target is not None:
+            raise UsageError(
+                f"study {study.name}: every published figure has a target of its own; leave out {target!r}"
+            )
+        chosen = ""
+    else:
+        chosen = choose_target(study, target, options)
+    kept = {key: _list(key, value) for key, value in _pairs(levels, "--levels", "raid=10,50").items()}
+    for factor in kept:
+        study.factor_named(factor, "--levels")
+    parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside, places=places)
+    if not kept:
+        given.shown.notices += places_missing(study, parts)
+    if chosen and target_kind(chosen) == "file" and not has_options(chosen) and any(_writes(part) for part in parts):
+        given.shown.notices.append("the levels write to the same target one after the other: its state carries over")
+    compared = study.comparison
+    if compared is not None and len({part.levels.get(compared.by) for part in parts}) == 1:
+        given.shown.notices.append(f"{compared.by} has one level here: nothing is compared")
+    start("study", given.request([chosen] if chosen else []), parts, given.shown, facts)
+
+
+def _writes(part: Part[Any]) -> bool:
+    workload = workload_of(part.plan)
+    return workload.runs_on == "storage" and workload.needs(part.plan).writes
+
+
+def _pairs(values: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+    """`key=value` of an option given several times."""
+    pairs: dict[str, str] = {}
+    for text in values or []:
+        key, mark, value = text.partition("=")
+        if not (mark and key.strip() and value.strip()) or "&" in text:
+            raise UsageError(f"{option} {text!r}: accepted: KEY=VALUE as in {example}")
+        if key.strip() in pairs:
+            raise UsageError(f"{option}: {key.strip()!r} is given twice; give it once")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def _list(factor: str, text: str) -> list[str]:
+    found = [level.strip() for level in text.split(",") if level.strip()]
+    if not found:
+        raise UsageError(f"--levels {factor}={text}: names no level")
+    return found

@@ -1,0 +1,163 @@
+"""The verbs of `assay`: what lists say of each, and where it stands. A verb is imported when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from assay.workloads.declaration import Verb, imported
+from assay.workloads.registry import verbs_declared, workloads_without_verbs
+
+_FIRST = (
+    Verb(
+        name="assess",
+        place="assay.apps.cli.assess:assess",
+        help="Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report.",
+    ),
+)
+
+_OTHERS = (
+    Verb(
+        name="compare",
+        place="assay.apps.cli.compare:compare",
+        help="Match the points of runs and say what changed, with confidence intervals.",
+    ),
+    Verb(
+        name="report",
+        place="assay.apps.cli.report:report",
+        help="Write report.html and report.pdf of a run, finished or not; or a paper of one or several runs.",
+    ),
+    Verb(
+        name="serve",
+        place="assay.apps.cli.serve:serve",
+        help="Show runs and recordings in the browser, also while they go on; it looks, it does not touch.",
+    ),
+    Verb(
+        name="import",
+        place="assay.apps.cli.importing:import_",
+        help="Read telemetry and results of other tools into a run folder; name values taken and left out, and why.",
+    ),
+    Verb(
+        name="check",
+        place="assay.apps.cli.check:check",
+        help="Compare settings with best practice, and say what to change and why; an unknown setting never passes.",
+    ),
+    Verb(
+        name="diagnose",
+        place="assay.apps.cli.diagnose:diagnose",
+        help="Say which tier and resource is the bottleneck, what causes it, and what would disprove that.",
+    ),
+    Verb(
+        name="size",
+        place="assay.apps.cli.size:size",
+        help="Say what to buy for a need: the cheapest, the smallest and the fastest that hold it, and why others do"
+        " not.",
+    ),
+    Verb(
+        name="agent",
+        place="assay.apps.cli.agent:agent",
+        help="Do one host's share of a run, on command of the process at the other end of the pipe.",
+        hidden=True,
+    ),
+)
+
+_WITH_COMMANDS = (
+    Verb(
+        name="record",
+        place="assay.apps.cli.record:app",
+        help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
+    ),
+    Verb(
+        name="study",
+        place="assay.apps.cli.study:app",
+        help="Vary RAID policy, fill, members, paths and more, and compare.",
+    ),
+    Verb(
+        name="model",
+        place="assay.apps.cli.model:app",
+        help="Modelled arrays: the catalogue, and files of your own.",
+    ),
+    Verb(
+        name="array",
+        place="assay.apps.cli.array:app",
+        help="A modelled array that answers on the wall clock with real bytes: serve it, pull its disks, cut its"
+        " power.",
+    ),
+)
+
+
+class Later(TyperCommand):
+    """A verb that is imported when it is called; until then it is its line in lists."""
+
+    def __init__(self, name: str, *, load: Callable[[], Any], help: str, hidden: bool = False) -> None:
+        super().__init__(name, help=help, hidden=hidden)
+        self._load = load
+
+    @cached_property
+    def loaded(self) -> Any:
+        """The command itself."""
+        return self._load()
+
+    def make_context(self, *given: Any, **settings: Any) -> Any:
+        """The context in which the command itself is called."""
+        return self.loaded.make_context(*given, **settings)
+
+
+def declared() -> list[Verb]:
+    """All verbs and commands of verbs that are declared."""
+    return [*_FIRST, *verbs_declared(), *_OTHERS, *_WITH_COMMANDS]
+
+
+def verbs() -> dict[str, Any]:
+    """All verbs by name, in the order of the list; kinds of workload that have none of their own come last."""
+    found: list[Any] = [_later(verb) for verb in (*_FIRST, *_alone(), *_OTHERS)]
+    found += [*_groups(), *(_later(verb) for verb in _WITH_COMMANDS), *_of_kinds()]
+    return {command.name: command for command in found}
+
+
+def _alone() -> list[Verb]:
+    return [verb for verb in verbs_declared() if verb.group is None]
+
+
+def _groups() -> Iterator[TyperGroup]:
+    """The verbs that are made of commands which several kinds of workload may declare."""
+    for group in dict.fromkeys(verb.group for verb in verbs_declared() if verb.group is not None):
+        commands: dict[str, Any] = {verb.name: _later(verb) for verb in verbs_declared() if verb.group == group}
+        yield TyperGroup(
+            name=group.name, help=group.help, commands=commands, no_args_is_help=True, rich_markup_mode="markdown"
+        )
+
+
+def _of_kinds() -> Iterator[Later]:
+    """A verb for each kind of workload that declares none."""
+    for workload in workloads_without_verbs():
+
+        def load(workload: Any = workload) -> Any:
+            from assay.apps.cli.verb import verb_of
+
+            return _command(workload.kind, verb_of(workload))
+
+        yield Later(workload.kind, load=load, help=str(type(workload).__doc__ or "").partition("\n")[0])
+
+
+def _later(verb: Verb) -> Later:
+    def load() -> Any:
+        found = imported(verb.place)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        examples = getattr(import_module(verb.place.partition(":")[0]), "EXAMPLES", None)
+        return _command(verb.name, found, epilog=examples)
+
+    return Later(verb.name, load=load, help=verb.help, hidden=verb.hidden)
+
+
+def _command(name: str, function: Callable[..., None], *, epilog: str | None = None) -> Any:
+    """The command of a function."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    alone.command(name=name, epilog=epilog)(function)
+    return typer.main.get_command(alone)

@@ -1,0 +1,166 @@
+"""`assay profile`: how much load a target holds within limits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.apps.cli.running import start
+from assay.apps.cli.verb import Given, measuring
+from assay.base.errors import UsageError
+from assay.workloads.io.cache_span import PART
+from assay.workloads.io.plan import Plan, fit_bursts, load_plan
+from assay.workloads.options import TIME, Keys
+from assay.workloads.plan import Part
+
+EXAMPLES = """
+Examples:
+
+`assay profile /data --preset oltp --size 20G`
+
+`assay profile /data/f --block 8K --read 70 --queue-depth 1,4,16 --duration 30s --limit "read.p99<=2ms"`
+
+`assay profile --volume data=/dev/sdb,log=/dev/sdc --overwrite /dev/sdb --overwrite /dev/sdc --preset database`
+
+`assay profile "model:ps6100xv?raid=50&volumes=12&members=2" --block 8K --read 70`
+
+`assay profile /data --search rate --block 8K --read 70 --limit "read.p99<=2ms"`
+"""
+
+QUICK: dict[Keys, float] = {
+    ("timing", "warmup_s"): 0.5,
+    ("timing", "min_s"): 1.5,
+    ("timing", "max_s"): 4.0,
+    ("search", "repeats"): 0,
+}
+QUICK_DURATION_S = 8.0
+"""Duration of points whose plan gives them one."""
+METHOD_LIMITS = ("read.mean<=20ms", "write.mean<=20ms")
+"""What the method asks of volumes under transactions (EqualLogic OLTP study)."""
+REPLACED = {
+    "queue_depth": ("outstanding",),
+    "outstanding": ("queue_depth", "rate"),
+    "rate": ("queue_depth", "outstanding"),
+}
+"""Loads that options give, and what of a preset's load each takes the place of."""
+BURSTS = ("burst_interval_s", "burst_bytes", "burst_spread")
+
+
+@measuring(
+    "profile",
+    Plan,
+    on=opt.ON_STORAGE,
+    presets="oltp, dss, log, tempdb, database, sqlio-random, sqlio-sequential",
+)
+def profile(
+    given: Given,
+    path: Annotated[
+        list[str] | None, typer.Argument(help="File, folder, device, null:, or model:NAME.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Short points, small file: a first look.")] = False,
+    cache_span: Annotated[
+        bool, typer.Option("--cache-span", help="Show where a cache ends.", rich_help_panel=TIME)
+    ] = False,
+) -> None:
+    """Find how much load files, devices or volumes hold within latency limits."""
+    chosen = build_plan(given, quick=quick)
+    request = given.request(path, size=chosen.size)
+    if quick:
+        request.size_most_bytes = 1 << 30
+    parts = [Part(name=chosen.name, title=chosen.title or "Custom profile", plan=chosen)]
+    if cache_span:
+        from assay.workloads.io.cache_span_plan import cache_span_plan
+
+        parts.insert(0, Part(name=PART, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=10.0))
+    start("profile", request, parts, given.shown)
+
+
+def build_plan(given: Given, *, quick: bool) -> Plan:
+    """The plan that preset, file and options ask for together: options win over both.
+
+    Raises
+    ------
+    UsageError
+        Options exclude each other, or the plan is wrong.
+    """
+    access = given.take("activity")
+    bursts = {key: access.pop(key) for key in BURSTS if key in access}
+    searched = ("search", "axis") in given.values
+    base: Any = given.base() or (_custom(access, searched=searched) if access else given.preset_default())
+    data = given.changed(base, QUICK if quick else None)
+    _choose_duration(data, given, base, quick=quick)
+    _apply_access(data, access, searched=searched)
+    _apply_bursts(data, bursts)
+    depth = access.get("queue_depth")
+    if data.get("search", {}).get("axis") == "queue-depth" and isinstance(depth, int):
+        data["search"] = {**data["search"], "start": given.values.get(("search", "start"), depth)}
+    chosen: Plan = given.plan(data)
+    return chosen
+
+
+def _custom(access: dict[str, Any], *, searched: bool) -> Plan:
+    """Without preset: 8 KiB random 70/30, searched on queue depth unless a load is given."""
+    loaded = _is_load(access)
+    return load_plan(
+        {
+            "name": "custom",
+            "title": "Custom profile",
+            "limits": () if loaded and not searched else METHOD_LIMITS,
+            "search": {"axis": "none" if loaded else "queue-depth"},
+            "activity": [{"role": "data", "block_bytes": "8K", "read_share": 0.7, "random_share": 1.0}],
+        },
+        source="options",
+    )
+
+
+def _is_load(access: dict[str, Any]) -> bool:
+    return any(key in access for key in REPLACED)
+
+
+def _choose_duration(data: dict[str, Any], given: Given, base: Plan, *, quick: bool) -> None:
+    """A duration, or least and most time: what is given ends what the plan had of the other."""
+    timed = {path[1] for path in given.values if path[0] == "timing"}
+    if {"min_s", "max_s"} & timed:
+        if "duration_s" in timed:
+            raise UsageError("--duration excludes --min-time and --max-time: every point lasts just that long")
+        data["timing"]["duration_s"] = None
+    elif quick and base.timing.duration_s is not None and "duration_s" not in timed:
+        data["timing"]["duration_s"] = QUICK_DURATION_S
+
+
+def _apply_access(data: dict[str, Any], access: dict[str, Any], *, searched: bool) -> None:
+    """Options of access and load change the first activity, and win over the cases."""
+    first, *others = data.get("activity", [{}])
+    if "block_bytes" in access:
+        data["fits_sector"] = False
+    replaced = {old for key in access for old in REPLACED.get(key, ())}
+    first = {key: value for key, value in first.items() if key not in replaced}
+    data["activity"] = [{**first, **access}, *others]
+    data["case"] = _without(data.get("case", [{}]), set(access))
+    if not searched and _is_load(access):
+        data["search"] = {**data.get("search", {}), "axis": "none"}
+
+
+def _apply_bursts(data: dict[str, Any], bursts: dict[str, Any]) -> None:
+    """Apply options to the activities that have bursts; without options bursts are fitted to short points."""
+    if bursts:
+        if not any("burst_bytes" in activity for activity in data["activity"]):
+            raise UsageError(
+                "--burst-interval, --burst-bytes, --burst-spread: this plan has no bursts; see --preset database"
+            )
+        data["activity"] = [
+            {**activity, **bursts} if "burst_bytes" in activity else activity for activity in data["activity"]
+        ]
+    elif data.get("timing", {}).get("duration_s"):
+        data["activity"] = fit_bursts(data["activity"], data["timing"]["duration_s"])
+
+
+def _without(cases: list[dict[str, Any]], keys: set[str]) -> list[dict[str, Any]]:
+    kept: list[dict[str, Any]] = []
+    for case in cases:
+        rest = {key: value for key, value in case.items() if key not in keys}
+        if rest not in kept:
+            kept.append(rest)
+    return kept

@@ -1,0 +1,371 @@
+"""Answers that need the large libraries: `python -m assay.apps.ui.answers KIND`, what is asked as JSON on standard input.
+
+The answer goes to standard output, whole or not at all. What is wrong is one line on standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.apps.ui.lines import Question, grouped
+from assay.base.errors import AssayError, UsageError
+from assay.base.paths import plain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from assay.document.elements import Block
+    from assay.insight.diagnosis.observed import Observed
+
+WINDOWS = 24
+"""Steps of the slider over the matrix."""
+ROWS_MAX = 60
+"""Rows of a table that are shown of a report's first sections."""
+PARTS_MAX = 200
+SHOWN_SECTIONS = 2
+ANSWER_BYTES_MAX = 64 * 2**20
+WORDS_MAX = 300
+
+Answer = Callable[[Mapping[str, Any]], Any]
+
+
+def view(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's points in rows, its answers, its verdict and its notices."""
+    from assay.record.points import current_points
+    from assay.record.run_folder import RunFolder
+    from assay.run.rows import point_row
+
+    folder = RunFolder.open(Path(asked["path"]))
+    manifest = folder.manifest
+    unreadable = []
+    try:
+        points = current_points(folder.points())
+    except AssayError as error:
+        points, unreadable = [], [str(error)]
+    figures: dict[str, list[dict[str, Any]]] = {}
+    rows = []
+    for point in points:
+        row = point_row(point)
+        titles = figures.setdefault(row["kind"], [])
+        for figure in row["figures"]:
+            if figure["name"] not in {one["name"] for one in titles}:
+                titles.append({key: figure[key] for key in ("name", "title", "unit")})
+        # Ten thousand points are some megabytes: their figures go without titles.
+        rows.append(row | {"figures": {figure["name"]: figure["value"] for figure in row["figures"]}})
+    keys = ("run_id", "verb", "status", "error", "started_utc_ns", "ended_utc_ns")
+    return {
+        "run": {key: manifest.get(key) for key in keys} | {"is_recording": "recording" in manifest},
+        "parts": [_part(one) for one in (manifest.get("parts") or [])[:PARTS_MAX]],
+        "figures": figures,
+        "points": rows,
+        "answers": [_answer(one) for one in manifest.get("answers") or []],
+        "verdict": manifest.get("verdict") or [],
+        "notices": [*unreadable, *map(str, manifest.get("notices") or [])],
+    }
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": str(part.get("name") or ""), "title": str(part.get("title") or "")}
+
+
+def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
+    from assay.record.answers import answer_marks
+    from assay.workloads.registry import figures_of
+
+    figures = figures_of(answer)
+    most = answer.get("max") or {}
+    value = most.get(figures[0].name) if figures else None
+    return {
+        "name": str((answer.get("workload") or {}).get("name") or ""),
+        "part": str(answer.get("part") or ""),
+        "axis": str(answer.get("axis") or ""),
+        "limited_by": str(answer.get("limited_by") or ""),
+        "text": figures[0].words(value) if figures and value is not None else "no load meets the limits",
+        "marks": {str(point_id): mark for point_id, mark in answer_marks(answer).items() if point_id},
+    }
+
+
+def findings(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run's report says first: whether it is good enough, what limits it, what to do next."""
+    from assay.report.assemble import assemble
+    from assay.report.facts import load_facts
+
+    document = assemble(load_facts(Path(asked["path"])))
+    shown = [one for one in document.sections if one.name in ("summary", "diagnosis", "best-practice")]
+    return {
+        "title": document.title,
+        "facts": document.facts_line,
+        "sections": [
+            {"title": one.title, "blocks": [made for block in one.blocks if (made := _block(block)) is not None]}
+            for one in shown or document.sections[:SHOWN_SECTIONS]
+        ],
+    }
+
+
+def _block(block: Block) -> dict[str, Any] | None:
+    """An element of a report without its figures, which the page draws itself."""
+    if block.kind == "paragraph":
+        return {"kind": "paragraph", "text": block.text, "strong": block.strong, "tone": block.tone}
+    if block.kind == "heading":
+        return {"kind": "heading", "text": block.text}
+    if block.kind == "notices":
+        return {"kind": "notices", "items": [{"text": one.text, "tone": one.tone} for one in block.items]}
+    if block.kind == "table":
+        rows = [[{"text": cell.text, "tone": cell.tone} for cell, _ in row] for row in block.placed()[:ROWS_MAX]]
+        return {
+            "kind": "table",
+            "caption": block.caption,
+            "columns": [column.title for column in block.columns],
+            "rows": [row for row in rows if len(row) == len(block.columns)],
+        }
+    return None
+
+
+def series(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures over time of a run's series; without a question, what there is."""
+    frame = _frame(Path(asked["path"]))
+    if "question" not in asked:
+        return _catalogue(frame)
+    return _lines(frame, Question.model_validate(asked["question"], strict=False))
+
+
+def _frame(path: Path) -> pl.DataFrame:
+    """A run's series with plain texts, on the clock of its load."""
+    import polars as pl
+
+    from assay.record.series import read_series
+
+    frame = pl.from_arrow(read_series(path))
+    assert isinstance(frame, pl.DataFrame)
+    texts = ("clock", "tier", "host", "source", "entity", "role", "metric", "kind")
+    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in texts).filter(pl.col("interval_ns") > 0)
+    virtual = frame.filter(pl.col("clock") == "virtual")
+    return virtual if virtual.height else frame
+
+
+def _catalogue(frame: pl.DataFrame) -> dict[str, Any]:
+    import polars as pl
+
+    if not frame.height:
+        return {"from_s": None, "to_s": None, "groups": []}
+    keys = ["tier", "host", "source", "metric", "kind"]
+    found = frame.group_by(keys).agg(pl.col("entity").unique().sort()).sort(keys)
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for tier, host, source, metric, kind, entities in found.iter_rows():
+        groups.setdefault((tier, host, source), []).append({"metric": metric, "kind": kind, "entities": entities})
+    return {
+        "from_s": frame.select((pl.col("t_ns") - pl.col("interval_ns")).min()).item() / 1e9,
+        "to_s": frame.select(pl.col("t_ns").max()).item() / 1e9,
+        "clock": frame["clock"][0],
+        "groups": [
+            {"tier": tier, "host": host, "source": source, "metrics": metrics}
+            for (tier, host, source), metrics in groups.items()
+        ],
+    }
+
+
+def _lines(frame: pl.DataFrame, asked: Question) -> dict[str, Any]:
+    import polars as pl
+
+    asked.refuse_unknown(set(frame.select("host", "source", "metric").unique().iter_rows()))
+    step_ns = max(-(-(asked.to_ns - asked.from_ns) // asked.steps), 1)
+    count = -(-(asked.to_ns - asked.from_ns) // step_ns)
+    inside = frame.filter((pl.col("t_ns") > asked.from_ns) & (pl.col("t_ns") <= asked.to_ns))
+    panels = []
+    for query in asked.queries:
+        own = inside.filter(
+            (pl.col("host") == query.host) & (pl.col("source") == query.source) & (pl.col("metric") == query.metric)
+        )
+        if query.under:
+            is_inside = (pl.col("entity") == query.under) | pl.col("entity").str.starts_with(f"{query.under}/")
+            own = own.filter(is_inside)
+        seconds = pl.col("interval_ns") / 1e9
+        amount = pl.when(pl.col("kind") == "delta").then(pl.col("value")).otherwise(pl.col("value") * seconds)
+        summed = (
+            own.with_columns(step=(pl.col("t_ns") - 1 - asked.from_ns) // step_ns)
+            .group_by("entity", "kind", "step")
+            .agg(value=amount.sum() / seconds.sum())
+        )
+        found = []
+        for (entity, kind), part in summed.group_by("entity", "kind"):
+            values: list[float | None] = [None] * count
+            for step, value in part.select("step", "value").iter_rows():
+                values[min(int(step), count - 1)] = value
+            found.append((str(entity), str(kind), values))
+        panels.append({"lines": grouped(query, found)})
+    return {"t": [round((asked.from_ns + (step + 1) * step_ns) / 1e9, 3) for step in range(count)], "panels": panels}
+
+
+def matrix(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The matrix of tiers and resources over all time and in parts of it, and the causes."""
+    from assay.insight.diagnosis.diagnose import diagnose
+    from assay.insight.diagnosis.matrix import RESOURCES, matrix_of
+    from assay.insight.diagnosis.observed import Source, unrecorded
+    from assay.record.points import current_points
+    from assay.record.run_folder import RunFolder
+
+    path = Path(asked["path"])
+    folder = RunFolder.open(path)
+    source = Source(
+        name=path.name, manifest=folder.manifest, points=current_points(folder.points()), series=_frame(path)
+    )
+    found = diagnose([source])
+    observed = found.observed
+    windows = []
+    with unrecorded():
+        for begin, end in _windows(observed):
+            cells = matrix_of(_cut(observed, begin, end))
+            windows.append(
+                {
+                    "from_s": (observed.begin_ns + begin * observed.step_ns) / 1e9,
+                    "to_s": (observed.begin_ns + end * observed.step_ns) / 1e9,
+                    "cells": [_cell(cell) for cell in cells],
+                }
+            )
+    record = found.record()
+    return {
+        "resources": list(RESOURCES),
+        "is_enough": found.is_enough,
+        "cells": [_cell(cell) for cell in found.cells],
+        "windows": windows,
+        "causes": record["causes"],
+        "not_looked_for": record["not_looked_for"],
+        "notices": record["notices"],
+    }
+
+
+def _windows(observed: Observed) -> list[tuple[int, int]]:
+    """Equal parts of the time, each long enough for a verdict."""
+    from assay.insight.diagnosis.observed import SAMPLES_MIN
+
+    count = max(min(WINDOWS, observed.steps // (2 * SAMPLES_MIN)), 1)
+    edges = [round(observed.steps * place / count) for place in range(count + 1)]
+    return [(begin, end) for begin, end in itertools.pairwise(edges) if end > begin]
+
+
+def _cut(observed: Observed, begin: int, end: int) -> Observed:
+    """What was observed in a part of the time."""
+    from dataclasses import replace
+
+    part = slice(begin, end)
+    return replace(
+        observed,
+        begin_ns=observed.begin_ns + begin * observed.step_ns,
+        steps=end - begin,
+        counted=observed.counted[part],
+        tracks=[track.having(track.values[part]) for track in observed.tracks],
+        windows=(),
+    )
+
+
+def _cell(cell: Any) -> dict[str, Any]:
+    return {
+        "tier": cell.tier,
+        "host": cell.host,
+        "resource": cell.resource,
+        "state": cell.state,
+        "words": cell.words,
+        "minutes": round(cell.minutes, 2),
+    }
+
+
+def compare(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What changed from one run to another."""
+    from assay.insight.compare import COLUMNS, ComparedRun, compare_runs
+    from assay.record.points import current_points
+    from assay.record.run_folder import RunFolder
+
+    folders = [RunFolder.open(Path(path)) for path in asked["paths"]]
+    found = compare_runs([ComparedRun(one.manifest, current_points(one.whole_points())) for one in folders])
+    return {
+        "sentence": found.sentence,
+        "columns": list(COLUMNS),
+        "answers": found.answer_rows(),
+        "points": found.rows(),
+        "unmatched": list(found.unmatched),
+    }
+
+
+def comparison_page(asked: Mapping[str, Any]) -> str:
+    """The page of a comparison, as `assay compare --html` writes it."""
+    from assay.base.paths import printable
+    from assay.insight.compare import ComparedRun, compare_runs
+    from assay.record.points import current_points
+    from assay.record.run_folder import RunFolder
+    from assay.report.comparison import comparison_document
+    from assay.report.html import html_report
+    from assay.report.render import render_figures
+
+    folders = [RunFolder.open(Path(path)) for path in asked["paths"]]
+    found = compare_runs([ComparedRun(one.manifest, current_points(one.whole_points())) for one in folders])
+    document = comparison_document(found, [printable(one.path) for one in folders])
+    return html_report(document, render_figures(document))
+
+
+def report(asked: Mapping[str, Any]) -> str:
+    """The report of a run as it stands, as a page."""
+    from assay.report.assemble import assemble
+    from assay.report.facts import load_facts
+    from assay.report.html import html_report
+    from assay.report.render import render_figures
+
+    document = assemble(load_facts(Path(asked["path"])))
+    return html_report(document, render_figures(document))
+
+
+def table(asked: Mapping[str, Any]) -> str:
+    """The points of a run as CSV, as `--export csv` writes them."""
+    from assay.record.points import current_points
+    from assay.record.run_folder import RunFolder
+    from assay.report.exports import EXPORTS, WHERE
+
+    folder = RunFolder.open(Path(asked["path"]))
+    return EXPORTS["csv"](folder.manifest, current_points(folder.whole_points()))[WHERE["csv"]]
+
+
+ANSWERS: Mapping[str, Answer] = {
+    one.__name__: one for one in (view, findings, series, matrix, compare, comparison_page, report, table)
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Answer one question; the exit code."""
+    with contextlib.suppress(OSError, ValueError):
+        os.nice(int(os.environ.get("ASSAY_NICE", "0")))
+    try:
+        if len(arguments) != 1 or arguments[0] not in ANSWERS:
+            raise UsageError(f"accepted: {', '.join(ANSWERS)}")
+        answer = ANSWERS[arguments[0]](json.load(sys.stdin))
+        text = answer if isinstance(answer, str) else json.dumps(answer, allow_nan=False, default=_plain)
+        content = text.encode("utf-8", errors="backslashreplace")
+        if len(content) > ANSWER_BYTES_MAX:
+            raise UsageError(f"is larger than {ANSWER_BYTES_MAX >> 20} MiB, which no page shows; use `assay report`")
+    except AssayError as error:
+        print(_one_line(error), file=sys.stderr)
+        return int(error.exit_code)
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
+        # A folder from anywhere may hold anything; what it makes of the code is told, and ends here.
+        print(f"cannot be shown: {type(error).__name__}: {_one_line(error)}", file=sys.stderr)
+        return 3
+    sys.stdout.buffer.write(content)
+    return 0
+
+
+def _one_line(error: Exception) -> str:
+    return plain(" ".join(str(error).split()))[:WORDS_MAX]
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as those of Python."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,246 @@
+"""The pages and what they ask for. Everything is read; nothing is written, started or ended."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from assay.apps.ui.asking import Answer, Asking
+from assay.apps.ui.guard import REPORT_POLICY
+from assay.apps.ui.lines import Question, parse_question
+from assay.apps.ui.recordings import catalogue_of, lines_of
+from assay.apps.ui.runs import REPORTS, Place, Runs, live_of, stamp_of
+from assay.apps.ui.watch import Events, Watch, bounded
+from assay.base.errors import AssayError
+from assay.base.paths import plain
+from assay.record.flight import has_recording
+from assay.record.folder import Folder
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+}
+REPORT_BYTES_MAX = 256 * 2**20
+CHUNK_BYTES = 2**18
+SHOWN_MAX = 100
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Pages:
+    """What the server answers.
+
+    Parameters
+    ----------
+    runs
+        The runs that are shown.
+    is_over
+        Whether the server ends.
+    """
+
+    def __init__(self, runs: Runs, is_over: Callable[[], bool]) -> None:
+        self._runs, self._asking, self._watch = runs, Asking(), Watch(runs, is_over)
+        self._files = {
+            f"/static/{path.relative_to(STATIC)}": path for path in sorted(STATIC.rglob("*")) if path.suffix in TYPES
+        }
+
+    def app(self) -> Starlette:
+        """The application; who may ask is decided before it (`assay.apps.ui.guard`)."""
+        ask = [
+            Route(f"/api/runs/{{run_id}}/{kind}", _taking(self._asked(kind)), methods=["GET"])
+            for kind in ("view", "findings", "matrix")
+        ]
+        return Starlette(
+            routes=[
+                Route("/", self._page, methods=["GET"]),
+                Route("/api/runs", _taking(self._list), methods=["GET"]),
+                Route("/api/events", _taking(self._events, "run"), methods=["GET"]),
+                Route("/api/compare", _taking(self._compare, "a", "b"), methods=["GET"]),
+                Route("/api/runs/{run_id}/live", _taking(self._live), methods=["GET"]),
+                Route("/api/runs/{run_id}/series", _taking(self._series, "q"), methods=["GET"]),
+                *ask,
+                Route("/runs/{run_id}/points.csv", _taking(self._table), methods=["GET"]),
+                Route("/runs/{run_id}/now.html", _taking(self._report_now), methods=["GET"]),
+                Route("/runs/{run_id}/{name}", _taking(self._report), methods=["GET"]),
+                Route("/compare.html", _taking(self._comparison_page, "a", "b"), methods=["GET"]),
+                Route("/{path:path}", self._file, methods=["GET"]),
+            ]
+        )
+
+    async def _page(self, request: Request) -> Response:
+        del request
+        return _file_response(self._files["/static/index.html"])
+
+    async def _file(self, request: Request) -> Response:
+        """A file of the page; only names that are known lead to one."""
+        path = self._files.get(request.url.path)
+        return _file_response(path) if path is not None else _missing("There is no such page.")
+
+    async def _list(self, request: Request) -> Response:
+        del request
+        return JSONResponse({"runs": await run_in_threadpool(self._runs.rows)})
+
+    async def _events(self, request: Request) -> Response:
+        return Events(self._watch, request.query_params.get("run"))
+
+    def _place(self, request: Request) -> Place | None:
+        return self._runs.find(str(request.path_params["run_id"]))
+
+    async def _live(self, request: Request) -> Response:
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        return JSONResponse({"row": self._runs.row(place), "live": bounded(live_of(place.path))})
+
+    def _asked(self, kind: str) -> Handler:
+        async def answer(request: Request) -> Response:
+            place = self._place(request)
+            if place is None:
+                return _gone()
+            return self._answered(kind, {"path": str(place.path)}, stamp_of(place.path)[:2])
+
+        return answer
+
+    async def _series(self, request: Request) -> Response:
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        text = request.query_params.get("q")
+        try:
+            # Refused before a process is made of it.
+            question = parse_question(text) if text is not None else None
+            if has_recording(place.path):
+                return JSONResponse(await run_in_threadpool(_recorded, place.path, question))
+        except AssayError as error:
+            return _wrong(str(error))
+        asked = {"question": question.model_dump()} if question is not None else {}
+        return self._answered("series", {**asked, "path": str(place.path)}, stamp_of(place.path)[:2])
+
+    async def _compare(self, request: Request) -> Response:
+        places = self._two(request)
+        if places is None:
+            return _gone()
+        paths = [str(place.path) for place in places]
+        return self._answered("compare", {"paths": paths}, [stamp_of(place.path)[:2] for place in places])
+
+    async def _comparison_page(self, request: Request) -> Response:
+        places = self._two(request)
+        if places is None:
+            return _gone()
+        paths = [str(place.path) for place in places]
+        state = [stamp_of(place.path)[:2] for place in places]
+        return self._answered("comparison_page", {"paths": paths}, state, media_type=TYPES[".html"])
+
+    def _two(self, request: Request) -> list[Place] | None:
+        found = [self._runs.find(request.query_params.get(name, "")) for name in ("a", "b")]
+        places = [place for place in found if place is not None]
+        return places if len(places) == len(found) else None
+
+    async def _table(self, request: Request) -> Response:
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        return self._answered(
+            "table", {"path": str(place.path)}, stamp_of(place.path)[:2], media_type="text/csv; charset=utf-8"
+        )
+
+    async def _report_now(self, request: Request) -> Response:
+        """The report of a run as it stands, which lies in no folder."""
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        state = stamp_of(place.path)[:2]
+        return self._answered("report", {"path": str(place.path)}, state, media_type=TYPES[".html"])
+
+    async def _report(self, request: Request) -> Response:
+        """A report that lies in a run; it is a file from anywhere."""
+        place, name = self._place(request), str(request.path_params["name"])
+        if place is None or name not in REPORTS:
+            return _gone()
+        try:
+            descriptor = _opened(place.path, name)
+        except OSError:
+            return _gone()
+        headers = {"content-security-policy": REPORT_POLICY}
+        if name.endswith(".pdf"):
+            # A browser's own viewer does not open in a sandbox.
+            headers["content-disposition"] = f'attachment; filename="{name}"'
+        return StreamingResponse(_pieces(descriptor), media_type=TYPES[Path(name).suffix], headers=headers)
+
+    def _answered(
+        self, kind: str, asked: Mapping[str, Any], state: object, *, media_type: str = "application/json"
+    ) -> Response:
+        policy = {"content-security-policy": REPORT_POLICY} if media_type == TYPES[".html"] else {}
+        return Answer(self._asking, kind, asked, repr(state), {"content-type": media_type, **policy})
+
+
+def _taking(handler: Handler, *names: str) -> Handler:
+    """What answers a request that has these parameters, each once, and no other."""
+
+    async def answer(request: Request) -> Response:
+        given = [name for name, _ in request.query_params.multi_items()]
+        wrong = next((name for name in given if name not in names or given.count(name) > 1), None)
+        if wrong is not None:
+            accepted = f"accepted: {', '.join(names)}, each once" if names else "nothing is asked for here"
+            return _wrong(f"{plain(wrong)[:SHOWN_MAX]}: {accepted}")
+        return await handler(request)
+
+    return answer
+
+
+def _recorded(path: Path, question: Question | None) -> dict[str, Any]:
+    return catalogue_of(path) if question is None else lines_of(path, question)
+
+
+def _opened(path: Path, name: str) -> int:
+    folder = Folder.open(path)
+    try:
+        descriptor = folder.open_regular(name)
+    finally:
+        folder.close()
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > REPORT_BYTES_MAX:
+        os.close(descriptor)
+        raise OSError(f"{name}: is not read")
+    return descriptor
+
+
+async def _pieces(descriptor: int) -> AsyncIterator[bytes]:
+    with os.fdopen(descriptor, "rb") as file:
+        while piece := await run_in_threadpool(file.read, CHUNK_BYTES):
+            yield piece
+
+
+def _file_response(path: Path) -> Response:
+    return Response(path.read_bytes(), media_type=TYPES[path.suffix])
+
+
+def _wrong(text: str) -> Response:
+    return JSONResponse({"error": text}, status_code=422)
+
+
+def _missing(text: str) -> Response:
+    return JSONResponse({"error": text}, status_code=404)
+
+
+def _gone() -> Response:
+    return _missing("This run is not there, or there no more.")
+
+
+def pages(roots: Sequence[Path], is_over: Callable[[], bool]) -> tuple[Starlette, Runs]:
+    """The application over folders of runs, and what it knows of them."""
+    runs = Runs(roots)
+    return Pages(runs, is_over).app(), runs

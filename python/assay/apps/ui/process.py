@@ -1,0 +1,92 @@
+"""The process of the page: nothing is loaded in it but the server, SQLite and what checks a manifest.
+
+`assay serve` checks what is asked for, opens the socket, and becomes this process (`python -m assay.apps.ui.process`).
+Its settings come on a descriptor, so that the token stands in no list of processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from assay.apps.ui import connections
+from assay.apps.ui.app import pages
+from assay.apps.ui.guard import Guard
+from assay.base.errors import ExitCode
+
+
+class Server(connections.Server):
+    """A server that ends at a signal, and says by which."""
+
+    ended_by = 0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End at the next moment; what is being answered is broken off."""
+        del frame
+        self.ended_by = sig
+        self.should_exit = True
+        # The page's events never end by themselves.
+        self.force_exit = True
+
+
+def serve(settings: dict[str, Any]) -> int:
+    """Serve until stopped; the exit code.
+
+    Parameters
+    ----------
+    settings
+        `roots`, `descriptor` of the listening socket, `token`, `hosts`, and `tls_cert` and `tls_key` or neither.
+    """
+    listening = socket.socket(fileno=settings["descriptor"])
+    app, runs = pages([Path(root) for root in settings["roots"]], lambda: server.should_exit)
+    guard = Guard(
+        app,
+        token=settings["token"],
+        hosts=settings["hosts"],
+        port=listening.getsockname()[1],
+        secure=bool(settings.get("tls_cert")),
+    )
+    config = uvicorn.Config(
+        guard,
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        proxy_headers=False,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=1,
+        ssl_certfile=settings.get("tls_cert"),
+        ssl_keyfile=settings.get("tls_key"),
+    )
+    server = Server(config)
+    # The first list is read while the browser starts.
+    threading.Thread(target=runs.rows, name="assay-list", daemon=True).start()
+    gc.freeze()
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+    return int(ExitCode.INTERRUPTED) if server.ended_by == signal.SIGINT else int(ExitCode.DONE)
+
+
+def main() -> int:
+    """Serve with the settings of the descriptor that is named in the command line."""
+    with open(int(sys.argv[1]), encoding="utf-8") as file:
+        settings = json.load(file)
+    return serve(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+"""Runs and recordings below some folders: what a list says of each, and where it lies.
+
+A folder of runs may come from anywhere. Its names never become paths: a run is asked for by a number made of its name,
+and found by listing again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.base.errors import AssayError
+from assay.base.paths import printable
+from assay.record import live
+from assay.record.flight_segments import segment_names
+from assay.record.folder import Folder
+from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
+
+LISTED_BYTES_MAX = 4 * 2**20
+"""A larger manifest is not read for the list; the run's own page reads it in another process."""
+TEXT_MAX = 200
+TARGETS_MAX = 3
+REPORTS = ("report.html", "report.pdf")
+
+
+class Place(NamedTuple):
+    """Where a run lies: the folder that holds it, and its own name."""
+
+    id: str
+    path: Path
+
+
+class Stamp(NamedTuple):
+    """Which state of a run's files was read."""
+
+    manifest: tuple[int, int, int]
+    points: tuple[int, int, int]
+    live: tuple[int, int, int]
+    recording: tuple[int, int, int]
+
+
+NOTHING = (0, 0, 0)
+
+
+class Runs:
+    """Runs below some folders; what was read is kept until its files change.
+
+    Parameters
+    ----------
+    roots
+        Folders that hold runs, or are one.
+    """
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = [Path(root) for root in roots]
+        self._rows: dict[str, tuple[Stamp, dict[str, Any]]] = {}
+        # The list is read by several threads.
+        self._reading = threading.Lock()
+
+    def places(self) -> list[Place]:
+        """Every run and recording there is at this moment."""
+        found: dict[str, Place] = {}
+        for root in self._roots:
+            for path in _runs_in(root):
+                place = Place(id_of(path), path)
+                found.setdefault(place.id, place)
+        return list(found.values())
+
+    def find(self, run_id: str) -> Place | None:
+        """A run by its number; None where it is not there, or there no more."""
+        return next((place for place in self.places() if place.id == run_id), None)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What a list says of every run, the newest first."""
+        places = self.places()
+        rows = [self.row(place) for place in places]
+        known = {place.id for place in places}
+        with self._reading:
+            self._rows = {key: kept for key, kept in self._rows.items() if key in known}
+        return sorted(rows, key=lambda row: (row["started_s"] or 0.0, row["name"]), reverse=True)
+
+    def row(self, place: Place) -> dict[str, Any]:
+        """What a list says of one run."""
+        stamp = stamp_of(place.path)
+        with self._reading:
+            kept = self._rows.get(place.id)
+            if kept is None or kept[0].manifest != stamp.manifest or kept[0].recording != stamp.recording:
+                kept = (stamp, _row(place))
+                self._rows[place.id] = kept
+        return kept[1] | {"live": is_live(stamp), "reports": reports_of(place.path)}
+
+
+def id_of(path: Path) -> str:
+    """Number of a run: of its path, so that two folders may hold runs of one name."""
+    return hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:16]
+
+
+def _runs_in(root: Path) -> list[Path]:
+    """The folder itself where it is a run, and those directly in it; links lead elsewhere and are left out."""
+    found = [root] if _is_run(root) else []
+    with contextlib.suppress(OSError), os.scandir(root) as entries:
+        found += [root / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)
+                  and _is_run(root / entry.name)]  # fmt: skip
+    return found
+
+
+def _is_run(path: Path) -> bool:
+    return _state(path / MANIFEST_NAME) != NOTHING
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """Which content a regular file has; nothing where it is none."""
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return NOTHING
+    return (found.st_ino, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else NOTHING
+
+
+def stamp_of(path: Path) -> Stamp:
+    """State of a run's files."""
+    files = [_state(path / f"{name}{ending}") for name in segment_names(path) for ending in ("", "-wal")]
+    known = [one for one in files if one != NOTHING]
+    recording = (known[0][0], max(one[1] for one in known), sum(one[2] for one in known)) if known else NOTHING
+    return Stamp(_state(path / MANIFEST_NAME), _state(path / POINTS_NAME), _state(path / live.NAME), recording)
+
+
+def is_live(stamp: Stamp, now_ns: int | None = None) -> bool:
+    """Whether a run goes on: it says so itself, twice a second; a recording is written every five."""
+    now_ns = time.time_ns() if now_ns is None else now_ns
+    newest_ns = max(stamp.live[1], stamp.recording[1])
+    return newest_ns > 0 and now_ns - newest_ns < live.STALE_S * 1e9
+
+
+def live_of(path: Path) -> dict[str, Any] | None:
+    """What a run that goes on says of itself; None where it says nothing, or nothing that can be read."""
+    try:
+        folder = Folder.open(path)
+        try:
+            told = json.loads(folder.read(live.NAME, live.BYTES_MAX))
+        finally:
+            folder.close()
+    except (OSError, ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def reports_of(path: Path) -> list[str]:
+    """Reports that lie in a run."""
+    return [name for name in REPORTS if _state(path / name) != NOTHING]
+
+
+def _row(place: Place) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": place.id,
+        "name": printable(place.path.name or place.path)[:TEXT_MAX],
+        "folder": printable(place.path.parent)[-TEXT_MAX:],
+        "verb": "",
+        "kinds": [],
+        "target": "",
+        "status": "",
+        "started_s": None,
+        "ended_s": None,
+        "met": 0,
+        "missed": 0,
+        "headline": "",
+        "error": "",
+        "is_recording": False,
+    }
+    if _state(place.path / MANIFEST_NAME)[2] > LISTED_BYTES_MAX:
+        return row | {"status": "not read", "error": "its run.json is too large for the list"}
+    try:
+        with RunFolder.open(place.path) as folder:
+            return row | _told(folder.manifest)
+    except (AssayError, OSError, ValueError) as error:
+        return row | {"status": "not readable", "error": " ".join(str(error).split())[:TEXT_MAX]}
+
+
+def _told(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says, as far as it is what it should be."""
+    verdict = [line for line in manifest.get("verdict") or [] if isinstance(line, Mapping)]
+    recording = manifest.get("recording")
+    started, ended = manifest.get("started_utc_ns"), manifest.get("ended_utc_ns")
+    if isinstance(recording, Mapping):
+        started = recording.get("from_utc_ns") or started
+        ended = recording.get("to_utc_ns") or ended
+    parts = [part.get("plan") or {} for part in manifest.get("parts") or [] if isinstance(part, Mapping)]
+    kinds = dict.fromkeys(plan.get("kind") for plan in parts if isinstance(plan, Mapping))
+    missed = [line for line in verdict if line.get("met") is False]
+    first = (missed or verdict or [{}])[0]
+    return {
+        "verb": _text(manifest.get("verb")),
+        "kinds": [_text(kind) for kind in kinds if kind],
+        "target": _target(manifest),
+        "status": _text(manifest.get("status")),
+        "started_s": _seconds(started),
+        "ended_s": _seconds(ended),
+        "met": sum(line.get("met") is True for line in verdict),
+        "missed": len(missed),
+        "headline": _text(first.get("meaning") or first.get("question")),
+        "error": _text(manifest.get("error")),
+        "is_recording": isinstance(recording, Mapping),
+    }
+
+
+def _target(manifest: Mapping[str, Any]) -> str:
+    """What a run is of, in words."""
+    target = manifest.get("target") or {}
+    recording = manifest.get("recording") or {}
+    volumes, databases = target.get("volumes") or [], target.get("databases") or []
+    names = [str(one.get("model") or one.get("name") or "") for one in volumes if one.get("kind") != "database"]
+    names += [str(one.get("name") or "") for one in databases]
+    names = list(dict.fromkeys(name for name in names if name)) or [str(one) for one in recording.get("hosts") or []]
+    more = f" and {len(names) - TARGETS_MAX} more" if len(names) > TARGETS_MAX else ""
+    return _text(", ".join(names[:TARGETS_MAX]) + more)
+
+
+def _text(value: object) -> str:
+    return printable(str(value or ""))[:TEXT_MAX]
+
+
+def _seconds(utc_ns: object) -> float | None:
+    return utc_ns / 1e9 if isinstance(utc_ns, int | float) and utc_ns > 0 else None

@@ -1,0 +1,288 @@
+"""What an agent says: by itself, and in answer to a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AliasChoices, Discriminator, Field, TypeAdapter, model_validator
+
+from assay.base.progress import Gauge, Moment
+from assay.fleet.messages import (
+    LINES_MAX,
+    FileName,
+    Lines,
+    Name,
+    Probe,
+    Record,
+    Span,
+    WireMessage,
+    Words,
+    check_told,
+    of_kind,
+    valid,
+)
+from assay.fleet.wire import Message, NotAMessage
+from assay.record.shapes.terms import Count, MaybeAmount, MaybeCount
+
+REST_MAX_S = 86_400.0
+
+
+# What an agent says
+
+
+class Pong(WireMessage):
+    """An agent is there; what time it is on its host."""
+
+    pong: Probe
+    utc_ns: Count
+
+
+class ShownGauge(WireMessage):
+    """A figure of what is under way."""
+
+    name: Words
+    title: Words
+    value: float | None
+    unit: Words
+    limit: Words = ""
+
+
+class ShownMoment(WireMessage):
+    """What is under way on a host."""
+
+    part: Words
+    what: Words
+    phase: Words
+    left_s: MaybeAmount = None
+    is_most: bool = False
+    done_share: float | None = None
+    gauges: Annotated[list[ShownGauge], Field(max_length=100)]
+    errors: tuple[Count, Words] = Field(strict=False)
+    waiting: Words = ""
+
+    def moment(self) -> Moment:
+        """The same for a display."""
+        own = dict(self) | {"gauges": [Gauge(**dict(gauge)) for gauge in self.gauges]}
+        return Moment(**own)
+
+
+class Shows(WireMessage):
+    """What an agent would show, had it a display."""
+
+    shows: Literal["progress", "tell"]
+    text: Words
+    moment: ShownMoment | None
+
+
+class Keeps(WireMessage):
+    """What a workload would keep in the manifest, had it a run folder."""
+
+    manifest: Record
+
+
+class Meets(WireMessage):
+    """An agent waits for the others: to begin, or to know the window in which all ran."""
+
+    at: Literal["begin", "window"]
+    window: Span | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if (self.at == "window") != (self.window is not None):
+            raise ValueError("a window is told where one is asked for")
+        return self
+
+
+class KeepsFile(WireMessage):
+    """A file of a part, whose content lies behind the message."""
+
+    file: FileName
+
+
+class Replies(WireMessage):
+    """The answer to a command: a value, or what went wrong."""
+
+    re: Count
+    value: Any = Field(default=None, validation_alias=AliasChoices("is"))
+    error: Annotated[list[Words], Field(min_length=2, max_length=2)] | None = None
+
+
+FromAgent = Pong | Shows | Keeps | Meets | KeepsFile | Replies
+_FROM_AGENT: Mapping[str, TypeAdapter[Any]] = {
+    "pong": TypeAdapter(Pong),
+    "shows": TypeAdapter(Shows),
+    "manifest": TypeAdapter(Keeps),
+    "at": TypeAdapter(Meets),
+    "file": TypeAdapter(KeepsFile),
+    "re": TypeAdapter(Replies),
+}
+
+
+def from_agent(message: Message, behind: bytes) -> FromAgent:
+    """What an agent says.
+
+    Raises
+    ------
+    NotAMessage
+        An agent says no such thing.
+    """
+    found: FromAgent = of_kind(_FROM_AGENT, message)
+    if behind and not isinstance(found, Replies | KeepsFile):
+        raise NotAMessage("bytes behind a message that has none")
+    return found
+
+
+# What an agent answers, by the command
+
+
+class Hello(WireMessage):
+    """Who an agent is."""
+
+    version: Words
+    hostname: Words
+    machine: Annotated[str, Field(pattern=r"\A[0-9a-f]{1,64}\z")] | None
+    host: Record
+
+
+class Facts(WireMessage):
+    """What is known of a target."""
+
+    facts: Record
+
+
+class ChosenPart(WireMessage):
+    """A part in words, and as `--dry-run --json` has it."""
+
+    lines: Lines
+    document: Record
+
+
+class Chosen(WireMessage):
+    """The share of a host of the target."""
+
+    facts: Record
+    identities: dict[str, Annotated[list[str], Field(min_length=1, max_length=16)]]
+    lines: Lines
+    document: Record
+    is_virtual: bool
+    layout_bytes: MaybeCount
+    sizes: dict[str, Count]
+    notices: Lines
+    is_databases: bool
+    parts: dict[str, ChosenPart]
+
+
+class Asked(WireMessage):
+    """A load as a point will have it."""
+
+    workload: Record
+    load: Record
+
+
+class AskOf(WireMessage):
+    """What a host measures at its part of a load."""
+
+    ask: Count
+    key: Record
+    asked: Asked
+
+
+class _Step(WireMessage):
+    rest_s: Annotated[float, Field(ge=0, le=REST_MAX_S)]
+
+
+class Done(_Step):
+    """The part is at its end."""
+
+    kind: Literal["done"]
+
+
+class AxisOf(WireMessage):
+    """What a search varies."""
+
+    name: Name
+    start: Annotated[float, Field(gt=0, le=1e15)]
+    end: Annotated[float, Field(gt=0, le=1e15)]
+    whole: bool
+    resolution_share: Annotated[float, Field(gt=0, le=10)]
+    plateau_share: Annotated[float, Field(ge=0, le=10)]
+    stops_at_plateau: bool
+
+
+class Searches(_Step):
+    """A search is next."""
+
+    kind: Literal["search"]
+    axis: AxisOf
+    workload: Record
+    repeats: Annotated[int, Field(ge=1, le=1000)]
+
+
+class KeepsPoint(_Step, AskOf):
+    """A point that came by itself is to be kept."""
+
+    kind: Literal["keep"]
+    repeat: Count
+    judged: bool
+    held: bool
+
+
+class Measures(_Step, AskOf):
+    """A load is to be measured."""
+
+    kind: Literal["measure"]
+
+
+class Figures(WireMessage):
+    """What a host measured."""
+
+    figures: Record
+    error: Annotated[list[Words], Field(min_length=2, max_length=2)] | None
+    virtual_ns: Count
+
+
+class Closed(WireMessage):
+    """What there is to say of a part at its end."""
+
+    told: Record | None
+    notices: Lines
+    facts: Record | None
+    virtual_ns: Count
+
+
+class Left(WireMessage):
+    """What there is to say of a target that was left."""
+
+    notices: Lines
+    facts: Record
+
+
+_ANSWERS: Mapping[str, TypeAdapter[Any]] = {
+    "hello": TypeAdapter(Hello),
+    "choose": TypeAdapter(Chosen),
+    **dict.fromkeys(("examine", "prepare"), TypeAdapter(Facts)),
+    "step": TypeAdapter(Annotated[Done | Searches | KeepsPoint | Measures, Discriminator("kind")]),
+    "ask": TypeAdapter(AskOf),
+    **dict.fromkeys(("measure", "keep"), TypeAdapter(Figures)),
+    "close": TypeAdapter(Closed),
+    "leave": TypeAdapter(Left),
+    "permissions": TypeAdapter(Annotated[list[Name], Field(max_length=LINES_MAX)]),
+}
+_NOTHING: TypeAdapter[None] = TypeAdapter(None)
+
+
+def answer_to(do: str, value: object) -> Any:
+    """What an agent answers to a command.
+
+    Raises
+    ------
+    NotAMessage
+        It is no answer to this one.
+    """
+    found = valid(_ANSWERS.get(do, _NOTHING), value)
+    if isinstance(found, (Facts, Chosen, Closed, Left)) and found.facts is not None:
+        check_told({"target": found.facts})
+    if isinstance(found, Hello):
+        check_told({"host": found.host})
+    return found

@@ -1,0 +1,100 @@
+"""Paths to storage: one of several that is slower than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from assay.insight.diagnosis import thresholds as at
+from assay.insight.diagnosis.causes.cause import Cause, those
+from assay.insight.diagnosis.observed import Numbers, Observed, Track
+from assay.insight.diagnosis.signals import Signals, Suspicion
+
+
+def slow_path(observed: Observed) -> list[Suspicion]:
+    """One path of several that is slower than its siblings."""
+    found = []
+    paths: dict[tuple[str, str], list[Track]] = {}
+    for side in ("read", "write"):
+        for track in observed.latencies("path", side):
+            paths.setdefault((track.host, track.entity.split("/")[0] + side), []).append(track)
+    for siblings in paths.values():
+        found.append(_slowest(observed, siblings, "I/Os over it take this much longer than over the others"))
+    ports: dict[tuple[str, str], list[Track]] = {}
+    for track in observed.find("busy_share", source="model", where=lambda one: one.entity.startswith("host")):
+        carried = _carried(observed, track)
+        if carried is not None:
+            ports.setdefault((track.host, track.entity.split("/")[0]), []).append(carried)
+    for siblings in ports.values():
+        found.append(_slowest(observed, siblings, "a byte over it takes this much longer than over the others"))
+    return those(*found)
+
+
+def _carried(observed: Observed, busy: Track) -> Track | None:
+    """Time that a port takes for a byte."""
+    parts = [track for metric in ("in_bytes", "out_bytes") if (track := observed.of(busy, metric)) is not None]
+    total = observed.largest_of(parts)
+    if total is None:
+        return None
+    values = np.where(total > 0, busy.values / total, np.nan)
+    return busy.having(values, "time_per_byte")
+
+
+def _slowest(observed: Observed, siblings: Sequence[Track], text: str) -> Suspicion | None:
+    if len(siblings) < 2:
+        return None
+    means = [float(np.nanmean(track.values)) for track in siblings]
+    slowest = siblings[int(np.argmax(means))]
+    others = observed.mean_of([track for track in siblings if track is not slowest])
+    assert others is not None
+    signals = Signals(observed)
+    ratio = slowest.values / others
+    signals.add("speed", f"{slowest.entity}: {text}", ratio, at.TWICE, entity=slowest.entity, required=True)
+    busy = observed.of(slowest, "busy_share")
+    if busy is not None:
+        signals.add("utilisation", f"{slowest.entity}: is busy", busy, at.LINK_BUSY)
+    for metric in ("retransmit_share", "storage_retransmit_share"):
+        track = observed.of(slowest, metric)
+        if track is not None:
+            signals.add("loss", f"{slowest.entity}: segments are sent again", track, at.RETRANSMITS)
+    map_name = slowest.entity.split("/")[0]
+    for track in observed.find("paths_failed_count", source="multipath", entity=map_name, host=slowest.host):
+        signals.add("failed", f"{map_name}: paths have failed", track, at.QUEUED)
+    shares = _shares(observed, siblings, slowest)
+    if shares is not None:
+        signals.add("share", f"{slowest.entity}: is sent no less than the others", shares, at.EVEN)
+    return signals.agree(
+        "slow-path",
+        resource="network",
+        advice=f"Look at the cable, port and switch of {slowest.entity}; until it is mended take it out, or let"
+        " multipath choose by least queue depth instead of round robin.",
+        against=["All paths are as slow when this one is taken out."],
+        explains=("slow-disk", "throttled-queue"),
+    )
+
+
+def _shares(observed: Observed, siblings: Sequence[Track], slowest: Track) -> Numbers | None:
+    """What a path carries over the mean of all: I/Os, or bytes of ports."""
+    loads = []
+    for track in siblings:
+        ios = observed.ios_per_s(track)
+        parts = [one.values for metric in ("in_bytes", "out_bytes") if (one := observed.of(track, metric)) is not None]
+        load = ios if ios is not None else np.nansum(parts, axis=0) if parts else None
+        if load is None:
+            return None
+        loads.append(load)
+    mean = np.mean(loads, axis=0)
+    own = loads[list(siblings).index(slowest)]
+    return np.where(mean > 0, own / mean, np.nan)
+
+
+CAUSES = (
+    Cause(
+        name="slow-path",
+        title="One path is slow",
+        needs="latencies of each path, or the ports of a model",
+        sources=("path", "model"),
+        find=slow_path,
+    ),
+)

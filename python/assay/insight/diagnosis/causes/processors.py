@@ -1,0 +1,163 @@
+"""Processors: of a host, of a guest, and of the load generator itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assay.insight.diagnosis import thresholds as at
+from assay.insight.diagnosis.causes.cause import Cause, those
+from assay.insight.diagnosis.observed import Numbers, Observed
+from assay.insight.diagnosis.signals import Signals, Suspicion
+
+WORKER_OWN = 0.25
+"""A worker of the generator that computes less of its time is not what fills the processors."""
+
+
+def host_cpu(observed: Observed) -> list[Suspicion]:
+    """Hosts whose processors are busy while work waits for them, that of a load generator included."""
+    found = []
+    held_up = () if _generator_computes(observed) else ("generator-saturated",)
+    for host in observed.hosts:
+        signals = Signals(observed)
+        signals.add("utilisation", f"{host}: processors are busy", observed.cpu_busy(host), at.CPU_BUSY, required=True)
+        _add_waiting(signals, host)
+        found.append(
+            signals.agree(
+                "host-cpu",
+                resource="cpu",
+                advice=f"Find what uses the processors of {host} (top, pidstat), move it or give it a share; then"
+                " measure again before storage is changed.",
+                against=[
+                    "Storage faster or slower at the same load changes throughput: then processors are not the limit."
+                ],
+                explains=("latch-wait", "throttled-queue", "checkpoint-storm", *held_up),
+            )
+        )
+    return those(*found)
+
+
+def _add_waiting(signals: Signals, host: str) -> None:
+    """Tasks of a host that wait for a processor: the time they do, and how many."""
+    for track in signals.observed.find("some_share", source="host", entity="psi-cpu", host=host):
+        signals.add("saturation", f"{host}: tasks wait for a processor", track, at.CPU_PRESSURE)
+    waiting = signals.observed.waiting_per_cpu(host)
+    signals.add("saturation", f"{host}: tasks wait for each processor", waiting, at.CPU_WAITING)
+
+
+def guest_cpu(observed: Observed) -> list[Suspicion]:
+    """Guests that lack processors: they use all they have, or the hypervisor withholds them."""
+    found = []
+    for host in observed.hosts:
+        signals = Signals(observed)
+        for track in observed.find("steal_share", source="host", entity="cpu", host=host):
+            signals.add(
+                "withheld", f"{host}: the hypervisor gives processor time to others", track, at.CPU_STEAL, required=True
+            )
+        _add_waiting(signals, host)
+        found.append(_of_guest(signals, host))
+    for guest in dict.fromkeys((one.host, one.entity) for one in observed.tracks if one.source == "guest"):
+        host, name = guest
+        signals = Signals(observed)
+        for metric, threshold, of, text in (
+            ("used_share", at.GUEST_BUSY, "utilisation", "uses its processors"),
+            ("ready_share", at.CPU_STEAL, "withheld", "is ready and gets no processor"),
+            ("costop_share", at.CPU_COSTOP, "costop", "is stopped until its other processors run"),
+            ("limited_share", at.CPU_COSTOP, "limit", "is held back by its limit"),
+        ):
+            for track in observed.find(metric, source="guest", entity=name, host=host):
+                signals.add(of, f"{name}: {text}", track, threshold)
+        for track in observed.find("busy_share", source="host", entity="cpu", host=host):
+            signals.add("host", f"{host}: processors of the hypervisor are busy", track, at.CPU_BUSY)
+        found.append(_of_guest(signals, name))
+    return those(*found)
+
+
+def _of_guest(signals: Signals, name: str) -> Suspicion | None:
+    return signals.agree(
+        "guest-cpu",
+        resource="cpu",
+        advice=f"Give {name} more virtual processors, or fewer neighbours on its hypervisor; reserve what a database"
+        " needs.",
+        against=["The hypervisor shows idle processors and no ready time while the guest waits."],
+        explains=("host-cpu", "latch-wait", "throttled-queue"),
+    )
+
+
+def _generator_computes(observed: Observed) -> bool:
+    """Whether a worker of the load generator itself uses much of a processor; unknown is taken for yes."""
+    shares = [(window.point.get("generator") or {}).get("fullest_worker_share") for window in observed.windows]
+    return any(share is None or share >= WORKER_OWN for share in shares)
+
+
+def _of_generator(observed: Observed, name: str) -> Numbers:
+    """A figure of the load generator in the steps of each point, NaN where there is none."""
+    figures = np.full(observed.steps, np.nan)
+    for window in observed.windows:
+        figure = (window.point.get("generator") or {}).get(name)
+        if figure is not None:
+            figures[window.steps] = float(figure)
+    return figures
+
+
+def generator_saturated(observed: Observed) -> list[Suspicion]:
+    """Points at which the load generator was the limit; where others held it up, they are the cause (host-cpu)."""
+    signals, computes = Signals(observed), _generator_computes(observed)
+    flagged = np.zeros(observed.steps, dtype=bool)
+    reasons: list[str] = []
+    for window in observed.windows:
+        generator = window.point.get("generator") or {}
+        if generator.get("saturated"):
+            flagged |= window.steps
+            if generator.get("reason"):
+                reasons.append(str(generator["reason"]))
+    signals.add_where("generator", "points are marked: the generator was the limit", flagged, required=True)
+    for host in observed.hosts:
+        busy = observed.cpu_busy(host)
+        if busy is not None and computes:
+            signals.add("cpu", f"{host}: processors are busy", busy, at.CPU_BUSY)
+    signals.add("worker", "the fullest worker is busy", _of_generator(observed, "fullest_worker_share"), at.GUEST_BUSY)
+    storage = observed.find("queue_mean_count", source="block")
+    if storage:
+        signals.add_where(
+            "storage",
+            "devices have almost nothing to do",
+            np.nan_to_num(observed.largest_of(storage), nan=np.inf) < 1.0,  # type: ignore[arg-type]
+        )
+    late = _of_generator(observed, "schedule_lag_p99_ns")
+    signals.add("schedule", "requests leave later than intended", late, at.WRITE_LATENCY)
+    return those(
+        signals.agree(
+            "generator-saturated",
+            resource="cpu",
+            advice="Run the generator on more processors or another host (--workers, --threads); figures of these"
+            " points are no answer.",
+            against=["More workers or another client give the same throughput."],
+            explains=("throttled-queue", "latch-wait", *(("host-cpu", "guest-cpu") if computes else ())),
+            notes=list(dict.fromkeys(reasons))[:2],
+        )
+    )
+
+
+CAUSES = (
+    Cause(
+        name="host-cpu",
+        sources=("host",),
+        title="Processors of the host are the limit",
+        needs="processors and pressure of the host",
+        find=host_cpu,
+    ),
+    Cause(
+        name="guest-cpu",
+        sources=("host", "guest"),
+        title="A guest lacks processors",
+        needs="steal time of the guest, or esxtop of its hypervisor",
+        find=guest_cpu,
+    ),
+    Cause(
+        name="generator-saturated",
+        sources=("assay",),
+        title="The load generator is the limit",
+        needs="points of a run",
+        find=generator_saturated,
+    ),
+)

@@ -1,0 +1,194 @@
+"""From what was observed to what hurts: the matrix, then the causes, most likely first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.insight.diagnosis.causes.registry import CAUSES
+from assay.insight.diagnosis.matrix import HOT, NONE, CellOf, first_to_saturate, matrix_of
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Observed, Source, observe, unrecorded
+from assay.insight.diagnosis.signals import Signal, Suspicion
+from assay.insight.recording import gaps_told
+
+TITLES = {cause.name: cause.title for cause in CAUSES} | {"none": "Nothing is wrong that was recorded"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Diagnosis:
+    """The matrix and the causes of what was observed.
+
+    Attributes
+    ----------
+    causes
+        Most likely first; a cause that another explains stands after it. Empty where none was found.
+    not_looked_for
+        Causes for which nothing was recorded, and what they need.
+    """
+
+    observed: Observed
+    cells: Sequence[CellOf]
+    causes: Sequence[Suspicion]
+    not_looked_for: Sequence[tuple[str, str]]
+    notices: Sequence[str] = ()
+
+    @property
+    def first(self) -> str:
+        """Name of the most likely cause; `none` where there is none."""
+        return self.causes[0].cause if self.causes else "none"
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether enough was recorded for any verdict."""
+        return int(self.observed.counted.sum()) >= SAMPLES_MIN and bool(self.observed.tracks)
+
+    def record(self) -> dict[str, Any]:
+        """For scripts: `matrix[]`, `causes[]`, `load`, `not_looked_for[]`, `notices[]`."""
+        observed = self.observed
+        with unrecorded():
+            load = first_to_saturate(observed, list(self.cells))
+        return {
+            "begin_utc_ns": observed.begin_ns if observed.tracks else None,
+            "step_s": observed.step_s,
+            "samples": int(observed.counted.sum()),
+            "hosts": observed.hosts,
+            "matrix": [cell.record() for cell in self.cells],
+            "causes": self.cause_records() or [self._none()],
+            "load": load,
+            "not_looked_for": [{"cause": name, "needs": needs} for name, needs in self.not_looked_for],
+            "notices": list(self.notices),
+        }
+
+    def cause_records(self) -> list[dict[str, Any]]:
+        """The causes for scripts; empty where none was found."""
+        return [_cause(one, self.observed) for one in self.causes]
+
+    def _none(self) -> dict[str, Any]:
+        cells = [cell for cell in self.cells if cell.state != NONE]
+        known = [f"{cell.tier} {cell.host} {cell.resource}: {cell.state}, {cell.words}" for cell in cells]
+        empty = [f"{cell.tier} {cell.resource}" for cell in self.cells if cell.state == NONE]
+        hot = [cell for cell in cells if cell.state == HOT]
+        if not self.is_enough:
+            advice = f"Too little was recorded for a verdict: {SAMPLES_MIN} samples are the least. Record for longer."
+        elif hot:
+            advice = (
+                "A cell is hot, and no second signal agrees on a cause: record what the list of causes not looked"
+                " for needs, or look at it by hand."
+            )
+        else:
+            advice = "Leave it as it is. If users complain all the same, record while they do, and every tier."
+        return {
+            "cause": "none",
+            "title": TITLES["none"] if self.is_enough and not hot else "No cause is found",
+            "confidence": 0.0 if not self.is_enough or hot else 1.0 - len(empty) / max(len(self.cells), 1),
+            "resource": None,
+            "minutes": 0.0,
+            "evidence": [{"text": text} for text in known],
+            "against": [f"nothing is known of {', '.join(empty)}"] if empty else [],
+            "advice": advice,
+        }
+
+
+def _cause(one: Suspicion, observed: Observed) -> dict[str, Any]:
+    when = np.flatnonzero(one.together)
+    return {
+        "cause": one.cause,
+        "title": TITLES[one.cause],
+        "confidence": round(one.confidence, 3),
+        "resource": one.resource,
+        "minutes": round(observed.minutes(one.together), 3),
+        "from_utc_ns": int(observed.begin_ns + when[0] * observed.step_ns),
+        "to_utc_ns": int(observed.begin_ns + (when[-1] + 1) * observed.step_ns),
+        "evidence": [_evidence(signal, observed) for signal in one.signals] + [{"text": note} for note in one.notes],
+        "against": list(one.against),
+        "advice": one.advice,
+    }
+
+
+def _evidence(signal: Signal, observed: Observed) -> dict[str, Any]:
+    bound = signal.threshold
+    return {
+        "text": signal.words,
+        "of": signal.of,
+        "entity": signal.entity,
+        "host": signal.host,
+        "value": signal.value,
+        "unit": bound.unit if bound else None,
+        "threshold": bound.value if bound else None,
+        "source": bound.source if bound else None,
+        "minutes": round(observed.minutes(signal.holds), 3),
+    }
+
+
+def diagnose(sources: Sequence[Source], tiers: Mapping[str, str] | None = None) -> Diagnosis:
+    """Find what hurts in runs and recordings, merged on one clock.
+
+    Parameters
+    ----------
+    sources
+        What was recorded.
+    tiers
+        Tier of a host, such as `{"web1": "web"}`.
+    """
+    with unrecorded():
+        return _diagnose(observe(sources, tiers))
+
+
+def _diagnose(observed: Observed) -> Diagnosis:
+    found: list[Suspicion] = []
+    if observed.tracks:
+        found = [one for cause in CAUSES for one in cause.find(observed)]
+    recorded = {track.source for track in observed.tracks}
+    seen = {one.cause for one in found}
+    silent = [
+        (cause.name, cause.needs) for cause in CAUSES if cause.name not in seen and not recorded & set(cause.sources)
+    ]
+    return Diagnosis(
+        observed=observed,
+        cells=matrix_of(observed),
+        causes=_ordered(found),
+        not_looked_for=silent,
+        notices=_notices(observed),
+    )
+
+
+def _ordered(found: Sequence[Suspicion]) -> list[Suspicion]:
+    """One of each cause, the strongest; what another explains after it; else by confidence."""
+    best: dict[str, Suspicion] = {}
+    for one in found:
+        if one.cause not in best or one.confidence > best[one.cause].confidence:
+            best[one.cause] = one
+    explained = {name for one in best.values() for name in one.explains if name in best and _overlap(one, best[name])}
+    return sorted(best.values(), key=lambda one: (one.cause in explained, -one.confidence, one.cause))
+
+
+def _overlap(one: Suspicion, other: Suspicion) -> bool:
+    """Whether one holds during at least half of the other, and so may explain it."""
+    return bool((one.together & other.together).sum() * 2 >= other.together.sum())
+
+
+def _notices(observed: Observed) -> list[str]:
+    """What a reader must know of the material."""
+    notices = []
+    for source in observed.sources:
+        if source.series is None or source.series.is_empty():
+            notices.append(f"{source.name}: holds no series; nothing of it is in the matrix")
+        if source.manifest.get("verb") == "record":
+            told = source.manifest.get("recording") or {}
+            notices += [f"{source.name}: {text}" for text in (*gaps_told(told), *(told.get("notices") or ()))]
+    spans = {
+        source.name: (int(source.series["t_ns"].min()), int(source.series["t_ns"].max()))  # type: ignore[arg-type]
+        for source in observed.sources
+        if source.series is not None and not source.series.is_empty()
+    }
+    names = list(spans)
+    for place, name in enumerate(names):
+        for other in names[place + 1 :]:
+            if spans[name][1] <= spans[other][0] or spans[other][1] <= spans[name][0]:
+                notices.append(
+                    f"{name} and {other} share no time: nothing of one explains the other; look at their zones (--zone)"
+                )
+    return notices

@@ -1,0 +1,255 @@
+"""Signals: what crosses a threshold, where it does so, and whose threshold it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from assay.base.units import format_bytes, format_latency
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Numbers, Observed, Track
+
+WINDOW_S = 600.0
+"""Signals are judged over the worst window of this length: ten bad minutes of a day are enough for a cause."""
+
+HOLD_SHARE = 0.5
+"""Share of the worst window in which signals must hold together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """A bound and whose it is; `below` where values under it are bad."""
+
+    value: float
+    unit: str
+    source: str
+    below: bool = False
+
+    @property
+    def text(self) -> str:
+        """The bound, for people."""
+        return f"{'below' if self.below else 'from'} {value_text(self.value, self.unit)}"
+
+    def holds(self, track: Track) -> Flags:
+        """Steps in which a track crosses it."""
+        return track.below(self.value) if self.below else track.above(self.value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Signal:
+    """One thing that was seen.
+
+    Attributes
+    ----------
+    of
+        What it is a sign of: two signals are independent where this differs.
+    text
+        What was seen, without its value.
+    value
+        Mean over the steps in which it holds.
+    holds
+        Steps in which it does.
+    entity
+        Of which device, path, table or server.
+    """
+
+    of: str
+    text: str
+    value: float | None
+    threshold: Threshold | None
+    holds: Flags
+    entity: str = ""
+    host: str = ""
+
+    @property
+    def words(self) -> str:
+        """What was seen, with its value and its bound."""
+        said = self.text
+        if self.value is not None and self.threshold is not None:
+            said += f": {value_text(self.value, self.threshold.unit)} (bad {self.threshold.text})"
+        return said
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Suspicion:
+    """A cause that signals agree on.
+
+    Attributes
+    ----------
+    together
+        Steps in which at least two independent signals, and all that are required, hold.
+    coverage
+        Share of the worst window in which they do.
+    explains
+        Causes that are its consequence.
+    """
+
+    cause: str
+    signals: Sequence[Signal]
+    against: Sequence[str]
+    advice: str
+    together: Flags
+    coverage: float
+    resource: str
+    explains: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def confidence(self) -> float:
+        """Share of the worst window in which the signals hold together, times 1 - 0.5^(independent signals - 1)."""
+        kinds = len({signal.of for signal in self.signals})
+        return self.coverage * (1.0 - 0.5 ** (kinds - 1))
+
+
+@dataclass
+class Signals:
+    """Signals of one possible cause as they are gathered."""
+
+    observed: Observed
+    found: list[Signal] = field(default_factory=list)
+    needed: set[str] = field(default_factory=set)
+    """Kinds of signals without which there is no such cause."""
+
+    def add(
+        self,
+        of: str,
+        text: str,
+        values: Numbers | Track | None,
+        threshold: Threshold,
+        *,
+        entity: str = "",
+        host: str = "",
+        required: bool = False,
+        where: Flags | None = None,
+    ) -> bool:
+        """Add what crosses a threshold; whether it does anywhere.
+
+        Parameters
+        ----------
+        where
+            Steps to which it is restricted.
+        """
+        if required:
+            self.needed.add(of)
+        if values is None:
+            return False
+        if isinstance(values, Track):
+            entity, host, values = entity or values.entity, host or values.host, values.values
+        holds = values < threshold.value if threshold.below else values >= threshold.value
+        if where is not None:
+            holds = holds & where
+        return self.add_where(
+            of, text, holds, values=values, threshold=threshold, entity=entity, host=host, required=required
+        )
+
+    def add_where(
+        self,
+        of: str,
+        text: str,
+        holds: Flags,
+        *,
+        values: Numbers | None = None,
+        value: float | None = None,
+        threshold: Threshold | None = None,
+        entity: str = "",
+        host: str = "",
+        required: bool = False,
+    ) -> bool:
+        """Add what holds in some steps; whether it does in any."""
+        if required:
+            self.needed.add(of)
+        holds = np.asarray(holds & self.observed.counted)
+        if not holds.any():
+            return False
+        if value is None and values is not None:
+            value = float(np.nanmean(values[holds]))
+        self.found.append(
+            Signal(of=of, text=text, value=value, threshold=threshold, holds=holds, entity=entity, host=host)
+        )  # fmt: skip
+        return True
+
+    def agree(
+        self,
+        cause: str,
+        *,
+        resource: str,
+        advice: str,
+        against: Sequence[str],
+        needs: Sequence[str] = (),
+        explains: Sequence[str] = (),
+        notes: Sequence[str] = (),
+        within_s: float = WINDOW_S,
+    ) -> Suspicion | None:
+        """The cause, where two independent signals hold together for long enough.
+
+        Parameters
+        ----------
+        needs
+            Kinds of signals (`of`) without which there is no such cause.
+        within_s
+            They must hold for half of the worst window of this length: a short one for what is known and not judged.
+        """
+        kinds: dict[str, Flags] = {}
+        for signal in self.found:
+            kinds[signal.of] = kinds.get(signal.of, np.zeros_like(signal.holds)) | signal.holds
+        needed = {*needs, *self.needed}
+        if len(kinds) < 2 or not needed <= set(kinds):
+            return None
+        together = np.sum(list(kinds.values()), axis=0) >= 2
+        for kind in needed:
+            together = together & kinds[kind]
+        coverage = worst_share(self.observed, together)
+        if int(together.sum()) < SAMPLES_MIN or worst_share(self.observed, together, within_s) < HOLD_SHARE:
+            return None
+        # What happened at other times is no evidence.
+        kept = [signal for signal in self.found if (signal.holds & together).sum() >= max(together.sum() / 4, 1)]
+        if len({signal.of for signal in kept}) < 2:
+            return None
+        kept = [signal for of in kinds for signal in _strongest([one for one in kept if one.of == of])]
+        return Suspicion(
+            cause=cause, signals=kept, against=against, advice=advice, together=together, coverage=coverage,
+            resource=resource, explains=explains, notes=notes,
+        )  # fmt: skip
+
+
+def _strongest(alike: Sequence[Signal]) -> list[Signal]:
+    """Of signals of one kind the one that holds longest, and how many others say the same."""
+    if len(alike) < 2:
+        return list(alike)
+    first = max(alike, key=lambda one: int(one.holds.sum()))
+    return [replace(first, text=f"{first.text} (as do {len(alike) - 1} more)")]
+
+
+def worst_share(observed: Observed, holds: Flags, window_s: float = WINDOW_S) -> float:
+    """Share of the counted steps in which something holds, in the window where it holds most."""
+    counted = observed.counted
+    if not counted.any():
+        return 0.0
+    own = holds[counted].astype(np.float64)
+    length = min(max(round(window_s / observed.step_s), SAMPLES_MIN), own.size)
+    sums = np.convolve(own, np.ones(length), mode="valid")
+    return float(sums.max() / length)
+
+
+def value_text(value: float, unit: str) -> str:
+    """A value in words: shares in percent, times and bytes with their unit.
+
+    Examples
+    --------
+    >>> value_text(0.825, "share"), value_text(2e7, "ns"), value_text(300, "1/s"), value_text(2.0, "ratio")
+    ('82 %', '20.0 ms', '300/s', '2 x')
+    """
+    if unit == "share":
+        return f"{value * 100:.2g} %" if value < 0.01 else f"{value * 100:.0f} %"
+    if unit == "ns":
+        return format_latency(value)
+    if unit == "bytes":
+        return format_bytes(int(value))
+    if unit == "bytes/s":
+        return f"{format_bytes(int(value))}/s"
+    if unit == "1/s":
+        return f"{value:,.3g}/s" if value < 1000 else f"{value:,.0f}/s"
+    if unit == "ratio":
+        return f"{value:.3g} x"
+    return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"

@@ -1,0 +1,155 @@
+"""How sure a purchase is: from the error band of its model and from the spread of the demand."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+from assay import _core
+from assay.base.errors import Interrupted, UsageError
+from assay.base.progress import Silent
+from assay.insight.calibration.bands import MORE_MEMBERS_SHARE, NORMAL_95, UNCALIBRATED_SHARE, band_of_answer
+from assay.insight.calibration.calibrate import uncertain
+from assay.insight.sizing.allowance import WARM_IOS, Allowance, GaveUp, counted
+from assay.insight.sizing.candidates import Ladder, Step, pool_configuration, pools_of
+from assay.insight.sizing.demand import DATA, Demand, Stream, activities_of
+from assay.insight.sizing.need import Need
+from assay.run.simulate import search_rate
+from assay.targets.arrays.model.configuration import Configuration
+
+SEARCHED = (0.5, 16.0)
+"""Where the search for the limits of one member begins and ends, as shares of what the need asks of it."""
+POINT_S, BAND_S = 8.0, 4.0
+"""The longest that a point of this search takes, and the usual time of one for its band."""
+NOT_CALIBRATED = "the model's mean error where nothing was calibrated"
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How far a model's capacity may be off (one standard deviation of its logarithm), and what that rests on."""
+
+    model_share: float
+    basis: str
+    gave_up: GaveUp | None = None
+
+    def probability(self, factor: float, spread: float) -> float:
+        """Probability that an array that is predicted to hold so many times the demand holds it.
+
+        Examples
+        --------
+        >>> round(Certainty(0.15, "").probability(1.3, 0.10), 2), Certainty(0.0, "").probability(1.1, 0.0)
+        (0.93, 1.0)
+        """
+        sd = math.hypot(self.model_share, spread)
+        if sd == 0:
+            return 1.0 if factor >= 1 else 0.0
+        return NormalDist().cdf(math.log(factor) / sd)
+
+
+class _Counted(Silent):
+    """Counts what the points of a search simulate, and ends it when the allowance does not reach."""
+
+    def __init__(
+        self, array: Configuration, block_bytes: int, allowance: Allowance, interrupt: threading.Event
+    ) -> None:
+        self.interrupt = threading.Event()
+        self.gave_up: GaveUp | None = None
+        self._array, self._block_bytes, self._allowance, self._of_caller = array, block_bytes, allowance, interrupt
+
+    def point_done(self, point: Mapping[str, Any]) -> None:
+        """Count a point that ended."""
+        iops = (point["total"] or {}).get("iops") or 0.0
+        try:
+            seconds = point["warmup_s"] + point["measured_s"]
+            self._allowance.take(counted(self._array, iops * seconds, self._block_bytes))
+        except GaveUp as error:
+            self.gave_up = error
+        if self.gave_up is not None or self._of_caller.is_set():
+            self.interrupt.set()
+
+
+def certainty_of(
+    need: Need,
+    ladder: Ladder,
+    step: Step,
+    demand: Demand,
+    allowance: Allowance | None = None,
+    interrupt: threading.Event | None = None,
+) -> Certainty:
+    """The error of the model of a size, from the band of one member under its share of the largest random stream.
+
+    What calibration left open, and conditions that nothing was measured at, widen it (docs/calibration.md). Where the
+    search for the band gives up, the error is that of a model which was not calibrated.
+
+    Parameters
+    ----------
+    allowance
+        Simulated I/Os that the search may ask for; None for any number.
+    interrupt
+        Ends it when it is set.
+
+    Raises
+    ------
+    Interrupted
+        `interrupt` was set.
+    """
+    pool = pools_of(ladder, step, demand)[0]
+    stream = _largest(demand)
+    if stream is None:
+        return Certainty(UNCALIBRATED_SHARE, f"{NOT_CALIBRATED}: no random I/O is asked for")
+    rate = max(stream.rate / pool.members, 1.0)
+    alone = replace(pool, members=1, asked_bytes=demand.data_bytes // pool.members)
+    without_log = replace(demand, log_bytes=0, data_bytes=alone.asked_bytes)
+    array = pool_configuration(need, ladder, step, without_log, alone)
+    limits = [
+        f"{side}.mean<={limit * 1e3:g}ms"
+        for side, limit, share in (
+            ("read", stream.read_limit_s, stream.read_share),
+            ("write", stream.write_limit_s, 1 - stream.read_share),
+        )
+        if limit is not None and share > 0
+    ]
+    activity = activities_of([replace(stream, rate=rate)])[0]
+    activity = {key: value for key, value in activity.items() if key not in ("rate", "name")}
+    allowance = allowance or Allowance(ios=math.inf)
+    warm, display = _core.WarmCaches(), _Counted(array, stream.block_bytes, allowance, interrupt or threading.Event())
+    start, end = rate * SEARCHED[0], rate * SEARCHED[1]
+    try:
+        allowance.take(WARM_IOS)
+        first = counted(array, start * POINT_S, stream.block_bytes)
+        if first > allowance.ios:
+            raise GaveUp(first, allowance.ios)
+        answer, points = search_rate(
+            array, activity, limits, start=start, end=end, warm=warm, interrupt=display.interrupt, display=display
+        )
+        if answer["max"] is not None:
+            # The band asks again at this load, once for each parameter that is not sure.
+            ios = answer["max"]["iops"] * BAND_S * (1 + len(uncertain(array)))
+            allowance.take(counted(array, ios, stream.block_bytes))
+        band = band_of_answer(array, answer, points)
+    except UsageError:
+        band = None
+    except GaveUp as error:
+        return Certainty(UNCALIBRATED_SHARE, NOT_CALIBRATED, error)
+    except Interrupted:
+        if display.gave_up is None:
+            raise
+        return Certainty(UNCALIBRATED_SHARE, NOT_CALIBRATED, display.gave_up)
+    if band is None:
+        return Certainty(UNCALIBRATED_SHARE, NOT_CALIBRATED)
+    share = math.log(band.high / band.low) / (2 * NORMAL_95)
+    basis = band.basis
+    if pool.members > 1 and array.model.calibration and pool.members > max(array.model.calibration["members"]):
+        share = math.hypot(share, MORE_MEMBERS_SHARE)
+        basis += f"; none of them with {pool.members} members"
+    return Certainty(share, basis)
+
+
+def _largest(demand: Demand) -> Stream | None:
+    """The random stream of data that asks for most."""
+    random = [one for phase in demand.phases for one in phase if one.role == DATA and one.random_share > 0.5]
+    return max(random, key=lambda one: one.rate, default=None)

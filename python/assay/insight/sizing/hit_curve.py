@@ -1,0 +1,113 @@
+"""How the hits of a database's cache grow with memory, as a study of its cache measured it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from assay.base.errors import UsageError
+from assay.base.units import count_of, format_bytes
+from assay.insight.diagnosis.inputs import source_of
+from assay.insight.diagnosis.observed import DATABASES
+from assay.insight.sizing.demand import growth_factors
+from assay.insight.sizing.measured import seen_at, size_and_growth
+from assay.insight.sizing.need import Asked
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class CacheStudy:
+    """What a study of a database's cache found.
+
+    Attributes
+    ----------
+    data_bytes
+        Size of the data that were studied.
+    curve
+        Caches in bytes and the share of requests for pages that each answered, neither of which falls.
+    """
+
+    path: Path
+    data_bytes: int
+    curve: Sequence[tuple[int, float]]
+
+
+def cache_study(path: Path) -> CacheStudy:
+    """Read the hits at each size of the cache from a run.
+
+    Repeats are averaged. Shares that fall with more memory are noise, and are pooled with their neighbours: isotonic
+    regression (Barlow and others, Statistical Inference under Order Restrictions, 1972).
+
+    Raises
+    ------
+    UsageError
+        The run says nothing of hits at two sizes of a cache or more, or not how large its data are.
+    """
+    from scipy.optimize import isotonic_regression
+
+    source = source_of(path)
+    found: dict[int, list[float]] = defaultdict(list)
+    for point in source.points:
+        seen = seen_at(point)
+        share = seen.facts.get("buffer_hit_share") if seen is not None else None
+        cache = _cache_bytes(source.series, point)
+        if share is not None and cache:
+            found[cache].append(float(share))
+    if len(found) < 2:
+        raise UsageError(
+            f"--hit-curve {path}: tells the hits of {count_of(len(found), 'size')} of a database's cache, and a curve"
+            " takes two; give a run of `assay study run cache-size embedded:DIR`"
+        )
+    studied = size_and_growth(source.series)[0] if source.series is not None else None
+    if not studied:
+        raise UsageError(f"--hit-curve {path}: does not say how large its data were, which the cache is measured by")
+    sizes = sorted(found)
+    shares = isotonic_regression([fmean(found[size]) for size in sizes], weights=[len(found[size]) for size in sizes]).x
+    return CacheStudy(path, studied, [(size, float(share)) for size, share in zip(sizes, shares, strict=True)])
+
+
+def with_hit_curve(asked: Asked, study: CacheStudy) -> Asked:
+    """A need whose servers' hit curve is the one that a study of the cache found.
+
+    A cache's hits hang on the share of the data that it holds: caches of the study are multiplied by what the need's
+    data, at the end of its years, are to the study's.
+
+    Raises
+    ------
+    UsageError
+        The need states no server.
+    """
+    if asked.need.server is None:
+        raise UsageError(
+            f"--hit-curve {study.path}: the need says nothing of servers; give it a [server], or take one by --from RUN"
+        )
+    needed = sum(one.size * growth_factors(one, asked.need.years)[0] for one in asked.need.database)
+    scale = needed / study.data_bytes
+    curve = [[f"{round(size * scale)}B", f"{share * 100:.4f}%"] for size, share in study.curve]
+    origin = (
+        f"measured: run {study.path.name}, caches of {format_bytes(study.curve[0][0])} to"
+        f" {format_bytes(study.curve[-1][0])} for {format_bytes(study.data_bytes)} of data"
+    )
+    return asked.with_value(("server", "hit_curve"), curve, origin)
+
+
+def _cache_bytes(series: pl.DataFrame | None, point: Mapping[str, Any]) -> int | None:
+    """Cache of all servers of databases while a point was measured; None where nothing recorded it."""
+    import polars as pl
+
+    start, end = point.get("measured_from_utc_ns"), point.get("measured_to_utc_ns")
+    if series is None or series.is_empty() or start is None or end is None:
+        return None
+    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source")]
+    rows = series.with_columns(text).filter(
+        (pl.col("metric") == "cache_bytes") & pl.col("source").is_in(DATABASES) & pl.col("t_ns").is_between(start, end)
+    )
+    if rows.is_empty():
+        return None
+    return round(rows.sort("t_ns").group_by("host", "source", "entity").agg(pl.col("value").last())["value"].sum())

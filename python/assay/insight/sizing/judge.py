@@ -1,0 +1,343 @@
+"""Asks a model whether it holds a demand: one simulation a phase and state, none twice."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from assay import _core
+from assay.base.errors import Interrupted
+from assay.base.progress import Shown, Silent
+from assay.base.units import format_share, format_years
+from assay.insight.calibration.rebuild import rebuild_hours
+from assay.insight.sizing.allowance import REBUILD_IOS, Allowance
+from assay.insight.sizing.candidates import (
+    PORT_BUSY_MOST,
+    Ladder,
+    Pool,
+    Reason,
+    Step,
+    pool_configuration,
+    pools_of,
+    static_reasons,
+)
+from assay.insight.sizing.demand import LOG, Demand, Stream, activities_of
+from assay.insight.sizing.need import Need
+from assay.run.simulate import simulate_load
+from assay.targets.arrays.model.configuration import Configuration
+from assay.targets.arrays.model.reliability import assess_question
+from assay.targets.arrays.model.reliability_question import TRIALS_MIN, Asked, question_of
+
+WARMUP_S = 4.0
+WARM_KEPT = 8
+"""Arrays whose warm caches are kept: the states and loads of one size begin with the same."""
+WINDOW_IOS = 20_000
+WINDOW_S = (2.0, 10.0)
+"""I/Os in the window of a simulation, and the least and most seconds that takes."""
+SUSTAINED_SHARE = 0.97
+"""Below this share of its rate a stream is not held; the rest is the chance of random arrivals in a short window."""
+FEWEST_IOS = 20
+"""Of arrivals at equal distances that are fewer in a window, one more or less says nothing of the rate."""
+HOPELESS_TIMES = 1.25
+HOPELESS_NOISE = 10.0
+HOPELESS_AFTER_S = 6.0
+"""A simulation is broken off whose mean latency over a second is so many times the largest limit after so many
+seconds, and more where few I/Os make it uncertain: some I/O misses its limit, and a cache that fills makes it worse."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a model did under a phase: the latency of each stream and what it held of its rate.
+
+    Attributes
+    ----------
+    broken_off_s
+        The mean latency at which it was broken off as hopeless.
+    """
+
+    streams: tuple[StreamSeen, ...] = ()
+    fullest_port_share: float = 0.0
+    disk_busy_share: float | None = None
+    broken_off_s: float | None = None
+
+
+@dataclass(frozen=True)
+class StreamSeen:
+    """Mean latencies of a stream in seconds, None where it had no such I/O, and its share of the rate asked for."""
+
+    read_s: float | None
+    write_s: float | None
+    held_share: float
+
+
+@dataclass
+class Judge:
+    """Answers questions about one need's candidates, and remembers what it was asked.
+
+    Attributes
+    ----------
+    window_ios
+        I/Os in the window of a simulation.
+    interrupt
+        Ends simulations when it is set.
+    allowance
+        Simulated I/Os that may be asked for; None for any number.
+    """
+
+    window_ios: int = WINDOW_IOS
+    interrupt: threading.Event = field(default_factory=threading.Event)
+    allowance: Allowance | None = None
+    _ran: list[str] = field(default_factory=list)
+    _seen: dict[str, Seen] = field(default_factory=dict)
+    _rebuilds: dict[str, float] = field(default_factory=dict)
+    _losses: dict[str, float] = field(default_factory=dict)
+    _warm: OrderedDict[str, _core.WarmCaches] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def simulations(self) -> int:
+        """How many were run."""
+        return len(self._ran)
+
+    def within(self, allowance: Allowance) -> Judge:
+        """The same judge, with the same memory, for a search that may ask for so much."""
+        limited = copy.copy(self)
+        limited.allowance = allowance
+        return limited
+
+    def known(self) -> frozenset[str]:
+        """Questions that are answered by now."""
+        with self._lock:
+            return frozenset({*self._seen, *self._rebuilds})
+
+    def reasons(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> list[Reason]:
+        """Why a size does not hold a demand: all that arithmetic finds, or the first that a model shows."""
+        loaded = demand.times(1 + need.head_room)
+        found = list(static_reasons(need, ladder, step, demand, loaded))
+        if found:
+            return found
+        for state, asked in (("healthy", loaded), ("degraded", demand), ("rebuilding", demand)):
+            if state != "healthy" and not getattr(need.rules, state):
+                continue
+            found = self.state_reasons(need, ladder, step, asked, state)
+            if found:
+                return found
+        hours = self.rebuild_h(need, ladder, step, demand)
+        if hours * 3600 > need.limits.rebuild:
+            share = hours * 3600 / need.limits.rebuild
+            return [Reason("rebuild window", f"a rebuild takes {hours:.1f} h, and {need.limits.rebuild / 3600:g} h"
+                                             " are allowed", share)]  # fmt: skip
+        if need.limits.loss is not None:
+            loss = self.loss(need, ladder, step, demand)
+            if loss > need.limits.loss:
+                text = (
+                    f"data are lost within {format_years(need.service_years)} with a probability of"
+                    f" {format_share(loss, 2)}, and"
+                    f" {format_share(need.limits.loss, 2)} are allowed"
+                )
+                return [Reason("loss", text, loss / need.limits.loss)]
+        return []
+
+    def state_reasons(
+        self, need: Need, ladder: Ladder, step: Step, demand: Demand, state: str = "healthy", *, seed: int | None = None
+    ) -> list[Reason]:
+        """Why a size in a state misses the limits under a load, by simulation."""
+        for pool, phase in questions(ladder, step, demand):
+            array = pool_configuration(need, ladder, step, demand, pool, state=state)
+            found = _reasons(phase, self.seen(array, phase, seed=seed), state)
+            if found:
+                return found
+        return []
+
+    def seen(self, array: Configuration, phase: Sequence[Stream], *, seed: int | None = None) -> Seen:
+        """What a model does under a phase.
+
+        Raises
+        ------
+        Interrupted
+            `interrupt` was set.
+        GaveUp
+            The allowance does not reach.
+        """
+        limits = [limit for one in phase for limit in (one.read_limit_s, one.write_limit_s) if limit is not None]
+        worst_s = max(limits, default=math.inf)
+        key = json.dumps([array.plan(), activities_of(phase), worst_s, seed], sort_keys=True)
+        if self.allowance is not None:
+            self.allowance.take_simulation(key, array, phase, WARMUP_S + self._window_s(phase))
+        with self._lock:
+            if key in self._seen:
+                return self._seen[key]
+        found = self._simulate(array, phase, worst_s, seed)
+        with self._lock:
+            self._seen[key] = found
+            self._ran.append(array.target_text)
+        return found
+
+    def _simulate(self, array: Configuration, phase: Sequence[Stream], worst_s: float, seed: int | None) -> Seen:
+        rate = sum(one.rate for one in phase)
+        watch = _Watch(worst_s * (HOPELESS_TIMES + HOPELESS_NOISE / rate**0.5), self.interrupt)
+        try:
+            point = simulate_load(
+                array,
+                activities_of(phase),
+                warmup_s=WARMUP_S,
+                duration_s=self._window_s(phase),
+                seed=seed,
+                interrupt=watch.broken,
+                warm=self._warm_caches(array),
+                display=watch,
+            )
+        except Interrupted:
+            if self.interrupt.is_set():
+                raise
+            return Seen(broken_off_s=watch.seen_ns / 1e9)
+        activities = point["activities"] if len(phase) > 1 else [point]
+        told = point.get("array") or {}
+        return Seen(
+            streams=tuple(_stream_seen(one, own) for one, own in zip(phase, activities, strict=True)),
+            fullest_port_share=told.get("fullest_port_busy_share") or 0.0,
+            disk_busy_share=told.get("disk_busy_share"),
+        )
+
+    def _window_s(self, phase: Sequence[Stream]) -> float:
+        """Seconds of the window of a simulation."""
+        return min(max(self.window_ios / sum(one.rate for one in phase), WINDOW_S[0]), WINDOW_S[1])
+
+    def _warm_caches(self, array: Configuration) -> _core.WarmCaches:
+        key = array.with_options({"state": None}).target_text
+        with self._lock:
+            found = self._warm.pop(key, None) or _core.WarmCaches()
+            self._warm[key] = found
+            if len(self._warm) > WARM_KEPT:
+                self._warm.popitem(last=False)
+        return found
+
+    def rebuild_h(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> float:
+        """Hours until a lost disk is rebuilt, the longest of the pools; those of one member, however many there are."""
+        return max(self._pool_rebuild_h(need, ladder, step, demand, pool) for pool in pools_of(ladder, step, demand))
+
+    def _pool_rebuild_h(self, need: Need, ladder: Ladder, step: Step, demand: Demand, pool: Pool) -> float:
+        key = f"{ladder.array} {pool.member.raid} {step.disks} {ladder.paths}"
+        if self.allowance is not None:
+            self.allowance.take_once(key, REBUILD_IOS)
+        with self._lock:
+            if key in self._rebuilds:
+                return self._rebuilds[key]
+        alone = replace(pool, members=1, asked_bytes=pool.asked_bytes // pool.members)
+        lighter = replace(demand, log_bytes=demand.log_bytes // pool.members)
+        array = pool_configuration(need, ladder, step, lighter, alone)
+        found = rebuild_hours(array)
+        with self._lock:
+            self._rebuilds[key] = found
+            self._ran.append(array.target_text)
+        return found
+
+    def loss(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> float:
+        """Probability that any member loses data within the service life (docs/reliability.md)."""
+        hours = self.rebuild_h(need, ladder, step, demand)
+        kept = 1.0
+        for pool in pools_of(ladder, step, demand):
+            kept *= (1 - self._member_loss(need, ladder, step, pool, hours)) ** pool.members
+        return 1 - kept
+
+    def _member_loss(self, need: Need, ladder: Ladder, step: Step, pool: Pool, hours: float) -> float:
+        raid = pool.member.policy
+        key = f"{ladder.array} {raid} {step.disks} {hours} {need.service_years}"
+        with self._lock:
+            if key in self._losses:
+                return self._losses[key]
+        disks = f"&disks.count={step.disks}" if step.disks else ""
+        asked = Asked(
+            array=f"model:{ladder.array}?raid={raid}{disks}", rebuild_h=hours, years=need.service_years,
+            trials=TRIALS_MIN,
+        )  # fmt: skip
+        answer = assess_question(question_of(asked), _core.reliability)
+        laid_out = pool.member.member_plan["raid"]["policy"]
+        usual = next(one for one in answer["policies"] if one["policy"] == laid_out)
+        found = float(usual["closed"]["loss_probability"])
+        with self._lock:
+            self._losses[key] = found
+        return found
+
+
+def questions(ladder: Ladder, step: Step, demand: Demand) -> Iterator[tuple[Pool, tuple[Stream, ...]]]:
+    """What must be asked of a size: each pool under the streams of each phase that are its own."""
+    pools = pools_of(ladder, step, demand)
+    for phase in demand.phases:
+        for pool in pools:
+            own = tuple(one for one in phase if len(pools) == 1 or one.role == pool.role)
+            if own:
+                yield pool, own
+
+
+class _Watch(Silent):
+    """Sees the latency of a simulation as it goes, and breaks off what is hopeless."""
+
+    def __init__(self, hopeless_s: float, interrupt: threading.Event) -> None:
+        self.broken = threading.Event()
+        self.seen_ns = 0.0
+        self._hopeless_ns, self._interrupt = hopeless_s * 1e9, interrupt
+
+    def point(self, progress: Shown) -> None:
+        """Look at the latest second."""
+        mean_ns = getattr(progress, "latency_mean_ns", None)
+        elapsed_s = getattr(progress, "elapsed_s", 0.0)
+        slow = mean_ns is not None and mean_ns > self._hopeless_ns and elapsed_s >= HOPELESS_AFTER_S
+        if slow and mean_ns is not None and not self.broken.is_set():
+            self.seen_ns = float(mean_ns)
+        if slow or self._interrupt.is_set():
+            self.broken.set()
+
+
+def _stream_seen(stream: Stream, told: Mapping[str, Any]) -> StreamSeen:
+    def mean_s(side: str) -> float | None:
+        found = told.get(side)
+        return found["latency_ns"]["mean"] / 1e9 if found else None
+
+    total = told.get("total")
+    held = total["iops"] / stream.rate if total else 0.0
+    return StreamSeen(read_s=mean_s("read"), write_s=mean_s("write"), held_share=held)
+
+
+_KINDS = {"healthy": "IOPS", "degraded": "degraded", "rebuilding": "rebuilding"}
+_WHILE = {"healthy": "", "degraded": " with a disk lost", "rebuilding": " during a rebuild"}
+
+
+def _reasons(phase: Sequence[Stream], seen: Seen, state: str) -> list[Reason]:
+    kind, meanwhile = _KINDS[state], _WHILE[state]
+    iops = sum(one.rate for one in phase)
+    if seen.broken_off_s is not None:
+        limit_s = max(limit for one in phase for limit in (one.read_limit_s, one.write_limit_s) if limit is not None)
+        text = f"I/Os take {seen.broken_off_s * 1e3:.1f} ms{meanwhile} at {iops:,.0f} IOPS, and ever longer"
+        return [Reason(kind, f"{text}; {limit_s * 1e3:g} ms are allowed", seen.broken_off_s / limit_s)]
+    found = []
+    for one, told in zip(phase, seen.streams, strict=True):
+        for side, value, limit in (
+            ("read", told.read_s, one.read_limit_s), ("write", told.write_s, one.write_limit_s)
+        ):  # fmt: skip
+            if value is not None and limit is not None and value > limit:
+                own = "log latency" if one.kind == LOG and state == "healthy" else kind
+                text = (
+                    f"{'log writes' if one.kind == LOG else f'{side}s of {one.name}'} take {value * 1e3:.1f} ms"
+                    f"{meanwhile} at {iops:,.0f} IOPS, above {limit * 1e3:g} ms"
+                )
+                found.append(Reason(own, text, value / limit))
+        noise = 3 / max(one.rate * WINDOW_S[0], 1) ** 0.5 if one.random_share else 0.0
+        is_told = one.random_share > 0 or one.rate * WINDOW_S[0] >= FEWEST_IOS
+        if is_told and told.held_share < SUSTAINED_SHARE - noise:
+            text = f"{one.name} reach {format_share(told.held_share)} of {one.rate:,.0f} IOPS{meanwhile}"
+            found.append(Reason(kind, text, 1 / max(told.held_share, 0.01)))
+    if found and seen.fullest_port_share >= PORT_BUSY_MOST and state == "healthy":
+        worst = max(found, key=lambda one: one.share)
+        return [
+            Reason(
+                "port rate", f"its ports are {format_share(seen.fullest_port_share)} busy: {worst.text}", worst.share
+            )
+        ]
+    return found

@@ -1,0 +1,454 @@
+"""A need as it was measured: from a recording the busiest hours of a week, from a run the load of its busiest point."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from assay.base.errors import UsageError
+from assay.base.units import count_of, format_duration
+from assay.insight.diagnosis.inputs import sources_of
+from assay.insight.diagnosis.observed import Source
+from assay.insight.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
+from assay.insight.studies.raw_gap import gap_shares
+from assay.record.run_folder import RunFolder
+from assay.telemetry.importers.importer import Options
+from assay.telemetry.importers.recording import parse_roles
+from assay.workloads.registry import workload_recorded
+from assay.workloads.workload import SeenIo
+
+if TYPE_CHECKING:
+    import polars as pl
+
+WEEK_HOURS = 168
+LEAST_S = 3600.0
+"""Less than an hour has no busiest hours."""
+HOUR_COVERED_SHARE = 0.5
+"""An hour of the week counts as covered from this share of it on."""
+SPREAD_LEAST = 0.05
+BLOCK_MIN_BYTES, BLOCK_MAX_BYTES = 4096, 1 << 20
+SCAN_BYTES, SCAN_READS = 65536, 0.9
+"""From this mean size and share of reads on a load is taken for scans: random I/O of databases is pages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Volume:
+    """What a device or all of a role did in the busiest hours: rates at the percentile, the rest as means."""
+
+    name: str
+    role: str
+    iops: float
+    bytes_per_s: float
+    read_share: float
+    block_bytes: int
+
+    def facts(self) -> dict[str, Any]:
+        """The volume as documents carry it."""
+        return {
+            "name": self.name, "role": self.role, "iops": self.iops, "bytes_per_s": self.bytes_per_s,
+            "read_share": self.read_share, "block_bytes": self.block_bytes,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What was measured.
+
+    Attributes
+    ----------
+    roles
+        All volumes of a role together, by role.
+    spread
+        Standard deviation of the logarithm of the busiest hours' means.
+    size_bytes, growth
+        Of the data and a year; None where the source does not say.
+    coverage
+        How much of a week it covers, with `text`; None for a run, which is no week's load.
+    """
+
+    source: str
+    percentile: float
+    volumes: Sequence[Volume]
+    roles: Mapping[str, Volume]
+    spread: float | None = None
+    size_bytes: int | None = None
+    growth: float | None = None
+    coverage: Mapping[str, Any] | None = None
+    transactions_per_s: float | None = None
+    cpu_per_transaction_s: float | None = None
+    cores: int | None = None
+    notices: Sequence[str] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """What was measured, as documents carry it."""
+        return {
+            "source": self.source, "percentile": self.percentile,
+            "volumes": [one.facts() for one in self.volumes],
+            "roles": {role: one.facts() for role, one in self.roles.items()},
+            "spread": self.spread, "size_bytes": self.size_bytes, "growth": self.growth, "coverage": self.coverage,
+            "transactions_per_s": self.transactions_per_s, "cpu_per_transaction_s": self.cpu_per_transaction_s,
+            "notices": list(self.notices),
+        }  # fmt: skip
+
+
+def measure(
+    path: Path, *, percentile: float, busiest: int, short: bool = False, volumes: Sequence[str] = ()
+) -> Measured:
+    """What a run, a recording or a file of another tool says of the load.
+
+    Parameters
+    ----------
+    percentile
+        Of the intervals within the busiest hours, 0 to 1.
+    busiest
+        How many hours these are.
+    short
+        Accept less than an hour.
+    volumes
+        Of files of other tools: what a device is for, such as `log=sdb`.
+
+    Raises
+    ------
+    UsageError
+        Nothing was recorded there, no I/O was done, or it is shorter than an hour.
+    """
+    roles = parse_roles(list(volumes))
+    sources, notices = sources_of([path], Options(host="imported", zone_s=None, roles=roles))
+    source = sources[0]
+    if "recording" not in source.manifest:
+        return _of_run(source, percentile, notices)
+    return _of_recording(source, percentile, busiest, notices, short=short)
+
+
+# Recordings
+
+
+def _of_recording(source: Source, percentile: float, busiest: int, notices: Sequence[str], *, short: bool) -> Measured:
+    import polars as pl
+
+    assert source.series is not None
+    rows = device_rows(source.series)
+    own = rows.filter(pl.col("entity").is_in([name for name in rows["entity"].unique() if not is_stacked(str(name))]))
+    if own.is_empty() or not own["ios"].sum():
+        raise UsageError(f"--from {source.name}: no device did any I/O there; record the hosts of the databases")
+    covered_s = recorded_s(own)
+    if covered_s < LEAST_S and not short:
+        raise UsageError(
+            f"--from {source.name}: covers {format_duration(covered_s)} and has no busiest hours; record an hour at"
+            " least, a week if you can, or give --short"
+        )
+    hours = _busiest(own, busiest)
+    within = own.with_columns(hour=_hour()).filter(pl.col("hour").is_in(hours))
+    volumes = [
+        _volume(part, f"{host} {name}" if own["host"].n_unique() > 1 else str(name), _role(str(role)), percentile)
+        for (host, name, role), part in within.group_by("host", "entity", "role", maintain_order=True)
+        if part["ios"].sum()
+    ]
+    by_role = within.with_columns(role=pl.col("role").map_elements(_role, return_dtype=pl.String))
+    roles = {
+        str(role): _volume(part, str(role), str(role), percentile)
+        for (role,), part in by_role.group_by("role", maintain_order=True)
+        if part["ios"].sum()
+    }
+    size, growth = size_and_growth(source.series)
+    told = list(notices)
+    if "log" not in roles:
+        told.append(
+            "no volume is recorded as the log's: its writes count as data and are not judged by the log's limit"
+        )
+    if "data" in roles and is_scanned(roles["data"]):
+        told.append("large reads: the load is taken for scans, in order")
+    return Measured(
+        source=source.name,
+        percentile=percentile,
+        volumes=volumes,
+        roles=roles,
+        spread=_spread(within),
+        size_bytes=size,
+        growth=growth,
+        coverage=_coverage(own, covered_s, len(hours)),
+        notices=told,
+    )
+
+
+def _role(role: str) -> str:
+    """The role that is sized for: what is neither log nor data is data."""
+    return "log" if role == "log" else "data"
+
+
+def _hour() -> pl.Expr:
+    import polars as pl
+
+    return (pl.col("t_ns") - 1) // HOUR_NS * HOUR_NS
+
+
+def _busiest(own: pl.DataFrame, most: int) -> list[int]:
+    import polars as pl
+
+    by_hour = own.with_columns(hour=_hour()).group_by("hour").agg(
+        pl.col("ios").sum(), (pl.col("interval_ns").sum() / pl.struct("host", "entity").n_unique()).alias("covered")
+    )  # fmt: skip
+    ranked = by_hour.with_columns(rate=pl.col("ios") / pl.col("covered")).sort("rate", descending=True)
+    return [int(hour) for hour in ranked["hour"].head(most)]
+
+
+def _volume(part: pl.DataFrame, name: str, role: str, percentile: float) -> Volume:
+    """All rows of a part as one volume: rates are of their sum at each moment."""
+    moments = _moments(part)
+    ios, moved = float(moments["ios"].sum()), float(moments["bytes"].sum())
+    reads, writes = (float(moments[key].sum()) for key in ("read_ios_count", "write_ios_count"))
+    return Volume(
+        name=name,
+        role=role,
+        iops=float(moments["iops"].quantile(percentile, "linear") or 0.0),
+        bytes_per_s=float(moments["rate"].quantile(percentile, "linear") or 0.0),
+        read_share=reads / (reads + writes) if reads + writes else 0.7,
+        block_bytes=block_of(moved / ios if ios else 8192.0),
+    )
+
+
+def _moments(part: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    step_ns = step_of(part)
+    summed = ("ios", "bytes", "read_ios_count", "write_ios_count")
+    return (
+        part.with_columns(step=(pl.col("t_ns") - 1) // step_ns)
+        .group_by("step")
+        .agg(pl.col(*summed).sum(), (pl.col("interval_ns").sum() / pl.struct("host", "entity").n_unique()).alias("ns"))
+        .with_columns(iops=pl.col("ios") / pl.col("ns") * SECOND_NS, rate=pl.col("bytes") / pl.col("ns") * SECOND_NS)
+    )
+
+
+def block_of(mean_bytes: float) -> int:
+    """The power of two nearest to a mean size.
+
+    Examples
+    --------
+    >>> block_of(9000), block_of(50_000), block_of(100)
+    (8192, 65536, 4096)
+    """
+    power = 1 << max(round(math.log2(max(mean_bytes, 1.0))), 0)
+    return min(max(power, BLOCK_MIN_BYTES), BLOCK_MAX_BYTES)
+
+
+def _spread(within: pl.DataFrame) -> float | None:
+    """How far the busiest hours differ; None of fewer than three."""
+    import polars as pl
+
+    rates = (
+        within.group_by("hour")
+        .agg(pl.col("ios").sum(), pl.col("interval_ns").sum())
+        .with_columns(rate=pl.col("ios") / pl.col("interval_ns"))["rate"]
+        .to_list()
+    )
+    logs = [math.log(one) for one in rates if one > 0]
+    if len(logs) < 3:
+        return None
+    mean = sum(logs) / len(logs)
+    return max(math.sqrt(sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)), SPREAD_LEAST)
+
+
+def _coverage(own: pl.DataFrame, covered_s: float, busiest: int) -> dict[str, Any]:
+    """How much of a week is covered, hour of the week by hour."""
+    import polars as pl
+
+    of_hours = (
+        own.with_columns(hour=_hour())
+        .group_by("hour", "host", "entity")
+        .agg(pl.col("interval_ns").sum())
+        .group_by("hour")
+        .agg(pl.col("interval_ns").max())
+        .filter(pl.col("interval_ns") >= HOUR_COVERED_SHARE * HOUR_NS)["hour"]
+        .to_list()
+    )
+    whens = [datetime.datetime.fromtimestamp(hour / SECOND_NS, tz=datetime.UTC) for hour in of_hours]
+    hours = {(when.weekday(), when.hour) for when in whens}
+    days = len({day for day, _ in hours})
+    text = (
+        f"covers {format_duration(covered_s)}: {count_of(len(hours), 'hour')} of the {WEEK_HOURS} of a week, on"
+        f" {count_of(days, 'day')} of seven; the demand is of the {count_of(busiest, 'busiest hour')}, in intervals of"
+        f" {format_duration(step_of(own) / SECOND_NS)}"
+    )
+    missing = WEEK_HOURS - len(hours)
+    if missing:
+        text += f"; what happens in the other {missing} is not known"
+    return {"seconds": covered_s, "hours_of_week": len(hours), "share": len(hours) / WEEK_HOURS, "days": days,
+            "text": text}  # fmt: skip
+
+
+def size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
+    """Bytes of the databases, else of the file systems, and their growth a year."""
+    import polars as pl
+
+    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source", "role")]
+    rows = series.with_columns(text)
+    databases = rows.filter((pl.col("source") != "volume") & (pl.col("metric") == "size_bytes"))
+    files = rows.filter((pl.col("source") == "volume") & (pl.col("metric") == "used_bytes"))
+    chosen = databases if databases.height else files
+    if chosen.is_empty():
+        return None, None
+    latest = chosen.sort("t_ns").group_by("host", "source", "entity").agg(pl.col("value").last())
+    size = float(latest["value"].sum())
+    names = set(latest["entity"].to_list())
+    a_day = sum(one.per_day for one in trends(series) if one.name in names and one.low > 0)
+    return (round(size) or None), (a_day * 365 / size if size and a_day else None)
+
+
+# Runs
+
+
+def _of_run(source: Source, percentile: float, notices: Sequence[str]) -> Measured:
+    """The busiest point of a run: a run holds one load at a time, and no week."""
+    found: list[tuple[SeenIo, Mapping[str, Any]]] = []
+    for point in source.points:
+        seen = seen_at(point) or _plain(point)
+        if seen is not None:
+            found.append((seen, point))
+    if not found:
+        raise UsageError(f"--from {source.name}: no point of the run says how many I/Os the storage did")
+    seen, _ = max(found, key=lambda one: one[0].iops)
+    log_iops = min(seen.log_writes_per_s or 0.0, seen.iops * (1 - seen.read_share))
+    log_bytes = min(seen.log_bytes_per_s or 0.0, seen.bytes_per_s)
+    data_iops = max(seen.iops - log_iops, 0.0)
+    reads = seen.iops * seen.read_share
+    roles = {}
+    if data_iops:
+        moved = seen.bytes_per_s - log_bytes
+        roles["data"] = Volume(
+            name="data", role="data", iops=data_iops, bytes_per_s=moved, read_share=min(reads / data_iops, 1.0),
+            block_bytes=block_of(moved / data_iops),
+        )  # fmt: skip
+    if log_iops:
+        roles["log"] = Volume(
+            name="log", role="log", iops=log_iops, bytes_per_s=log_bytes, read_share=0.0,
+            block_bytes=block_of(log_bytes / log_iops),
+        )  # fmt: skip
+    host = source.manifest.get("host") or {}
+    cores = host.get("cpu_count")
+    tps, busy = seen.transactions_per_s, seen.cpu_share
+    size = size_and_growth(source.series)[0] if source.series is not None and not source.series.is_empty() else None
+    counted = "counted by its devices" if seen.by_devices else "counted by the servers of its databases"
+    return Measured(
+        source=source.name,
+        percentile=percentile,
+        volumes=list(roles.values()),
+        roles=roles,
+        size_bytes=size,
+        transactions_per_s=tps,
+        cpu_per_transaction_s=busy * cores / tps if tps and busy and cores else None,
+        cores=cores,
+        notices=[*notices, f"the demand is that of the busiest point of a run, {counted}; it says nothing of a week"],
+    )
+
+
+def seen_at(point: Mapping[str, Any]) -> SeenIo | None:
+    """I/O that the storage under a point's workload saw; None where nothing counted it, or it verifies."""
+    kind = workload_recorded(point)
+    return kind.seen(point) if kind is not None and not kind.verifies else None  # type: ignore[arg-type]
+
+
+def _plain(point: Mapping[str, Any]) -> SeenIo | None:
+    """I/O of a point that asked the storage itself."""
+    total, read = point.get("total"), point.get("read")
+    if not isinstance(total, Mapping) or not total.get("iops") or not total.get("bytes_per_s"):
+        return None
+    return SeenIo(
+        iops=total["iops"],
+        size_mean_bytes=total["bytes_per_s"] / total["iops"],
+        read_share=(read or {}).get("iops", 0.0) / total["iops"],
+        by_devices=True,
+    )
+
+
+# To a need
+
+
+def table_of(measured: Measured, table: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A need's table with what was measured: one of its own, or a stated one whose database takes the measured load.
+
+    Raises
+    ------
+    UsageError
+        Nothing says how large the data are, or the stated need has other than one database.
+    """
+    made = dict(table or {"title": f"Measured: {measured.source}"})
+    databases = [dict(one) for one in made.get("database", ({},))]
+    if len(databases) != 1:
+        raise UsageError(
+            f"--from {measured.source}: the need has {count_of(len(databases), 'database')}; give one, whose load is"
+            " then the measured one"
+        )
+    database = databases[0]
+    for key in ("iops", "transactions", "ios_per_transaction"):
+        database.pop(key, None)
+    data, log = measured.roles.get("data"), measured.roles.get("log")
+    total = sum(one.iops for one in measured.roles.values())
+    database.setdefault("name", "measured")
+    if data is not None and is_scanned(data):
+        database |= {"scan": f"{data.bytes_per_s:.0f}B/s", "scan_block": f"{data.block_bytes}B"}
+        if log is not None:
+            database |= {"iops": log.iops, "log": "100%"}
+    else:
+        database |= {"iops": total, "log": f"{(log.iops if log else 0.0) / total * 100:.4f}%"}
+        if data is not None:
+            database |= {"block": f"{data.block_bytes}B", "read": f"{data.read_share * 100:.4f}%"}
+    if log is not None:
+        database["log_block"] = f"{log.block_bytes}B"
+    if measured.transactions_per_s and "scan" not in database:
+        database |= {"transactions": measured.transactions_per_s,
+                     "ios_per_transaction": total / measured.transactions_per_s}  # fmt: skip
+        del database["iops"]
+    if "size" not in database:
+        if measured.size_bytes is None:
+            raise UsageError(
+                f"--from {measured.source}: does not say how large the data are; give a need with a [[database]] and"
+                " its size, too"
+            )
+        database["size"] = f"{measured.size_bytes}B"
+    if measured.growth is not None and measured.growth > 0:
+        database.setdefault("growth", f"{min(measured.growth, 99) * 100:.2f}%")
+    if measured.spread is not None:
+        made.setdefault("spread", f"{measured.spread * 100:.2f}%")
+    if measured.cpu_per_transaction_s and measured.cores:
+        server = dict(made.get("server", {}))
+        server.setdefault("cpu_per_transaction", f"{measured.cpu_per_transaction_s * 1e6:.3f}us")
+        server.setdefault("cores", measured.cores)
+        made["server"] = server
+    made["database"] = [database]
+    return made
+
+
+def is_scanned(volume: Volume) -> bool:
+    """Whether a load is taken for scans."""
+    return volume.block_bytes >= SCAN_BYTES and volume.read_share >= SCAN_READS
+
+
+def derating_of(path: Path) -> list[tuple[tuple[str, str], str, str]]:
+    """What a run of a study of raw profile against database says: keys of a need, values, and where they are from.
+
+    Raises
+    ------
+    UsageError
+        It is no such run, or it found no gap.
+    """
+    manifest = RunFolder.open(path).manifest
+    gaps = (manifest.get("study") or {}).get("gaps") or []
+    shares = gap_shares(gaps)
+    if not shares:
+        raise UsageError(
+            f"--derating {path}: has no gap between raw profile and database; give a run of"
+            " `assay study run raw-vs-database`"
+        )
+    found = []
+    for in_order, each in shares.items():
+        key = "derating_scans" if in_order else "derating_transactions"
+        share = min(max(fmean(each), 0.0), 0.94)
+        repeats = f", mean of {len(each)} repeats" if len(each) > 1 else ""
+        found.append((("rules", key), f"{share * 100:.2f}%", f"measured: run {path.name}{repeats}"))
+    return found

@@ -1,0 +1,261 @@
+"""What terminal and report say of an answer in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.base.units import count_of, format_bytes, format_iops, format_latency, format_share, format_years
+from assay.insight.sizing.answer import CHOICES, cost_text
+from assay.targets.arrays.model.configuration import size_text
+
+Record = Mapping[str, Any]
+Rows = list[list[str]]
+
+DASH = "-"
+
+
+def probability_text(share: float) -> str:
+    """A probability that claims no more than it can: neither 0 % nor 100 %.
+
+    Examples
+    --------
+    >>> probability_text(0.93), probability_text(0.99999), probability_text(0.0001)
+    ('93 %', 'more than 99 %', 'less than 1 %')
+    """
+    if share > 0.99:
+        return "more than 99 %"
+    return "less than 1 %" if share < 0.01 else f"{share * 100:.0f} %"
+
+
+def loss_text(share: float) -> str:
+    """A probability of loss.
+
+    Examples
+    --------
+    >>> loss_text(0.00021), loss_text(3e-9), loss_text(0.25)
+    ('0.021 %', '3e-07 %', '25 %')
+    """
+    return f"{share * 100:.2g} %"
+
+
+def headline(answer: Record) -> str:
+    """The purchase in a sentence, or what is missing."""
+    best = answer["chosen"].get("cheapest")
+    if best is None:
+        return nearest_sentence(answer)
+    cost = f" for {cost_text(answer, best['cost'])}" if best["cost"] is not None else ""
+    years = answer["years"]
+    needed = "the need as it is" if not years else "the need of the next " + format_years(years).removeprefix("1 ")
+    return (
+        f"Buy {best['label']}{cost}: it holds {needed} with a probability of {probability_text(best['probability'])}."
+    )
+
+
+def nearest_sentence(answer: Record) -> str:
+    """What comes nearest where nothing holds the need."""
+    nearest, given_up = answer["nearest"], answer.get("given_up")
+    none = "No candidate that was asked holds the need" if given_up else "No candidate holds the need"
+    if nearest is None:
+        if given_up:
+            return f"{none}: {given_up[0]}."
+        return f"{none}: rules leave all of them out, see why."
+    reason = max(nearest["reasons"], key=lambda one: one["share"] or 0.0)
+    others = f"; not all were asked: {given_up[0]}" if given_up else ""
+    return f"{none}; nearest comes {nearest['label']}: {reason['kind']}: {reason['text']}{others}."
+
+
+def demand_rows(answer: Record) -> Rows:
+    """Streams that storage is sized for, by the hours in which they coincide."""
+    rows = []
+    for number, phase in enumerate(answer["demand"]["sized_for"]["phases"], 1):
+        for one in phase:
+            order = "random" if one["random_share"] > 0.5 else "in order"
+            rows.append(
+                [
+                    str(number), one["name"], one["role"], format_iops(one["iops"]), format_bytes(one["block_bytes"]),
+                    f"{one['read_share'] * 100:.0f} %", order,
+                ]
+            )  # fmt: skip
+    return rows
+
+
+DEMAND_COLUMNS = ("peak", "what", "role", "IOPS", "block", "reads", "order")
+
+CHOICE_COLUMNS = (
+    "choice", "candidate", "disks", "cost", "rack units", "power", "usable", "full", "IOPS it holds", "latency",
+    "probability", "lost in service", "first to run out",
+)  # fmt: skip
+
+
+def choice_rows(answer: Record) -> Rows:
+    """What is chosen."""
+    rows = []
+    for choice in CHOICES:
+        one = answer["chosen"].get(choice)
+        if one is None:
+            continue
+        rows.append(
+            [
+                choice, one["label"], str(one["disks"]), cost_text(answer, one["cost"]),
+                f"{one['rack_units']:g}" if one["rack_units"] is not None else DASH,
+                f"{one['power_w']:,.0f} W" if one["power_w"] is not None else DASH,
+                size_text(one["usable_bytes"]), format_share(one['fill']), format_iops(one["iops_held"]),
+                format_latency(one["latency_ns"]), probability_text(one["probability"]),
+                loss_text(one["loss_probability"]), first_out(one),
+            ]
+        )  # fmt: skip
+    return rows
+
+
+def first_out(chosen: Record) -> str:
+    """The resource that runs out first, and when."""
+    known = [one for one in chosen["growth"]["runs_out"] if one["year"] is not None]
+    if not known:
+        return "nothing in 20 years"
+    first = min(known, key=lambda one: one["year"])
+    return f"{first['resource']}, year {first['year']:g}"
+
+
+def first_out_sentence(chosen: Record) -> str:
+    """The same in a sentence."""
+    if not any(one["year"] is not None for one in chosen["growth"]["runs_out"]):
+        return "Nothing runs out within 20 years."
+    return f"The first to run out is {first_out(chosen)}."
+
+
+CANDIDATE_COLUMNS = ("candidate", "disks", "cost", "full", "latency", "holds", "why not")
+
+
+def candidate_rows(answer: Record) -> Rows:
+    """Every size that was looked at."""
+    rows = []
+    for one in answer["candidates"]:
+        known = "disks" in one
+        reasons = "; ".join(f"{reason['kind']}: {reason['text']}" for reason in one["reasons"])
+        rows.append(
+            [
+                one["label"],
+                str(one["disks"]) if known else DASH,
+                cost_text(answer, one["cost"]) if known else DASH,
+                format_share(one["fill"]) if known else DASH,
+                format_latency(one["latency_ns"]) if known and one["latency_ns"] else DASH,
+                "yes" if one["holds"] else "not known" if _is_unasked(one) else "no",
+                reasons,
+            ]
+        )
+    return rows
+
+
+def _is_unasked(candidate: Record) -> bool:
+    return any(reason["kind"] == "not asked" for reason in candidate["reasons"])
+
+
+RULE_COLUMNS = ("rule", "effect here", "source")
+
+
+def rule_rows(answer: Record) -> Rows:
+    """The method's rules with what they did."""
+    return [[one["rule"], one["effect"], one["source"]] for one in answer["rules"]]
+
+
+ASSUMPTION_COLUMNS = ("assumption", "value", "from")
+
+
+def assumption_rows(answer: Record) -> Rows:
+    """What the answer hangs on."""
+    return [[one["assumption"], one["value"], one["from"]] for one in answer["assumptions"]]
+
+
+SENSITIVITY_COLUMNS = ("assumption", "as stated", "if it were", "then the cheapest is", "changes")
+
+
+def sensitivity_rows(answer: Record) -> Rows:
+    """Which assumption changes the purchase."""
+    return [
+        [
+            one["assumption"],
+            one["stated"],
+            one["to"],
+            one["purchase"],
+            "yes" if one["changes"] else "no" if one.get("known", True) else "not known",
+        ]
+        for one in answer["sensitivity"] or ()
+    ]
+
+
+def sensitivity_sentence(answer: Record) -> str:
+    """The assumptions that change the purchase, in a sentence."""
+    rows = answer["sensitivity"] or ()
+    changing: dict[str, list[str]] = {}
+    for one in rows:
+        if one["changes"]:
+            changing.setdefault(one["assumption"], []).append(one["to"])
+    if not rows:
+        return "What would change the purchase was not asked (--no-sensitivity)."
+    unknown = sum(not one.get("known", True) for one in rows)
+    if not changing and unknown:
+        return f"No assumption that was asked changes the purchase within its range; {unknown} of {len(rows)} were not."
+    if not changing:
+        return "No assumption changes the purchase within its range."
+    words = ", ".join(f"{name} ({', '.join(to)})" for name, to in changing.items())
+    others = "no other assumption that was asked changes it" if unknown else "no other assumption changes it"
+    return f"The purchase hangs on {words}; {others} within its range."
+
+
+GROWTH_COLUMNS = ("resource", "runs out in year")
+
+
+def growth_rows(chosen: Record) -> Rows:
+    """When each resource runs out."""
+    return [
+        [one["resource"], "not in 20 years" if one["year"] is None else f"{one['year']:g}"]
+        for one in chosen["growth"]["runs_out"]
+    ]
+
+
+def server_sentences(answer: Record) -> list[str]:
+    """Servers in sentences."""
+    told = answer["servers"]
+    if told is None:
+        return []
+    words = []
+    one = told["databases"]
+    if one is not None:
+        words.append(
+            f"{count_of(one['servers'], 'server')} of {one['cores_of_server']} cores for"
+            f" {one['transactions_per_s']:,.0f} transactions/s, which keep {one['cores']:.1f} cores busy:"
+            f" {format_share(one['cpu_share'])} of all, {format_share(one['cpu_limit'])} are allowed."
+        )
+        words.append(
+            f"Memory: {format_bytes(one['memory_bytes'])} each: {one['memory']}."
+            if one["memory_bytes"] is not None
+            else f"Memory is not sized: {one['memory']}."
+        )
+    for mail in told["mail"]:
+        words.append(
+            f"{mail['name']}: {mail['mailboxes']:,} mailboxes take {count_of(mail['servers'], 'server')} of at most"
+            f" {mail['mailboxes_per_server']:,} mailboxes (several virtual ones on a larger box), and"
+            f" {format_bytes(mail['mailbox_bytes'])} of space each with white space and deleted items."
+        )
+    return words
+
+
+VOLUME_COLUMNS = ("volume", "role", "IOPS", "reads", "mean I/O")
+
+
+def volume_rows(answer: Record) -> Rows:
+    """What was measured, by volume and then by role."""
+    told = answer["measured"] or {}
+    volumes: Sequence[Record] = told.get("volumes", ())
+    roles = [one["role"] for one in volumes]
+    # Of a single volume its role has nothing more to say.
+    listed = [*volumes, *(one for role, one in (told.get("roles") or {}).items() if roles.count(role) > 1)]
+    named = [one["name"] for one in volumes]
+    return [
+        [
+            one["name"] if number < len(named) else f"all of {one['name']}", one["role"], format_iops(one["iops"]),
+            f"{one['read_share'] * 100:.0f} %", format_bytes(one["block_bytes"]),
+        ]
+        for number, one in enumerate(listed)
+    ]  # fmt: skip

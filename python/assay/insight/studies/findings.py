@@ -1,0 +1,391 @@
+"""What a study found: the figure at each level with its interval, and each level against the baseline.
+
+A ratio's interval comes from those of its two figures (`intervals.by_answer_intervals`). That of a search is its
+answer's; that of a point at a given load comes from batch means; repeats widen it to what they span.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from assay.insight.studies.interference import interference_findings, sentences_of
+from assay.insight.studies.published import published_findings
+from assay.insight.studies.raw_gap import gaps_of
+from assay.insight.studies.result import Result, Value, ratio_95, unit_of
+from assay.insight.studies.words import (
+    Compared,
+    Trend,
+    capacity_sentences,
+    capital,
+    comparison_sentence,
+    study_sentences,
+    trend_sentence,
+)
+from assay.record.points import load_text
+from assay.record.shapes.point import Answer, Point
+from assay.record.standstill import why_saturated
+from assay.record.steady import geometric_mean_95, half_width_95
+from assay.workloads.registry import figures_of, workloads
+
+Record = Mapping[str, Any]
+
+
+def study_findings(
+    study: Record, parts: Sequence[Record], points: Sequence[Point], answers: Sequence[Answer]
+) -> dict[str, Any]:
+    """What the manifest's `study` holds once the run has ended (docs/studies.md).
+
+    Parameters
+    ----------
+    study
+        The manifest's `study` as it was at the start.
+    parts
+        The manifest's `parts`, in the order of the levels.
+    points, answers
+        Those of the run.
+    """
+    by_id = {point["id"]: point for point in points}
+    found = [result for part in parts for result in _part_results(study, part, points, answers, by_id)]
+    results = _with_series(study, _over_repeats(found))
+    compared: list[Compared] = []
+    trends: list[Trend] = []
+    if study["comparison"] is not None:
+        for series in _series(study, results):
+            compared += _compare_series(study, series)
+            trends += _trend(study, series)
+    published = published_findings(study, parts, results)
+    words = [comparison_sentence(study, one) for one in compared]
+    chosen = [sentence for kind in workloads() for sentence in kind.choices(points)]
+    gaps = gaps_of(parts, points, answers)
+    beside = interference_findings(study, parts, points, results)
+    listed = [result.to_dict() | _capacity(study, result) for result in results]
+    sentences = [capital(choice) for choice in chosen] + study_sentences(study, compared, trends, published)
+    sentences += capacity_sentences(listed)
+    return {
+        "results": listed,
+        "comparisons": [asdict(one) | {"sentence": text} for one, text in zip(compared, words, strict=True)],
+        "trends": [asdict(one) | {"sentence": trend_sentence(study, one)} for one in trends],
+        "sentences": [*sentences, *sentences_of(beside), *(sentence for gap in gaps for sentence in gap["sentences"])],
+        "published": published,
+        "gaps": gaps,
+        "beside": beside,
+    }
+
+
+def _capacity(study: Record, result: Result) -> dict[str, Any]:
+    """Capacity of a result's array and its IOPS per usable terabyte, where the study asks for them."""
+    held = study.get("capacities", {}).get(result.part)
+    if held is None:
+        return {}
+    iops = result.values.get("iops")
+    return {"capacity": held | {"iops_per_usable_tb": iops[0] / held["usable_bytes"] * 1e12 if iops else None}}
+
+
+def _part_results(
+    study: Record, part: Record, points: Sequence[Point], answers: Sequence[Answer], by_id: Mapping[str, Point]
+) -> Iterator[Result]:
+    name = part["name"]
+    levels = study["levels"].get(name, {})
+    told = {"part": name, "levels": levels, "title": _title(study, levels) or part["title"]}
+    if (part["plan"].get("search") or {}).get("axis", "none") != "none":
+        for place, answer in enumerate(answer for answer in answers if answer["part"] == name):
+            yield _of_answer(answer, by_id, place, told)
+        return
+    # In the order of the plan's workloads, whichever ran first.
+    for place, point in enumerate(point for point in points if point["part"] == name):
+        yield _of_point(point, place, told)
+
+
+def _title(study: Record, levels: Mapping[str, str]) -> str:
+    return ", ".join(
+        level_label(study, factor["name"], levels[factor["name"]])
+        for factor in study["factors"]
+        if factor["name"] in levels
+    )
+
+
+def level_label(study: Record, factor: str, key: str) -> str:
+    """The label of a level."""
+    levels = next(known["levels"] for known in study["factors"] if known["name"] == factor)
+    return str(next(level["label"] for level in levels if level["key"] == key))
+
+
+def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: dict[str, Any]) -> Result:
+    best: Record | None = answer["max"]
+    result = Result(
+        **told,
+        workload=str(answer["workload"]["name"]),
+        load=None,
+        place=place,
+        values={},
+        limited_by=answer["limited_by"],
+        reason=f"no load met the limits ({answer['limited_by']})" if best is None else "",
+    )
+    ended = [figure for figure in figures_of(answer) if figure.in_answers]
+    if best is None or not ended:
+        return result
+    held = best[ended[0].name]
+    first: Value = (held, _pair(answer["interval_95"]))
+    values = {figure.study: _scaled(first, best[figure.name] / held if held else 0.0) for figure in ended}
+    point = by_id.get(best["point_id"])
+    # The search gives the band of its first figure.
+    return replace(
+        result,
+        values=(_values(point) if point is not None else {}) | values,
+        point_ids=(best["point_id"],),
+        answered=tuple(values),
+        band_90=_pair(answer.get("band_90")),
+        band_basis=answer.get("band_basis"),
+    )
+
+
+def _of_point(point: Point, place: int, told: dict[str, Any]) -> Result:
+    return Result(
+        **told,
+        workload=str(point["workload"]["name"]),
+        load=load_text(point["load"]),
+        place=place,
+        values=_values(point),
+        reason=_doubt(point),
+        point_ids=(point["id"],),
+        answered=tuple(figure.study for figure in figures_of(point) if figure.in_answers),
+        band_90=_pair(point.get("band_90")),
+        band_basis=point.get("band_basis"),
+    )
+
+
+def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    return (interval[0], interval[1]) if interval else None
+
+
+def _doubt(point: Point) -> str:
+    known = figures_of(point)
+    if not known:
+        return "this Assay does not know the kind of the workload"
+    # A score takes all of the work: the figure after it stands for a part.
+    if not any(figure.value(point) for figure in known[:2]):
+        return known[0].nothing
+    if point["errors"]["count"]:
+        return f"{point['errors']['count']:,} {known[0].failed}"
+    if point["generator"]["saturated"]:
+        return why_saturated(point)
+    return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
+
+
+def _values(point: Point) -> dict[str, Value]:
+    """Every figure of a point that studies compare, with the interval of its batches."""
+    found = {figure: figure.value(point) for figure in figures_of(point) if figure.study}
+    return {
+        figure.study: _with_interval(value, figure.batches(point))
+        for figure, value in found.items()
+        if value is not None
+    }
+
+
+def _with_interval(value: float, batches: Sequence[float]) -> Value:
+    half = half_width_95(batches)
+    return value, None if half == math.inf else (max(value - half, 0.0), value + half)
+
+
+def _scaled(value: Value, factor: float) -> Value:
+    figure, interval = value
+    return figure * factor, (interval[0] * factor, interval[1] * factor) if interval else None
+
+
+def _over_repeats(found: Sequence[Result]) -> list[Result]:
+    """One result for all repeats of a combination and place, in the order of the first ones."""
+    pools: dict[tuple[Any, ...], list[Result]] = {}
+    for result in found:
+        pools.setdefault((first_name(result.part), result.place), []).append(result)
+    return [pool[0] if len(pool) == 1 else _pooled(pool) for pool in pools.values()]
+
+
+def first_name(part: str) -> str:
+    """The name of the first repeat of a part.
+
+    Examples
+    --------
+    >>> first_name("raid=10 #2"), first_name("raid=10")
+    ('raid=10', 'raid=10')
+    """
+    return re.sub(r" #[0-9]+$", "", part)
+
+
+def _pooled(pool: Sequence[Result]) -> Result:
+    """Means over repeats; the interval covers every repeat, as that of a search does."""
+    first = pool[0]
+    held = [result for result in pool if result.values]
+    values: dict[str, Value] = {}
+    if len(held) == len(pool):
+        for name in first.values:
+            figures = [result.values[name] for result in pool if name in result.values]
+            mean = sum(value for value, _ in figures) / len(figures)
+            halves = [(interval[1] - interval[0]) / 2 for _, interval in figures if interval]
+            interval = None
+            each = [value for value, _ in figures]
+            if len(halves) == len(figures):
+                half = math.hypot(*halves) / len(figures)
+                interval = (max(min(mean - half, *each), 0.0), max(mean + half, *each))
+            elif len(each) > 1:
+                interval = _of_repeats(each)
+            values[name] = (mean, interval)
+    reason = next((result.reason for result in pool if result.reason), "")
+    return replace(
+        first,
+        values=values,
+        reason=reason or ("" if values else "no load met the limits in every repeat"),
+        point_ids=tuple(point_id for result in pool for point_id in result.point_ids),
+    )
+
+
+def _of_repeats(each: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval of a figure with one value a repeat, by logarithms; None where it is not positive."""
+    if min(each) <= 0:
+        return None
+    _, interval = geometric_mean_95(each)
+    return (min(interval[0], *each), max(interval[1], *each)) if interval else None
+
+
+# Comparisons
+
+
+def _with_series(study: Record, results: Sequence[Result]) -> list[Result]:
+    """The results with the names of their series: the workload where parts have several, else the other levels."""
+    if study["comparison"] is None:
+        return list(results)
+    by = study["comparison"]["by"]
+    varied = [factor["name"] for factor in study["factors"] if len(factor["levels"]) > 1 and factor["name"] != by]
+    several = any(result.place for result in results)
+    loads: dict[tuple[Any, ...], set[str | None]] = {}
+    for result in results:
+        loads.setdefault(_series_key(result, by), set()).add(result.load)
+
+    def levels_of(result: Result) -> str:
+        return ", ".join(level_label(study, name, result.levels[name]) for name in varied if name in result.levels)
+
+    def workload_of(result: Result) -> str:
+        same = len(loads[_series_key(result, by)]) == 1 and result.load
+        return result.workload + (f", {result.load}" if same else "")
+
+    if not several:
+        return [replace(result, series=levels_of(result)) for result in results]
+    told = len({workload_of(result) for result in results}) == len(loads)
+    return [
+        replace(result, series=workload_of(result) if told else f"{levels_of(result)}, {workload_of(result)}")
+        for result in results
+    ]
+
+
+def _series_key(result: Result, by: str) -> tuple[Any, ...]:
+    return tuple((name, key) for name, key in result.levels.items() if name != by), result.place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """Results that differ in the compared factor alone, by its levels in their order."""
+
+    name: str
+    results: dict[str, Result]
+
+
+def _series(study: Record, results: Sequence[Result]) -> list[Series]:
+    by = study["comparison"]["by"]
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    for result in results:
+        if by in result.levels:
+            found.setdefault(_series_key(result, by), []).append(result)
+    order = [level["key"] for factor in study["factors"] if factor["name"] == by for level in factor["levels"]]
+    made = []
+    for group in found.values():
+        rising = sorted(group, key=lambda result: order.index(result.levels[by]))
+        made.append(Series(name=rising[0].series, results={result.levels[by]: result for result in rising}))
+    return made
+
+
+def _compare_series(study: Record, series: Series) -> Iterator[Compared]:
+    wanted = study["comparison"]
+    by, baseline = wanted["by"], wanted["baseline"]
+    key = next(
+        level["key"]
+        for factor in study["factors"]
+        if factor["name"] == by
+        for level in [*factor["levels"], {"key": None, "label": baseline}]
+        if baseline in (level["key"], level["label"])
+    )
+    base = series.results.get(key)
+    for level, result in series.results.items():
+        if base is not None and level != key:
+            yield _compare(study, series.name, result, base)
+
+
+def _compare(study: Record, series: str, one: Result, base: Result) -> Compared:
+    wanted = study["comparison"]
+    figure, by = wanted["figure"], wanted["by"]
+    values = [result.values.get(figure) for result in (one, base)]
+    estimate = ratio_95(values[0], values[1])
+    bands = [_band(result, figure) for result in (one, base)]
+    reasons = [f"{level_label(study, by, r.levels[by])}: {r.reason}" for r in (one, base) if r.reason]
+    return Compared(
+        part=one.part,
+        place=one.place,
+        figure=figure,
+        unit=unit_of(figure),
+        series=series,
+        level=level_label(study, by, one.levels[by]),
+        baseline=level_label(study, by, base.levels[by]),
+        value=values[0][0] if values[0] else None,
+        baseline_value=values[1][0] if values[1] else None,
+        ratio=values[0][0] / values[1][0] if values[0] and values[1] and values[1][0] else None,
+        interval_95=estimate,
+        differs=None if estimate is None or reasons else estimate[0] > 1 or estimate[1] < 1,
+        band_90=bands[0],
+        baseline_band_90=bands[1],
+        # The level that was measured less says more.
+        band_basis=max(one.band_basis or "", base.band_basis or "", key=len) or None,
+        reason="; ".join(reasons),
+    )
+
+
+def _band(result: Result, figure: str) -> tuple[float, float] | None:
+    """The model's band for a figure: that of the first of its kind, which the others of answers follow."""
+    if result.band_90 is None or figure not in result.answered or result.answered[0] not in result.values:
+        return None
+    first = result.values[result.answered[0]][0]
+    factor = result.values[figure][0] / first if first else 0.0
+    return result.band_90[0] * factor, result.band_90[1] * factor
+
+
+def _trend(study: Record, series: Series) -> Iterator[Trend]:
+    """Whether the figure rises or falls over all levels, and where it is largest and least."""
+    by, figure = study["comparison"]["by"], study["comparison"]["figure"]
+    factor = next(factor for factor in study["factors"] if factor["name"] == by)
+    held = [(key, result.values[figure]) for key, result in series.results.items()
+            if figure in result.values and not result.reason]  # fmt: skip
+    if len(held) < 3:
+        return
+    steps = [(later[0] - sooner[0], ratio_95(later, sooner)) for (_, sooner), (_, later) in itertools.pairwise(held)]
+    clear = sum(1 for _, interval in steps if interval and (interval[0] > 1 or interval[1] < 1))
+    direction = None
+    if factor["ordered"] and all(step < 0 for step, _ in steps):
+        direction = "fall"
+    elif factor["ordered"] and all(step > 0 for step, _ in steps):
+        direction = "rise"
+    least, most = (pick(held, key=lambda pair: pair[1][0]) for pick in (min, max))
+    yield Trend(
+        figure=figure,
+        unit=unit_of(figure),
+        series=series.name,
+        ordered=factor["ordered"],
+        direction=direction,
+        steps=len(steps),
+        clear_steps=clear,
+        values=tuple(value for _, (value, _) in held),
+        levels=tuple(level_label(study, by, key) for key, _ in held),
+        most=level_label(study, by, most[0]),
+        least=level_label(study, by, least[0]),
+    )

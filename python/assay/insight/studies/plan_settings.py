@@ -1,0 +1,113 @@
+"""What `--set` says of a study on databases: keys of its plan, or options of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast, get_origin
+
+from pydantic.fields import FieldInfo
+
+from assay.base.errors import UsageError
+from assay.base.fields import Strict
+from assay.base.reading import nearest
+from assay.insight.studies.study import ELSEWHERE, PLACES, Study, load_study, places_of
+from assay.workloads.options import Fixed, Option, value_of
+from assay.workloads.registry import DEFAULT_KIND, workload_named
+
+RAW = "raw"
+"""Where a study that measures storage beside its databases does so."""
+
+BESIDE_KEY = "beside."
+"""Before keys of the plan of what runs beside."""
+
+
+def places_asked(study: Study) -> set[str]:
+    """Places that the levels of a study name, beside its own target."""
+    named = {place for factor in study.factor if factor.of in ELSEWHERE for level in factor.levels
+             for place in places_of(level)}  # fmt: skip
+    return named & {*PLACES}
+
+
+_IDENTITY = ("kind", "name", "title", "seed", "user_limits", "search")
+"""Keys of plans of every kind that make a study what it is."""
+
+
+def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[str, str]]:
+    """The study with what `--set` says of its plan, and what is left: options of the target.
+
+    Parameters
+    ----------
+    study
+        Its plan runs on databases; of others all is left.
+    given
+        Keys as in the plan, those of its tables by themselves and without `_s` (`duration`, `warmup`, `rest`).
+
+    Raises
+    ------
+    UsageError
+        A key is unknown (the nearest known one is named), its levels are what the study varies, or a value is wrong.
+    """
+    if workload_named(str(study.plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}").runs_on != "databases":
+        return study, dict(given)
+    left: dict[str, str] = {}
+    own: dict[str, str] = {}
+    beside: dict[str, str] = {}
+    places = places_asked(study) | ({RAW} if any(case.follows for case in study.case) else set())
+    for key, text in given.items():
+        if key.startswith("set.") or key in places:
+            left[key] = text
+        elif key.startswith(BESIDE_KEY) and study.beside:
+            beside[key] = text
+        else:
+            own[key] = text
+    if not own and not beside:
+        return study, left
+    changed = study.model_dump(mode="json", exclude_unset=True) | {"plan": _with(study, study.plan, own)}
+    if beside:
+        changed["beside"] = _with(study, study.beside, beside, prefix=BESIDE_KEY)
+    return load_study(changed, source="--set"), left
+
+
+def _with(study: Study, plan: Mapping[str, Any], given: Mapping[str, str], *, prefix: str = "") -> dict[str, Any]:
+    """A plan with settings, whose keys begin with `prefix`."""
+    workload = workload_named(str(plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
+    places = _places(workload.plan_type)
+    tables = {table for table, _, _ in places.values() if table}
+    changed: dict[str, Any] = {**plan, **{name: dict(plan.get(name, {})) for name in tables}}
+    for key, text in given.items():
+        word = key.removeprefix(prefix)
+        if word not in places:
+            meant = nearest(word, places)
+            hint = f"did you mean {prefix + meant!r}? " if meant else ""
+            known = ", ".join(prefix + place for place in places)
+            raise UsageError(f"--set {key}: unknown; {hint}accepted: {known}, set.NAME of embedded:")
+        table, name, field = places[word]
+        if not prefix:
+            _refuse_varied(study, table or "plan", name, key)
+        several = text.split(",") if get_origin(field.annotation) is tuple else text
+        (changed[table] if table else changed)[name] = value_of(field, several, source=f"--set {key}")
+    return changed
+
+
+def _places(plan_type: type[Strict]) -> dict[str, tuple[str, str, FieldInfo]]:
+    """Table, key and field in the plan, by the word of `--set`: a table that is given as one text is a value."""
+    plain: dict[str, tuple[str, str, FieldInfo]] = {}
+    inner: dict[str, tuple[str, str, FieldInfo]] = {}
+    for key, field in plan_type.model_fields.items():
+        if key in _IDENTITY or any(isinstance(mark, Fixed) for mark in field.metadata):
+            continue
+        is_table = isinstance(field.annotation, type) and issubclass(field.annotation, Strict)
+        if is_table and not any(isinstance(mark, Option) for mark in field.metadata):
+            fields = cast("type[Strict]", field.annotation).model_fields
+            inner |= {name.removesuffix("_s"): (key, name, one) for name, one in fields.items()}
+        else:
+            plain[key] = ("", key, field)
+    return plain | inner
+
+
+def _refuse_varied(study: Study, table: str, name: str, key: str) -> None:
+    for factor in study.factor:
+        if factor.of == table and any(name in factor.changes(level) for level in factor.levels):
+            raise UsageError(
+                f"--set {key}: the levels of {factor.name} set it; choose among them with --levels {factor.name}=..."
+            )

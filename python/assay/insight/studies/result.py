@@ -1,0 +1,89 @@
+"""What was measured at one combination of levels, and the figures that studies compare."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from assay.record.figures import Figure
+from assay.record.intervals import by_answer_intervals
+from assay.workloads.registry import workloads
+
+Value = tuple[float, tuple[float, float] | None]
+"""A figure with its 95 % interval, if there is one."""
+
+
+def study_figures() -> dict[str, Figure]:
+    """Figures that studies compare, by the name they have there; the kind registered first gives the words."""
+    return {figure.study: figure for kind in reversed(workloads()) for figure in kind.figures if figure.study}
+
+
+def unit_of(name: str) -> str:
+    """Unit of a figure that studies compare."""
+    return study_figures()[name].unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The figure of one workload at one combination of levels, over its repeats.
+
+    Attributes
+    ----------
+    levels
+        Keys of the levels, by factor.
+    title
+        Labels of the levels.
+    workload, load
+        What was asked; no load where it was searched for.
+    series
+        What it has in common with the results it is compared with, where there are several such series.
+    place
+        Which of the part's workloads this is: it is compared with the same place at other levels.
+    values
+        Values by figure, each with its 95 % interval or None; empty where there is no answer.
+    limited_by
+        What ended a search.
+    reason
+        Why the values must not be believed, or are missing.
+    answered
+        Names of the figures that answers of its kind have, first the one in which the band is.
+    band_90, band_basis
+        How far the model may be off, and what that rests on.
+    """
+
+    part: str
+    levels: dict[str, str]
+    title: str
+    workload: str
+    load: str | None
+    place: int
+    series: str = ""
+    values: dict[str, tuple[float, tuple[float, float] | None]]
+    limited_by: str | None = None
+    reason: str = ""
+    answered: tuple[str, ...] = ()
+    band_90: tuple[float, float] | None = None
+    band_basis: str | None = None
+    point_ids: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as the manifest has it."""
+        shown = asdict(self) | {"point_ids": list(self.point_ids)}
+        del shown["answered"]
+        shown["values"] = {
+            name: {"value": value, "unit": unit_of(name), "interval_95": list(interval) if interval else None}
+            for name, (value, interval) in self.values.items()
+        }
+        shown["band_90"] = list(self.band_90) if self.band_90 else None
+        return shown
+
+
+def ratio_95(one: Value | None, base: Value | None) -> tuple[float, float] | None:
+    """95 % interval of one figure over another; None where either has none."""
+    if one is None or base is None or one[1] is None or base[1] is None:
+        return None
+    if min(one[0], base[0], *one[1], *base[1]) <= 0:
+        return None
+    estimate = by_answer_intervals(base[0], one[0], base[1], one[1])
+    return math.exp(estimate.low), math.exp(estimate.high)

@@ -1,0 +1,535 @@
+"""Studies: what is varied, over which levels, and what is compared; those that come with Assay are in `study_files`.
+
+A study is a plan, a target, and factors. Each combination of levels becomes one part of one run (docs/studies.md).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from assay.base.errors import UsageError
+from assay.base.fields import Strict
+from assay.base.reading import EXPECTED, nearest, shortened, validated
+from assay.insight.studies.result import study_figures
+from assay.targets.databases import is_database
+from assay.targets.databases.common.spec import ON_ARRAY, SPELT
+from assay.targets.databases.common.spec import Kind as DatabaseKind
+from assay.targets.files.spec import is_model
+from assay.workloads.plan import COMBINATIONS_MAX
+from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
+
+Scalar = str | int | float | bool
+Kind = Literal["model", "file", "database", "array"]
+
+
+def _known_figure(name: str) -> str:
+    known = study_figures()
+    if name not in known:
+        raise ValueError(f"studies compare no figure {name!r}; known: {', '.join(known)}")
+    return name
+
+
+FigureName = Annotated[str, AfterValidator(_known_figure)]
+
+ELSEWHERE = ("beside", "databases")
+"""Factors whose levels name places: other targets than the study's (docs/studies.md)."""
+
+NOWHERE, GIVEN = "none", "given"
+"""No place, and that of the study's own target."""
+
+PLACES = ("same", "apart", "second", "column")
+"""Places of other targets: beside the study's on the same storage, on other storage, a second database with the same
+tables, an engine that keeps tables by columns."""
+
+SEED_STEP = 100
+"""From one repeat's seed to the next: repeats of a search take those between."""
+
+
+class Level(Strict):
+    """One level of a factor: the value of the factor's key, or several keys in `set`."""
+
+    label: str = ""
+    value: Any = None
+    set: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.value is None) == (not self.set):
+            raise ValueError("a level has a value or a table `set`, not both and not neither")
+        if self.set and not self.label:
+            raise ValueError("a level with a table `set` needs a label")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What people call it: the label, or the value."""
+        return self.label or as_text(self.value)
+
+    @property
+    def key(self) -> str:
+        """What stands in names of parts and in `--levels`: the value where it is plain, else the label."""
+        return as_text(self.value) if isinstance(self.value, Scalar) else self.name
+
+
+def as_text(value: Any) -> str:
+    """A TOML value as a target's option has it.
+
+    Examples
+    --------
+    >>> as_text(True), as_text(0.4), as_text("512MiB")
+    ('yes', '0.4', '512MiB')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+class Factor(Strict):
+    """What is varied: a key of the target's options or of the plan."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    title: str
+    of: Literal["target", "activity", "search", "timing", "plan", "layout", "beside", "databases"] = "target"
+    key: str = ""
+    """The key that a level's value is for; the factor's name unless given."""
+    ordered: bool = True
+    """Whether the levels rise: figures then join them with a line, and a trend is looked for."""
+    levels: Annotated[
+        tuple[Annotated[Level, BeforeValidator(lambda v: v if isinstance(v, dict | Level) else {"value": v})], ...],
+        Field(min_length=2),
+    ]
+
+    def level(self, text: str, source: str) -> Level:
+        """A level by its key or its label.
+
+        Raises
+        ------
+        UsageError
+            There is no such level; those there are are listed.
+        """
+        for level in self.levels:
+            if text in (level.key, level.name):
+                return level
+        keys = [level.key for level in self.levels]
+        meant = nearest(text, [*keys, *(level.name for level in self.levels)])
+        hint = f"did you mean {meant!r}? " if meant else ""
+        raise UsageError(f"{source}: factor {self.name} has no level {text!r}; {hint}levels: {', '.join(keys)}")
+
+    def changes(self, level: Level) -> dict[str, Any]:
+        """The keys a level sets."""
+        return dict(level.set) or {self.key or self.name: level.value}
+
+
+class Case(Strict):
+    """One combination of levels that is measured, with what it changes beyond its levels."""
+
+    levels: dict[str, str] = Field(default_factory=dict)
+    label: str = ""
+    target: dict[str, Any] = Field(default_factory=dict)
+    activity: dict[str, Any] = Field(default_factory=dict)
+    search: dict[str, Any] = Field(default_factory=dict)
+    timing: dict[str, Any] = Field(default_factory=dict)
+    limits: tuple[str, ...] | None = None
+    continues: bool = False
+    """Goes on with the state in which the case before left the model."""
+    plan: dict[str, Any] | None = None
+    """A plan of its own, in place of the study's."""
+    follows: str | None = None
+    """Label of an earlier case on databases. This one is I/O on a file beside them, with the block size and the share
+    of reads that their storage saw."""
+
+
+class Comparison(Strict):
+    """What is compared: a figure at each level of one factor against the baseline."""
+
+    figure: FigureName = "iops"
+    by: str
+    baseline: str
+    also: tuple[FigureName, ...] = ()
+    """Figures drawn beside the one that is compared."""
+    verb: str = ""
+    """What a level does with the figure, where `holds`, `moves` or `has` reads wrong."""
+    fall: str = ""
+    """What the figure does where a level has less of it, as in `dip`: the sentence then is about the figure."""
+    capacity: bool = False
+    """Whether raw and usable capacity of models, and IOPS per usable TB, stand beside it."""
+    states: bool = False
+    """Whether the levels are states that come by themselves, such as a lost disk: nobody chooses among them."""
+
+
+class Study(Strict):
+    """A study as its TOML file has it."""
+
+    name: str
+    title: str
+    question: str
+    targets: Annotated[tuple[Kind | DatabaseKind, ...], Field(min_length=1)]
+    """Kinds of targets, or engines where the study makes sense on some databases alone."""
+    target: str | None = None
+    """The target unless one is given."""
+    published: bool = False
+    """Whether the cases are the published figures of `arrays/published.toml`."""
+    plan: dict[str, Any] = Field(default_factory=dict)
+    beside: dict[str, Any] = Field(default_factory=dict)
+    """Plan of a load that runs while points are measured, on a target of its own (a factor of `beside`)."""
+    factor: tuple[Factor, ...] = ()
+    case: tuple[Case, ...] = ()
+    comparison: Comparison | None = None
+    repeats: Annotated[int, Field(ge=1, le=20)] = 1
+    seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 1
+
+    def factor_named(self, name: str, source: str) -> Factor:
+        """A factor by name.
+
+        Raises
+        ------
+        UsageError
+            There is no such factor; the nearest is named.
+        """
+        known = {factor.name: factor for factor in self.factor}
+        if name not in known:
+            meant = nearest(name, known)
+            hint = f"did you mean {meant!r}? " if meant else ""
+            listed = ", ".join(known) or "none"
+            raise UsageError(f"{source}: study {self.name} has no factor {name!r}; {hint}factors: {listed}")
+        return known[name]
+
+    def fits(self, target: str) -> bool:
+        """Whether the study makes sense on a target."""
+        on_array = "array" in self.targets and is_on_array(target)
+        return target_kind(target) in self.targets or on_array or self.is_for_engine(target)
+
+    def is_for_engine(self, target: str) -> bool:
+        """Whether the study is for the very engine of a target."""
+        return target.partition(":")[0].lower() in {*self.targets} - {"database", "file", "model", "array"}
+
+    @property
+    def varies_target(self) -> bool:
+        """Whether levels or cases change the target's options."""
+        return any(factor.of == "target" for factor in self.factor) or any(case.target for case in self.case)
+
+
+def load_study(data: Mapping[str, Any], *, source: str) -> Study:
+    """A study from its TOML or JSON form.
+
+    Raises
+    ------
+    UsageError
+        A key, factor or level is unknown, or the plan is wrong; `source` says where.
+    """
+    study = validated(Study, data, source)
+    _refuse_misshapen(study.plan, f"{source}: plan")
+    for position, case in enumerate(study.case, start=1):
+        _refuse_misshapen(case.plan or {}, f"{source}: case {position}: plan")
+    names = [factor.name for factor in study.factor]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{source}: factor {name!r} is given twice")
+    for factor in study.factor:
+        keys = [level.key for level in factor.levels]
+        if len(set(keys)) < len(keys):
+            raise UsageError(f"{source}: factor {factor.name} has two levels {max(keys, key=keys.count)!r}")
+    if study.published and (study.factor or study.case):
+        raise UsageError(f"{source}: the published figures are the cases; leave out factor and case")
+    if not study.published and not study.factor and not study.case:
+        raise UsageError(f"{source}: no factor given; a study varies something")
+    if study.comparison is not None:
+        compared = study.factor_named(study.comparison.by, f"{source}: comparison")
+        compared.level(study.comparison.baseline, f"{source}: comparison.baseline")
+    for factor in study.factor:
+        if factor.of in ELSEWHERE:
+            _refuse_unknown_places(factor, source)
+    if bool(study.beside) != any(factor.of == "beside" for factor in study.factor):
+        raise UsageError(f"{source}: a plan `beside` needs a factor of `beside`, and the factor needs the plan")
+    combined = [] if study.published else combinations(study, {}, source)
+    for combination in combined:
+        plan = combination_plan(study, combination, repeat=0, source=source)
+        if combination.case.continues and plan.search.axis != "none":
+            raise UsageError(f"{source}: a case that continues cannot search; give search.axis none")
+    _refuse_following(combined, study, source)
+    if combined and combined[0].case.continues:
+        raise UsageError(f"{source}: the first case has no case before it to continue")
+    return study
+
+
+def _refuse_unknown_places(factor: Factor, source: str) -> None:
+    known = {*PLACES, NOWHERE if factor.of == "beside" else GIVEN}
+    for level in factor.levels:
+        if strange := {*places_of(level)} - known:
+            raise UsageError(
+                f"{source}: factor {factor.name}: place {min(strange)!r} is unknown; known: {', '.join(sorted(known))}"
+            )
+
+
+def _refuse_following(combined: Sequence[Combination], study: Study, source: str) -> None:
+    """Refuse a case that follows none on databases, or does not measure one load of I/O."""
+    for place, combination in enumerate(combined):
+        case = combination.case
+        if case.follows is None:
+            continue
+        plans = {one.name: combination_plan(study, one, repeat=0, source=source) for one in combined[:place]}
+        followed = plans.get(case.follows)
+        if followed is None or workload_of(followed).runs_on != "databases":
+            raise UsageError(
+                f"{source}: case {combination.name!r} follows {case.follows!r}, no case on databases before it"
+            )
+        plan = combination_plan(study, combination, repeat=0, source=source)
+        if workload_of(plan).points_least(plan) != 1:
+            raise UsageError(
+                f"{source}: case {combination.name!r} follows databases: give it a plan of one load of I/O"
+            )
+
+
+def _refuse_misshapen(plan: Mapping[str, Any], source: str) -> None:
+    """Refuse a plan whose parts cannot be combined with those of levels and cases."""
+    activities = plan.get("activity", [])
+    if not isinstance(activities, list) or not all(isinstance(one, dict) for one in activities):
+        raise UsageError(f"{source}.activity: {EXPECTED['tuple_type']} (given {shortened(activities)})")
+    for name in ("search", "timing", "layout"):
+        if not isinstance(plan.get(name, {}), dict):
+            raise UsageError(f"{source}.{name}: {EXPECTED['dict_type']} (given {shortened(plan[name])})")
+
+
+# Combinations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """Levels by factor, in the study's order, and the case they were listed in."""
+
+    levels: dict[str, Level]
+    case: Case
+
+    @property
+    def name(self) -> str:
+        """Name of the part, unique in the study: `raid=10, fill=0.4`."""
+        told = ", ".join(f"{factor}={level.key}" for factor, level in self.levels.items())
+        return ", ".join(text for text in (self.case.label, told) if text)
+
+    @property
+    def title(self) -> str:
+        """Title of the part: the labels."""
+        told = ", ".join(level.name for level in self.levels.values())
+        return ", ".join(text for text in (self.case.label, told) if text)
+
+
+def combinations(study: Study, chosen: Mapping[str, Sequence[str]], source: str) -> list[Combination]:
+    """What is measured: the listed cases, or every combination of all levels.
+
+    Parameters
+    ----------
+    study
+        The study.
+    chosen
+        Levels to keep, by factor; all of a factor that is not named.
+    source
+        What errors name.
+
+    Raises
+    ------
+    UsageError
+        A factor or level is unknown, or nothing is left.
+    """
+    kept = {name: [study.factor_named(name, source).level(text, source).key for text in texts]
+            for name, texts in chosen.items()}  # fmt: skip
+    found = [
+        combination
+        for combination in (_listed(study, source) if study.case else _every(study, source))
+        if all(level.key in kept.get(name, [level.key]) for name, level in combination.levels.items())
+    ]
+    if study.factor and not any(combination.levels for combination in found):
+        raise UsageError(f"{source}: study {study.name} has no case with all of these levels")
+    names = [combination.name for combination in found]
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise UsageError(f"{source}: two cases are both {name!r}; give them labels")
+    return found
+
+
+def _every(study: Study, source: str) -> Iterator[Combination]:
+    if math.prod(len(factor.levels) for factor in study.factor) > COMBINATIONS_MAX:
+        raise UsageError(f"{source}: its levels have more than {COMBINATIONS_MAX:,} combinations; give fewer levels")
+    for levels in itertools.product(*(factor.levels for factor in study.factor)):
+        named = {factor.name: level for factor, level in zip(study.factor, levels, strict=True)}
+        yield Combination(levels=named, case=Case())
+
+
+def _listed(study: Study, source: str) -> Iterator[Combination]:
+    for position, case in enumerate(study.case, start=1):
+        where = f"{source}: case {position}"
+        for name in case.levels:
+            study.factor_named(name, where)
+        named = {
+            factor.name: factor.level(case.levels[factor.name], where)
+            for factor in study.factor
+            if factor.name in case.levels
+        }
+        yield Combination(levels=named, case=case)
+
+
+def combination_plan(study: Study, combination: Combination, *, repeat: int, source: str) -> Any:
+    """The plan of a combination, of the kind that the study's plan names.
+
+    Raises
+    ------
+    UsageError
+        It is not a plan; the part is named.
+    """
+    own = study.plan if combination.case.plan is None else combination.case.plan
+    data: dict[str, Any] = {"name": combination.name, "title": combination.title, **own}
+    where = f"{source}: {combination.name}"
+    workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{where}: kind")
+    tables: dict[str, dict[str, Any]] = {}
+    for factor in study.factor:
+        if factor.of not in ("target", *ELSEWHERE) and factor.name in combination.levels:
+            tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
+    data |= tables.pop("plan", {})
+    for name in ("activity", "search", "timing"):
+        tables.setdefault(name, {}).update(getattr(combination.case, name))
+    if combination.case.limits is not None:
+        data["limits"] = combination.case.limits
+    seed = study.seed + SEED_STEP * repeat
+    return workload.study_plan(data, tables, seed=seed, source=where)
+
+
+def combination_places(study: Study, combination: Combination, of: str) -> tuple[str, ...]:
+    """Places that a combination's levels of `of` name; none where no factor does."""
+    return tuple(
+        place
+        for factor in study.factor
+        if factor.of == of and factor.name in combination.levels
+        for place in places_of(combination.levels[factor.name])
+        if place != NOWHERE
+    )
+
+
+def places_of(level: Level) -> list[str]:
+    """Places that a level names."""
+    return str(level.value).split("+")
+
+
+def combination_options(study: Study, combination: Combination) -> dict[str, str]:
+    """The target's options that a combination sets."""
+    options: dict[str, Any] = {}
+    for factor in study.factor:
+        if factor.of == "target" and factor.name in combination.levels:
+            options |= factor.changes(combination.levels[factor.name])
+    return {key: as_text(value) for key, value in (options | combination.case.target).items()}
+
+
+# Targets
+
+
+def target_kind(text: str) -> Kind:
+    """Whether a target is a model or a database; files, devices and null: are measured in real time.
+
+    Examples
+    --------
+    >>> target_kind("model:ps6100xv?raid=10"), target_kind("/data"), target_kind("embedded:/data/pg")
+    ('model', 'file', 'database')
+    """
+    if is_database(text):
+        return "database"
+    return "model" if is_model(text) else "file"
+
+
+def is_on_array(text: str) -> bool:
+    """Whether a target is on an array that the run serves."""
+    return text.lower().startswith(("array:", f"{ON_ARRAY}:"))
+
+
+def has_options(text: str) -> bool:
+    """Whether a target takes options: models, null:, array:, embedded: and duckdb: do."""
+    return text.lower().startswith(("model:", "null:", "array:", "embedded:", "embedded+array:", "duckdb:"))
+
+
+def with_options(text: str, options: Mapping[str, str]) -> str:
+    """A target with options set; those it had stay unless set.
+
+    Examples
+    --------
+    >>> with_options("model:ps6100xv?raid=10&volumes=12", {"raid": "50"})
+    'model:ps6100xv?raid=50&volumes=12'
+    """
+    name, _, given = text.partition("?")
+    merged = {item.partition("=")[0]: item.partition("=")[2] for item in given.split("&") if item} | dict(options)
+    return name + ("?" + "&".join(f"{key}={value}" for key, value in merged.items()) if merged else "")
+
+
+def choose_target(study: Study, text: str | None, options: Mapping[str, str]) -> str:
+    """The target of a study, with the options of `--set`.
+
+    Raises
+    ------
+    UsageError
+        None is given and the study has none, or the study makes no sense on it.
+    """
+    chosen = text if text is not None else study.target
+    if chosen is None:
+        raise UsageError(f"study {study.name}: give a target: {_accepted(study)}")
+    kind = target_kind(chosen)
+    # The URL of a database may hold a password.
+    shown = chosen.partition(":")[0] + ":..." if kind == "database" else chosen
+    if not study.fits(chosen):
+        raise UsageError(f"study {study.name} makes no sense on {shown!r}: it asks about {_accepted(study)}")
+    if (options or study.varies_target) and not has_options(chosen):
+        what = "--set" if options else f"study {study.name}"
+        raise UsageError(f"{what} changes options of the target, and {shown!r} has none; give {_with_options(study)}")
+    given = [item.partition("=")[0] for item in (text or "").partition("?")[2].split("&") if item]
+    for key in given if has_options(chosen) else []:
+        if given.count(key) > 1:
+            raise UsageError(f"study {study.name}: option {key!r} of the target is given twice; give it once")
+        _refuse_varied(study, key, f"option {key!r} of the target")
+    for key in options:
+        _refuse_varied(study, key, f"--set {key}")
+    return with_options(chosen, options) if options else chosen
+
+
+def _refuse_varied(study: Study, key: str, what: str) -> None:
+    """Refuse an option for all levels that levels or cases set: theirs would win."""
+    for factor in study.factor:
+        if factor.of == "target" and any(key in factor.changes(level) for level in factor.levels):
+            name = factor.name
+            raise UsageError(f"{what}: the levels of {name} set it; choose among them with --levels {name}=...")
+    if any(key in case.target for case in study.case):
+        raise UsageError(f"{what}: cases of study {study.name} set it; leave it out")
+
+
+def _accepted(study: Study) -> str:
+    words: dict[str, str] = {
+        "model": "a model (model:NAME)",
+        "file": "a file, folder or device",
+        "database": "a database (embedded:DIR, postgresql://...)",
+        "array": "databases on a served array (embedded+array:NAME)",
+        **{str(kind): text for kind, text in SPELT.items()},
+    }
+    return " or ".join(words[kind] for kind in study.targets)
+
+
+def _with_options(study: Study) -> str:
+    if study.targets == ("array",):
+        return "embedded+array:NAME"
+    return "embedded:DIR" if study.targets == ("database",) else "model:NAME"
+
+
+# Order
+
+
+def draw_order(names: Sequence[Sequence[str]], seed: int) -> list[str]:
+    """Names in random order; those of one group stay together and in order.
+
+    Examples
+    --------
+    >>> sorted(draw_order([["a"], ["b", "c"]], 1)), "b, c" in ", ".join(draw_order([["a"], ["b", "c"]], 1))
+    (['a', 'b', 'c'], True)
+    """
+    groups = [list(group) for group in names]
+    random.Random(seed).shuffle(groups)
+    return list(itertools.chain.from_iterable(groups))

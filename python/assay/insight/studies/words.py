@@ -1,0 +1,421 @@
+"""What a study found, in sentences."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.base.units import count_of, format_iops, format_latency
+from assay.insight.studies.result import study_figures
+from assay.record.figures import Figure
+from assay.workloads.registry import workloads
+
+Record = Mapping[str, Any]
+
+ALL_SAID = 6
+"""Up to so many comparisons each gets its sentence among the headlines; more are summed up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grammar:
+    """How sentences go on with figures of a unit: what a level does with one, and what one is that is compared."""
+
+    verb: str
+    more: str
+    less: str
+    is_plural: bool = False
+
+    @property
+    def ending(self) -> str:
+        """Ending of a verb whose subject is the figure."""
+        return "" if self.is_plural else "s"
+
+    @property
+    def are(self) -> str:
+        """What the figure is."""
+        return "are" if self.is_plural else "is"
+
+
+_COUNTED = Grammar(verb="holds", more="more", less="fewer", is_plural=True)
+_GRAMMARS = {
+    "bytes_per_s": Grammar(verb="reaches", more="more", less="less"),
+    "ns": Grammar(verb="has", more="higher", less="lower"),
+    "share": Grammar(verb="has", more="higher", less="lower"),
+    "ratio": Grammar(verb="has", more="higher", less="lower"),
+}
+
+
+def _grammar(unit: str) -> Grammar:
+    """Figures of all other units are many things, such as I/Os per second."""
+    return _GRAMMARS.get(unit, _COUNTED)
+
+
+def ending_of(unit: str) -> str:
+    """Ending of a verb whose subject is a figure of this unit."""
+    return _grammar(unit).ending
+
+
+def noun_of(figure: str) -> str:
+    """A figure as sentences name it; one of a kind that this Assay does not know by its own name."""
+    known = study_figures().get(figure)
+    return figure.replace("_", " ") if known is None else known.noun or known.title
+
+
+def full_name_of(figure: str, results: Sequence[Record] = ()) -> str:
+    """A figure as captions and axes name it, in the words of the kind that has these results."""
+    own = {one.study: one for one in common_figures(results)} if results else {}
+    known = own.get(figure) or study_figures().get(figure)
+    return (known.full if known else "") or noun_of(figure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One level against the baseline; `ratio` is the level's figure over the baseline's."""
+
+    part: str
+    place: int
+    figure: str
+    unit: str
+    series: str
+    level: str
+    baseline: str
+    value: float | None
+    baseline_value: float | None
+    ratio: float | None
+    interval_95: tuple[float, float] | None
+    differs: bool | None
+    band_90: tuple[float, float] | None
+    baseline_band_90: tuple[float, float] | None
+    band_basis: str | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval."""
+
+    figure: str
+    unit: str
+    series: str
+    ordered: bool
+    direction: str | None
+    steps: int
+    clear_steps: int
+    values: tuple[float, ...]
+    levels: tuple[str, ...]
+    most: str
+    least: str
+
+
+def figure_text(value: float | None, unit: str) -> str:
+    """A figure for people, without the word IOPS.
+
+    Examples
+    --------
+    >>> figure_text(4180.2, "iops"), figure_text(8.3e6, "ns")
+    ('4,180', '8.30 ms')
+    """
+    if value is None:
+        return "-"
+    if unit == "ns":
+        return format_latency(value)
+    if unit == "share":
+        return f"{value * 100:.3g} %"
+    if unit == "ratio":
+        return f"{value:.2f}"
+    # Published studies count in MB, 1,000,000 bytes.
+    return f"{value / 1e6:,.4g} MB/s" if unit == "bytes_per_s" else format_iops(value)
+
+
+def percent_text(share: float) -> str:
+    """A share in percent, with a decimal below 3 %.
+
+    Examples
+    --------
+    >>> percent_text(0.412), percent_text(0.0123)
+    ('41 %', '1.2 %')
+    """
+    return f"{share * 100:.0f} %" if abs(share) >= 0.03 else f"{share * 100:.1f} %"
+
+
+def change_text(ratio: float, interval_95: Sequence[float] | None) -> str:
+    """A ratio as a signed change with the wider side of its interval; as a factor from 2 on.
+
+    Examples
+    --------
+    >>> change_text(1.41, (1.35, 1.46)), change_text(2.8, (2.7, 2.9)), change_text(0.83, None)
+    ('+41 % +- 6 %', '2.80 times (2.70 to 2.90)', '-17 %')
+    """
+    if ratio >= 2:
+        return f"{ratio:.2f} times" + (f" ({interval_95[0]:.2f} to {interval_95[1]:.2f})" if interval_95 else "")
+    return f"{'+' if ratio >= 1 else '-'}{percent_text(abs(ratio - 1))}" + _half_text(ratio, interval_95)
+
+
+def _half_text(ratio: float, interval_95: Sequence[float] | None) -> str:
+    if interval_95 is None:
+        return ""
+    return f" +- {percent_text(max(interval_95[1] - ratio, ratio - interval_95[0]))}"
+
+
+def comparison_sentence(study: Record, one: Compared) -> str:
+    """What was found of one level, with its interval and, of a model, with how far it may be off.
+
+    Parameters
+    ----------
+    study
+        The manifest's `study`.
+    one
+        The comparison.
+    """
+    text = _found(study, one)
+    before = f"{one.series}: " if one.series else ""
+    return capital(before + text + _band_text(one) + ".")
+
+
+def capital(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def _found(study: Record, one: Compared) -> str:
+    noun = noun_of(one.figure)
+    if one.ratio is None:
+        return f"{one.level} cannot be compared with {one.baseline}: {one.reason or 'nothing was measured'}"
+    against = f"({figure_text(one.value, one.unit)} against {figure_text(one.baseline_value, one.unit)})"
+    change = change_text(one.ratio, one.interval_95)
+    if one.reason:
+        return f"nothing can be said of {one.level} against {one.baseline}, {change} {noun}: {one.reason}"
+    if one.differs is False:
+        return f"no difference in {noun} was found between {one.level} and {one.baseline}: {change} {against}"
+    if one.interval_95 is None:
+        return (
+            f"whether {one.level} and {one.baseline} differ in {noun} cannot be told, as there is no interval"
+            f" (--repeats 3 gives one): {change} {against}"
+        )
+    fall = study["comparison"].get("fall")
+    if fall and one.ratio < 1:
+        return f"{noun} {fall}{_grammar(one.unit).ending} by {change.lstrip('-')} with {one.level} {against}"
+    grammar = _grammar(one.unit)
+    verb = study["comparison"]["verb"] or grammar.verb
+    if one.ratio >= 2:
+        return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}"
+    word = grammar.more if one.ratio >= 1 else grammar.less
+    return f"{one.level} {verb} {change.lstrip('+-')} {word} {noun} than {one.baseline} {against}"
+
+
+def _band_text(one: Compared) -> str:
+    told = [
+        f"{(low / value - 1) * 100:+.0f} % to {(high / value - 1) * 100:+.0f} % at {name}"
+        for name, value, (low, high) in (
+            (one.level, one.value, one.band_90 or (0.0, 0.0)),
+            (one.baseline, one.baseline_value, one.baseline_band_90 or (0.0, 0.0)),
+        )
+        if value and high
+    ]
+    if not told:
+        return ""
+    basis = f"; {one.band_basis}" if one.band_basis else ""
+    return f"; the model may be off by {' and '.join(told)} (90 % band{basis})"
+
+
+def trend_sentence(study: Record, one: Trend) -> str:
+    """How the figure goes over the levels."""
+    noun = noun_of(one.figure)
+    before = f"{one.series}: " if one.series else ""
+    listed = ", ".join(
+        f"{level} {figure_text(value, one.unit)}" for level, value in zip(one.levels, one.values, strict=True)
+    )
+    are, do = _grammar(one.unit).are, _grammar(one.unit).ending
+    if one.direction is None:
+        how = f"{noun} {are} largest at {one.most} and least at {one.least}"
+        if one.ordered:
+            how = f"{noun} neither rise{do} nor fall{do} throughout and {are} largest at {one.most}"
+        return capital(f"{before}{how}: {listed}.")
+    title = _compared_title(study)
+    doubt = one.steps - one.clear_steps
+    sure = "" if not doubt else f", {doubt} of {one.steps} steps within {'its' if doubt == 1 else 'their'} interval"
+    return capital(f"{before}{noun} {one.direction}{do} at every step of {title}{sure}: {listed}.")
+
+
+def _compared_title(study: Record) -> str:
+    return str(next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"]))
+
+
+def study_sentences(
+    study: Record, compared: Sequence[Compared], trends: Sequence[Trend], published: Sequence[Record]
+) -> list[str]:
+    """The headline sentences: every comparison where they are few, else what they come to, series by series."""
+    if published:
+        return _published_sentences(published)
+    if len(compared) <= ALL_SAID:
+        said = [comparison_sentence(study, one) for one in compared]
+        return said + [trend_sentence(study, one) for one in trends]
+    return [*_far_ends(study, compared), *_summed_trends(study, trends)]
+
+
+def capacity_sentences(results: Sequence[Record]) -> list[str]:
+    """IOPS per usable terabyte of every level, with what each has of raw capacity; none where none is asked for."""
+    told = [
+        f"{result['title']} {format_iops(held['iops_per_usable_tb'])} ({usable} usable of {raw} raw)"
+        for result in results
+        for held in [result.get("capacity")]
+        if held is not None and held["iops_per_usable_tb"] is not None
+        for raw, usable in [capacity_texts(result)[:2]]
+    ]
+    return [f"IOPS per usable TB: {', '.join(told)}."] if told else []
+
+
+CAPACITY_COLUMNS = ("raw", "usable", "IOPS per usable TB")
+
+
+def capacity_texts(result: Record) -> tuple[str, ...]:
+    """What stands under `CAPACITY_COLUMNS` for a result of the manifest.
+
+    Examples
+    --------
+    >>> held = {"raw_bytes": 3_504_000_000_000, "usable_bytes": 1_429_000_000_000, "iops_per_usable_tb": 2902.4}
+    >>> capacity_texts({"capacity": held})
+    ('3.50 TB', '1.43 TB', '2,902')
+    """
+    held = result.get("capacity")
+    if held is None:
+        return ("-",) * len(CAPACITY_COLUMNS)
+    per_tb = held["iops_per_usable_tb"]
+    sizes = (f"{held[key] / 1e12:,.2f} TB" for key in ("raw_bytes", "usable_bytes"))
+    return (*sizes, "-" if per_tb is None else format_iops(per_tb))
+
+
+def _far_ends(study: Record, compared: Sequence[Compared]) -> list[str]:
+    """The level farthest from the baseline in each series, or the range over the series where those are many."""
+    last: dict[str, Compared] = {one.series: one for one in compared}
+    ends = list(last.values())
+    if len(ends) <= ALL_SAID:
+        return [comparison_sentence(study, one) for one in ends]
+    sentences = []
+    for level in dict.fromkeys(one.level for one in compared):
+        known = [one for one in compared if one.level == level and one.ratio is not None and not one.reason]
+        if not known:
+            continue
+        least, most = (pick(known, key=lambda one: one.ratio or 0.0) for pick in (min, max))
+        differing = sum(1 for one in known if one.differs)
+        sentences.append(
+            f"{level} against {known[0].baseline}: {noun_of(least.figure)}"
+            f" from {change_text(least.ratio or 0.0, least.interval_95)} ({least.series})"
+            f" to {change_text(most.ratio or 0.0, most.interval_95)} ({most.series});"
+            f" {differing} of {len(known)} workloads differ beyond their interval."
+        )
+    return sentences
+
+
+def _summed_trends(study: Record, trends: Sequence[Trend]) -> list[str]:
+    if len(trends) <= 2:
+        return [trend_sentence(study, one) for one in trends]
+    noun = noun_of(trends[0].figure)
+    are, do = _grammar(trends[0].unit).are, _grammar(trends[0].unit).ending
+    if not trends[0].ordered:
+        counts = Counter(one.most for one in trends)
+        told = ", ".join(f"at {level} in {count}" for level, count in counts.most_common())
+        return [capital(f"{noun} {are} largest {told} of {len(trends)} workloads.")]
+    title = _compared_title(study)
+    words = [
+        f"{direction}{do} at every step of {title} in {count}"
+        for direction in ("rise", "fall")
+        if (count := sum(1 for one in trends if one.direction == direction and one.clear_steps == one.steps))
+    ]
+    if not words:
+        told = f"neither rise{do} nor fall{do} throughout over {title} in any"
+        return [capital(f"{noun} {told} of {len(trends)} workloads.")]
+    return [capital(f"{noun} {' and '.join(words)} of {len(trends)} workloads.")]
+
+
+def _published_sentences(published: Sequence[Record]) -> list[str]:
+    known = [row for row in published if row["error_share"] is not None]
+    sentences = []
+    for fit, word in ((True, "fitted to"), (False, "predicted")):
+        errors = [abs(row["error_share"]) for row in known if row["fit"] is fit]
+        if errors:
+            within = sum(1 for error in errors if error <= 0.10)
+            mean, most = percent_text(sum(errors) / len(errors)), percent_text(max(errors))
+            sentences.append(
+                f"Of {count_of(len(errors), 'published figure')} {word}, {within}"
+                f" lie{'s' if within == 1 else ''} within 10 % (mean error {mean}, largest {most})."
+            )
+    for row in published:
+        if row["kind"] == "order" and row["holds"] is not None:
+            sentences.append(f"{row['title']}: {'so does the model' if row['holds'] else 'the model disagrees'}"
+                             f" ({row['model_text']}).")  # fmt: skip
+    return sentences
+
+
+# Rows of tables, for the terminal and the report
+
+
+def common_figures(results: Sequence[Record]) -> list[Figure]:
+    """Figures by which results are shown, first the one that matters: of the kind that says most of all of them.
+
+    Where some are of databases and some of I/O alone, that is I/O: storage did some under the databases too.
+    """
+    measured = [set(result["values"]) for result in results if result.get("values")]
+    held = set.intersection(*measured) if measured else set()
+    shown = [[figure for figure in kind.figures if figure.study and figure.compared] for kind in workloads()]
+    if not measured:
+        return shown[0]
+    # A score takes all of the work: of a part of it the figures after the score are left.
+    left = [list(itertools.dropwhile(lambda figure: figure.study not in held, figures)) for figures in shown]
+    known = [figures for figures in left if figures]
+    return max(known, key=lambda figures: sum(figure.study in held for figure in figures), default=shown[0])
+
+
+def are_of_databases(results: Sequence[Record]) -> bool:
+    """Whether results are shown as those of transactions; where some are of I/O alone, what storage did is common."""
+    return common_figures(results) != common_figures([])
+
+
+def result_rows(results: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
+    """Results of the manifest as columns and their rows; the workload only where there are several."""
+    first, *others = common_figures(results)
+    several = len({result["workload"] for result in results}) > 1
+    titles = [figure.title for figure in others]
+    sized = any(result.get("capacity") for result in results)
+    capacity = CAPACITY_COLUMNS if sized else ()
+    named = ["levels", *(["workload"] if several else [])]
+    columns = [*named, first.title, "95 % interval", *capacity, *titles, "limited by"]
+    rows = []
+    for result in results:
+        values = result["values"]
+        texts = [
+            figure_text(values[figure.study]["value"], figure.unit) if figure.study in values else "-"
+            for figure in (first, *others)
+        ]
+        interval = (values.get(first.study) or {}).get("interval_95")
+        between = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else "-"
+        load = f", {result['load']}" if result["load"] else ""
+        named = [result["workload"] + load] if several else []
+        told = [texts[0], between, *(capacity_texts(result) if sized else ()), *texts[1:]]
+        rows.append([result["title"], *named, *told, result["reason"] or result["limited_by"] or "-"])
+    return columns, rows
+
+
+def published_texts(row: Record) -> tuple[str, ...]:
+    """A published figure: title, source, published, model, error, and whether the model was fitted to it."""
+    if row["kind"] == "order":
+        held = {True: "holds", False: "does not hold", None: "-"}[row["holds"]]
+        return (row["title"], row["source"], "falls", row["model_text"] or "-", held, "no")
+    error = row["error_share"]
+    return (
+        row["title"],
+        row["source"],
+        _published_value(row["published"], row["unit"]),
+        _published_value(row["model"], row["unit"]),
+        row["reason"] or "-" if error is None else f"{error:+.1%}".replace("%", " %"),
+        "yes" if row["fit"] else "no",
+    )
+
+
+def _published_value(value: float | None, unit: str) -> str:
+    if value is None or unit == "ratio":
+        return "-" if value is None else f"{value:.2f} times"
+    return figure_text(value, unit) + (" IOPS" if unit == "iops" else "")

@@ -1,0 +1,110 @@
+"""Answers of searches in words: where to run, how far the limits hold, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.base.units import count_of
+from assay.record.common_figures import share_words
+from assay.record.figures import Figure
+
+Record = Mapping[str, Any]
+
+KNEE_SHARE = 0.95
+"""The knee is the smallest load with this share of the most throughput; more load buys waiting, hardly throughput."""
+
+
+def load_words(load: float, axis: str) -> str:
+    """A load on an axis.
+
+    Examples
+    --------
+    >>> load_words(96, "outstanding"), load_words(1, "users"), load_words(2500.0, "rate")
+    ('at 96 outstanding', 'with 1 user', 'at 2,500 arrivals per s')
+    >>> load_words(73.41, "outstanding")
+    'at 73.4 outstanding'
+    """
+    number = f"{load:,.1f}".removesuffix(".0")
+    if axis == "rate":
+        return f"at {number} arrivals per s"
+    if axis == "outstanding":
+        return f"at {number} outstanding"
+    return f"with {count_of(int(load), axis.removesuffix('s'))}" if load == int(load) else f"with {number} {axis}"
+
+
+def answer_words(answer: Record, figure: Figure, latencies: Sequence[Figure]) -> str:
+    """What follows the most throughput in a sentence: the knee with its latency, the edge, and what is not sure.
+
+    Parameters
+    ----------
+    answer
+        The answer. One of an older Assay has neither knee nor edge, which gives no words.
+    figure
+        What was searched for.
+    latencies
+        What users of a load wait (`Figure.at_ends`).
+    """
+    axis, best, knee, edge = str(answer["axis"]), answer["max"], answer.get("knee"), answer.get("edge")
+    told = []
+    if knee:
+        waits = ", ".join(f"{one.title} {one.words(value)}" for one in latencies if (value := knee.get(one.name)))
+        held = f"knee {figure.words(knee[figure.name])} {load_words(knee[axis], axis)}"
+        told.append(("the knee as well" if knee[axis] == best[axis] else held) + (f" ({waits})" if waits else ""))
+    if edge and edge[axis] != best[axis]:
+        told.append(edge_words(answer))
+    return "".join(f"; {text}" for text in [*told, *_doubts(answer, axis)])
+
+
+def edge_words(answer: Record) -> str:
+    """How far the limits are met: the edge of an answer that has one.
+
+    Examples
+    --------
+    >>> edge_words({"axis": "outstanding", "edge": {"outstanding": 640}})
+    'limits met up to 640 outstanding'
+    """
+    axis = str(answer["axis"])
+    return f"limits met up to {load_words(answer['edge'][axis], axis).partition(' ')[2]}"
+
+
+def answer_marks(answer: Record) -> dict[Any, str]:
+    """What a curve writes beside the points of an answer, by their ids: most, knee, edge, or several of them.
+
+    Examples
+    --------
+    >>> answer_marks({"max": {"point_id": "p4"}, "knee": {"point_id": "p3"}, "edge": {"point_id": "p4"}})
+    {'p4': 'most, edge', 'p3': 'knee'}
+    """
+    marks: dict[Any, str] = {}
+    for key, mark in (("max", "most"), ("knee", "knee"), ("edge", "edge")):
+        if answer.get(key):
+            point_id = answer[key].get("point_id")
+            marks[point_id] = f"{marks[point_id]}, {mark}" if point_id in marks else mark
+    return marks
+
+
+def _doubts(answer: Record, axis: str) -> list[str]:
+    """That a step of load or the noise is wider than the resolution, and where the limit is then crossed."""
+    crossing, step_share = answer.get("crossing"), answer.get("step_share")
+    doubts = []
+    if step_share is not None and step_share > answer["resolution_share"]:
+        doubts.append(f"one step of load is {share_words(step_share)} at the edge")
+    if answer.get("undecided"):
+        doubts.append("repeats did not decide the edge")
+    if doubts and crossing:
+        interval = " to ".join(load_words(end, axis).split(" ")[1] for end in crossing.get("interval_95") or ())
+        within = f" (95 % interval {interval})" if interval else ""
+        doubts.append(f"limit crossed {load_words(crossing[axis], axis)}{within}")
+    return doubts
+
+
+def without_brackets(text: str) -> str:
+    """A text to stand in brackets.
+
+    Examples
+    --------
+    >>> without_brackets("100 MiB/s (105 MB/s)")
+    '100 MiB/s, 105 MB/s'
+    """
+    return text.replace(" (", ", ").removesuffix(")")

@@ -1,0 +1,57 @@
+"""JSON Schemas of the JSON document and of the manifest, made from the types that are checked on reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypedDict
+
+from assay.record.shapes.document import Document
+from assay.record.shapes.kinds import all_shapes
+from assay.record.shapes.manifest import Manifest
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def manifest_schema() -> dict[str, Any]:
+    """Schema of `run.json`: the keys of every run, and those of each kind of workload that is registered."""
+    return _joined("Manifest", [Manifest, *(shapes.manifest for shapes in all_shapes())])
+
+
+def document_schema() -> dict[str, Any]:
+    """Schema of the JSON document: as the manifest's, with the points."""
+    of_points = [
+        TypedDict(f"DocumentOf{shapes.point.__name__}", {"points": list[shapes.point]}, total=False)  # type: ignore
+        for shapes in all_shapes()
+        if shapes.point is not None
+    ]
+    return _joined("Document", [Document, *(shapes.manifest for shapes in all_shapes()), *of_points])
+
+
+class _Untitled(GenerateJsonSchema):
+    """Leaves out titles that only repeat the name of their key."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - as pydantic calls it
+        """Never."""
+        return False
+
+
+def _joined(title: str, shapes: Sequence[type | None]) -> dict[str, Any]:
+    """A schema that asks for all of several shapes of one value."""
+    adapters = [(shape.__name__, TypeAdapter[Any](shape)) for shape in shapes if shape is not None]
+    inputs = [(name, "validation", adapter) for name, adapter in adapters]
+    found, rest = TypeAdapter.json_schemas(inputs, schema_generator=_Untitled)  # type: ignore[arg-type]
+    schema = {"$schema": DIALECT, "title": title, "allOf": [found[name, "validation"] for name, _ in adapters], **rest}
+    return dict(_with_ends(schema))
+
+
+def _with_ends(value: Any) -> Any:
+    """The schema with patterns as JSON Schema writes them, which has ^ and $ for the ends of a text."""
+    if isinstance(value, dict):
+        return {_with_ends(key): _with_ends(item) for key, item in value.items()}
+    if isinstance(value, str) and value.startswith(r"\A"):
+        return value.replace(r"\A", "^").replace(r"\z", "$")
+    return [_with_ends(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,257 @@
+"""The shape of what `assay size` answers (docs/size.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired, Required
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from assay.record.shapes.terms import Amount, Count, MaybeAmount, MaybeCount, Number, Text
+
+Reasons = Annotated[list["Reason"], Field(min_length=1)]
+Used = Annotated[dict[str, Amount], Field(max_length=8)]
+"""Shares of what there is by resource; a figure has room for eight lines."""
+
+
+class Reason(TypedDict):
+    """Why a candidate does not hold the need."""
+
+    kind: str
+    text: str
+    share: MaybeAmount
+
+
+class Size(TypedDict):
+    """A size of an array that can be bought."""
+
+    label: str
+    array: str
+    title: str
+    raid: str
+    log_raid: Text
+    members: Count
+    disks: Count
+    disks_of_member: MaybeCount
+    paths: MaybeCount
+    volumes: Count
+    cost: MaybeAmount
+    rack_units: MaybeAmount
+    power_w: MaybeAmount
+    usable_bytes: Count
+    free_bytes: Count
+    fill: Amount
+
+
+class Nearest(Size):
+    """The size that misses the need by least."""
+
+    reasons: Reasons
+    missing_share: Number
+
+
+class Candidate(TypedDict, total=False):
+    """A size that was looked at; a choice that a rule left out has label, holds and reasons alone."""
+
+    label: Required[str]
+    holds: Required[bool]
+    reasons: Required[list[Reason]]
+    disks: Count
+    cost: MaybeAmount
+    fill: Amount
+    latency_ns: MaybeAmount
+
+
+class Year(TypedDict):
+    """The use of each resource in a year."""
+
+    year: Annotated[int, Field(ge=0, le=100)]
+    used: Used
+
+
+class RunsOut(TypedDict):
+    """The year in which a resource runs out; null where that is not within twenty years."""
+
+    resource: str
+    year: MaybeAmount
+
+
+class Growth(TypedDict):
+    """How long a purchase lasts."""
+
+    years: Annotated[list[Year], Field(max_length=100)]
+    runs_out: list[RunsOut]
+
+
+class Chosen(Size):
+    """A size that holds the need, and how sure that is."""
+
+    targets: list[str]
+    latency_ns: MaybeAmount
+    holds_times: Amount
+    iops_held: Amount
+    probability: Amount
+    model_share: Amount
+    model_basis: str
+    rebuild_h: Amount
+    loss_probability: Amount
+    growth: Growth
+
+
+class Choices(TypedDict, total=False):
+    """What is chosen: nothing, or at least the cheapest."""
+
+    cheapest: Chosen
+    smallest: Chosen
+    fastest: Chosen
+
+
+class DemandStream(TypedDict):
+    """I/O of one kind."""
+
+    name: str
+    role: str
+    iops: Amount
+    block_bytes: Amount
+    read_share: Amount
+    random_share: Amount
+
+
+class YearDemand(TypedDict):
+    """What storage must hold at one time."""
+
+    data_bytes: Amount
+    log_bytes: Amount
+    iops: Amount
+    phases: list[list[DemandStream]]
+
+
+class Demand(TypedDict):
+    """What storage must hold now and at the end of the need's years."""
+
+    now: YearDemand
+    sized_for: YearDemand
+    head_room: Amount
+    spread: Amount
+
+
+class MeasuredVolume(TypedDict):
+    """The measured load of a volume or role."""
+
+    name: str
+    role: str
+    iops: Amount
+    read_share: Amount
+    block_bytes: Amount
+
+
+class Coverage(TypedDict):
+    """How much of a week was recorded."""
+
+    text: str
+
+
+class MeasuredLoad(TypedDict):
+    """What the load was measured from."""
+
+    source: str
+    percentile: Amount
+    volumes: list[MeasuredVolume]
+    roles: dict[str, MeasuredVolume] | None
+    coverage: Coverage | None
+
+
+class Rule(TypedDict):
+    """A rule of the method and what it did."""
+
+    rule: str
+    source: str
+    effect: str
+
+
+Assumption = TypedDict("Assumption", {"assumption": str, "value": str, "from": str})
+"""What the answer rests on, and where it is from."""
+
+
+class WhatIf(TypedDict):
+    """What is bought if one assumption is another."""
+
+    assumption: str
+    stated: str
+    to: str
+    purchase: str
+    changes: bool
+    known: NotRequired[bool]
+
+
+class DatabaseServers(TypedDict):
+    """Servers of the databases."""
+
+    servers: Count
+    cores_of_server: Count
+    transactions_per_s: Amount
+    cores: Amount
+    cpu_share: Amount
+    cpu_limit: Amount
+    memory_bytes: MaybeAmount
+    memory: str
+
+
+class MailServers(TypedDict):
+    """Servers of mailboxes."""
+
+    name: str
+    mailboxes: Count
+    servers: Count
+    mailboxes_per_server: Count
+    mailbox_bytes: Amount
+
+
+class Servers(TypedDict):
+    """Servers that the need takes."""
+
+    databases: DatabaseServers | None
+    mail: list[MailServers]
+
+
+class Differs(TypedDict):
+    """A resource before and after a change of the need."""
+
+    what: str
+    before: str
+    after: str
+
+
+class Difference(TypedDict):
+    """What a change of the need changes."""
+
+    changes: list[str]
+    rows: list[Differs]
+
+
+class Sizing(TypedDict):
+    """The answer of `assay size`."""
+
+    title: str
+    source: str
+    named: list[str]
+    currency: str
+    years: Annotated[float, Field(ge=0, le=100)]
+    service_years: Annotated[float, Field(ge=0, le=100)]
+    demand: Demand
+    measured: MeasuredLoad | None
+    holds: bool
+    chosen: Choices
+    cheapest_by: str
+    smallest_by: str
+    candidates: list[Candidate]
+    nearest: Nearest | None
+    why: list[str]
+    rules: list[Rule]
+    assumptions: list[Assumption]
+    servers: Servers | None
+    sensitivity: list[WhatIf] | None
+    simulations: Count
+    given_up: NotRequired[list[str]]
+    notices: list[str]
+    difference: Difference | None

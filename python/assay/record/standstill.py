@@ -1,0 +1,55 @@
+"""Points in which the load was not what was meant: its generator stood still, or hosts did not measure together.
+
+Latencies of what was under way are not the device's, and no answer rests on such a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.base.units import format_duration
+
+STOOD_STILL = "stood still"
+"""`generator.reason` where the generator did."""
+HOSTS_APART = "hosts apart"
+"""`generator.reason` where hosts began or ended too far apart; what ends a search by it has the same name."""
+
+
+def judged(gaps: Mapping[str, Any] | None, saturated: bool) -> dict[str, Any]:
+    """What `generator` says of whether a point may be an answer: `saturated`, and why where that is known.
+
+    Examples
+    --------
+    >>> judged({"count": 1, "longest_ns": 8_000_000_000, "total_ns": 8_000_000_000, "ios": 4}, False)
+    {'saturated': True, 'reason': 'stood still'}
+    >>> judged({"count": 0, "longest_ns": 0, "total_ns": 0, "ios": 0}, False)
+    {'saturated': False, 'reason': None}
+    """
+    stood_still = bool(gaps and gaps["count"])
+    return {"saturated": saturated or stood_still, "reason": STOOD_STILL if stood_still else None}
+
+
+def stood_still_s(point: Mapping[str, Any]) -> float:
+    """How long the generator stood still in a point's window; 0 where it did not or that is not recorded."""
+    gaps = (point.get("generator") or {}).get("gaps") or {}
+    return float(gaps.get("total_ns") or 0) / 1e9
+
+
+def were_apart(point: Mapping[str, Any]) -> bool:
+    """Whether hosts measured a point too far apart for an answer to rest on it."""
+    return (point.get("generator") or {}).get("reason") == HOSTS_APART
+
+
+def why_saturated(point: Mapping[str, Any]) -> str:
+    """Why a point whose `generator.saturated` holds may not be an answer, as a clause."""
+    return "its hosts measured too far apart" if were_apart(point) else "the load generator was the bottleneck"
+
+
+def generator_words(point: Mapping[str, Any]) -> str:
+    """What is wrong with the generator of a point, in a few words; empty where nothing is."""
+    if seconds := stood_still_s(point):
+        return f"generator stood still for {format_duration(seconds)}"
+    if were_apart(point):
+        return "hosts measured apart"
+    return "generator saturated" if (point.get("generator") or {}).get("saturated") else ""

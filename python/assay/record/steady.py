@@ -1,0 +1,113 @@
+"""When a point has been measured long enough.
+
+The series of ticks is steady when a straight line through the window neither rises nor falls by more than `SLOPE_SHARE`
+of the mean over the window (SNIA Solid State Storage Performance Test Specification 2.0.2: 10 %), and the 95 %
+confidence interval of the mean, widened for the correlation of neighbouring ticks, is at most
+`HALF_WIDTH_SHARE` to either side.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from assay.record import student
+
+SLOPE_SHARE = 0.10
+HALF_WIDTH_SHARE = 0.05
+TICKS_MIN = 8
+BATCHES_MAX = 10
+CORRELATION_MAX = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steady:
+    """Slope over the window and half-width of the interval, as shares of the mean."""
+
+    reached: bool
+    slope_share: float | None
+    half_width_share: float | None
+
+
+def steady_state(values: Sequence[float]) -> Steady:
+    """Judge a window of per-tick values.
+
+    Parameters
+    ----------
+    values
+        One value a tick, oldest first.
+
+    Examples
+    --------
+    >>> steady_state([100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 100.0]).reached
+    True
+    >>> steady_state([100.0, 120.0, 140.0, 160.0, 180.0, 200.0, 220.0, 240.0]).reached
+    False
+    """
+    count = len(values)
+    if count < TICKS_MIN or sum(values) <= 0:
+        return Steady(reached=False, slope_share=None, half_width_share=None)
+    mean = sum(values) / count
+    centre = (count - 1) / 2
+    covariance = sum((index - centre) * (value - mean) for index, value in enumerate(values))
+    slope_share = covariance / sum((index - centre) ** 2 for index in range(count)) * (count - 1) / mean
+    half_width_share = half_width_95(values) / mean
+    reached = abs(slope_share) <= SLOPE_SHARE and half_width_share <= HALF_WIDTH_SHARE
+    return Steady(reached=reached, slope_share=slope_share, half_width_share=half_width_share)
+
+
+def half_width_95(values: Sequence[float]) -> float:
+    """Half-width of the 95 % interval of the mean of a correlated series, by batch means.
+
+    The series is cut into at most `BATCHES_MAX` batches, whose means are nearly independent when batches are long
+    against what correlates them (Law, Simulation Modeling and Analysis, section 9.5.3). What correlation is left
+    inflates the variance of the mean by (1 + r) / (1 - r), r that of neighbours (first-order autoregression; Wilks,
+    Statistical Methods in the Atmospheric Sciences, section 5.2.4), and Student's t is taken at the effective number.
+    r is kept at or below `CORRELATION_MAX`: a handful of batches cannot show more. Infinite below three values.
+    """
+    if len(values) < 3:
+        return math.inf
+    means = _batch_means(values)
+    count = len(means)
+    mean = sum(means) / count
+    squares = sum((value - mean) ** 2 for value in means)
+    if squares == 0:
+        return 0.0
+    lag_one = sum((left - mean) * (right - mean) for left, right in itertools.pairwise(means)) / squares
+    correlation = min(max(lag_one, 0.0), CORRELATION_MAX)
+    effective = max(count * (1 - correlation) / (1 + correlation), 2.0)
+    return student_t_975(effective - 1) * math.sqrt(squares / (count - 1) / effective)
+
+
+def _batch_means(values: Sequence[float]) -> list[float]:
+    """Means of batches of equal size; the oldest values are left out where they do not fill one."""
+    size = max(len(values) // BATCHES_MAX, 1)
+    count = len(values) // size
+    kept = values[len(values) - count * size :]
+    return [sum(kept[index * size : (index + 1) * size]) / size for index in range(count)]
+
+
+def geometric_mean_95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
+    """Geometric mean of independent values above 0, and its 95 % interval: Student's over their logarithms.
+
+    The interval is None below two values.
+
+    Examples
+    --------
+    >>> geometric_mean_95([2.0, 2.0]), geometric_mean_95([1.0])
+    ((2.0, (2.0, 2.0)), (1.0, None))
+    """
+    logarithms = [math.log(value) for value in values]
+    middle = fmean(logarithms)
+    if len(values) < 2:
+        return math.exp(middle), None
+    half = student_t_975(len(values) - 1) * stdev(logarithms) / math.sqrt(len(values))
+    return math.exp(middle), (math.exp(middle - half), math.exp(middle + half))
+
+
+def student_t_975(degrees: float) -> float:
+    """The 97.5 % quantile of Student's t."""
+    return student.quantile(degrees, 0.975)

@@ -1,0 +1,122 @@
+"""What is asked of a served array, and the plan of it for the compiled server (crates/serve)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.base.errors import UsageError
+from assay.targets.arrays.live.events import Event
+from assay.targets.arrays.model.configuration import FAILOVER_NS, Configuration, configure
+from assay.targets.arrays.model.host_flash import HostFlash
+from assay.targets.arrays.model.model_file import load_model
+from assay.targets.arrays.model.options import parse_model_target
+
+Durability = Literal["battery", "volatile", "lying"]
+DURABILITIES: tuple[Durability, ...] = ("battery", "volatile", "lying")
+"""What a power cut leaves of acknowledged writes: all; those flushed or destaged; those destaged."""
+
+REFUSED = ("state", "fault", "hosts", "slow_path", "packet_loss")
+"""Options of a model that commands to a served array stand for, or that one host has no use for."""
+REFUSED_HOST_FLASH = ("reclamation", "snapshots", "snapshot_change")
+"""The same for hosts with flash: what is written decides what they stand for."""
+REBUILD_DEPTH = 4
+"""Rows that a rebuild has under way, as `model:` targets with `state=rebuilding` have; pieces of containers that each
+data node restores at the same time: assumed."""
+REBALANCE_DEPTH = 4
+"""Chunks that move onto a new member at the same time: assumed, as of a rebuild."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """An array to serve, and how.
+
+    Attributes
+    ----------
+    size_bytes
+        Of all volumes together; they share it evenly.
+    room_bytes
+        Most that the store may take; none: as much as there is.
+    """
+
+    target: str
+    folder: Path
+    store: Path
+    size_bytes: int | None = None
+    durability: Durability = "battery"
+    sums: bool | None = None
+    realtime: bool = False
+    rebuild_depth: int = REBUILD_DEPTH
+    rebalance_depth: int = REBALANCE_DEPTH
+    room_bytes: int | None = None
+    events: tuple[Event, ...] = field(default=())
+
+    def configuration(self) -> Configuration:
+        """The array and its volumes.
+
+        Raises
+        ------
+        UsageError
+            The array is unknown or impossible, or has an option that is none of a served one.
+        """
+        name, options = parse_model_target(re.sub(r"(?i)^array:", "", self.target))
+        has_flash_in_hosts = load_model(name).structure == "host-flash"
+        for option in REFUSED_HOST_FLASH if has_flash_in_hosts else REFUSED:
+            if option in options:
+                raise UsageError(f"array: option {option!r}: is no option of a served array; {_instead(option)}")
+        if self.size_bytes is not None:
+            if "volume_size" in options or "fill" in options:
+                raise UsageError("--size: the array has volume_size or fill already; give one of them")
+            count = len(configure(name, {**options, "volume_size": "1MiB"}).volumes)
+            options = {**options, "volume_size": str(self.size_bytes // count // 4096 * 4096)}
+        elif "volume_size" not in options and "fill" not in options:
+            options = {**options, "volume_size": "1GiB"}
+        if has_flash_in_hosts and self.sums is not None:
+            raise UsageError("sums: blocks of hosts with flash are known by their fingerprints; leave sums out")
+        return configure(name, options)
+
+    def plan(self) -> Mapping[str, Any]:
+        """The plan for the compiled server.
+
+        Raises
+        ------
+        UsageError
+            As `configuration`.
+        """
+        array = self.configuration()
+        plan = array.plan()
+        keeps_sums = any(pool["member"]["layout"]["kind"] == "write-anywhere" for pool in plan.get("pools", ()))
+        members_most, failover_ns = 1, FAILOVER_NS
+        if not isinstance(array, HostFlash):
+            members_most = int(array.value("group.members"))
+            failover_ns = array.option("failover", FAILOVER_NS)
+        return {
+            "array": plan,
+            "folder": str(self.folder),
+            "store": str(self.store),
+            "durability": self.durability,
+            # Arrays that write anywhere keep a sum with each block; those that write in place are modelled without.
+            "sums": keeps_sums if self.sums is None else self.sums,
+            "realtime": self.realtime,
+            "rebuild_depth": self.rebuild_depth,
+            "rebalance_depth": self.rebalance_depth,
+            "members_most": members_most,
+            "failover_ns": failover_ns,
+            "room_bytes": self.room_bytes,
+            "events": [event.for_server() for event in self.events],
+        }
+
+
+def _instead(option: str) -> str:
+    commands = {
+        "state": "pull a disk with `assay array pull`",
+        "fault": "use `assay array fail-path` or `fail-controller`",
+        "slow_path": "use `assay array slow path0 x10`",
+        "reclamation": "give the store a --room, within which space is reclaimed",
+        "snapshots": "use `assay array snapshot NAME`",
+        "snapshot_change": "use `assay array snapshot NAME`",
+    }
+    return commands.get(option, "leave it out")

@@ -1,0 +1,256 @@
+"""Every parameter of a model file: its kind, its range, and which arrays have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from assay.targets.arrays.model.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SHARE, TIME, WORD, Kind, show_value
+
+STRUCTURES = ("group", "host-flash")
+"""What an array is built of: members with RAID behind controllers, or hosts with flash over data nodes."""
+KINDS_OF_DISK = ("mechanical", "solid-state")
+KINDS_OF_LAYOUT = ("in-place", "write-anywhere")
+POLICIES = ("0", "1", "10", "5", "50", "6", "60", "dp")
+PARTIAL_WRITES = ("read-modify", "reconstruct", "cheapest")
+PATH_POLICIES = ("round-robin", "least-queue-depth")
+PROTOCOLS = ("iscsi", "fcoe", "fc", "sas", "nvme")
+ORIGINS = {"data sheet": 0.02, "published": 0.02, "fitted": 0.15, "assumed": 0.30}
+"""Where a value may come from, and how far the true one may then be unless the file says so, as a share of it; 0 for
+`STRUCTURE`."""
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """A parameter a model file has.
+
+    Attributes
+    ----------
+    low, high
+        Least and most in base units, both allowed.
+    only
+        Kind of disk or layout that has it; None: all.
+    choices
+        Names that are accepted.
+    meaning
+        For `assay model show`.
+    """
+
+    kind: Kind
+    meaning: str
+    low: float = 0.0
+    high: float = 0.0
+    only: str | None = None
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: Any) -> None:
+        """Refuse a value out of range.
+
+        Raises
+        ------
+        ValueError
+            It is.
+        """
+        if self.kind in (WORD, FLAG):
+            return
+        if not self.low <= value <= self.high:
+            low, high = show_value(self.kind, self.low), show_value(self.kind, self.high)
+            raise ValueError(f"{show_value(self.kind, value)} is outside {low} to {high}")
+
+
+def _time(meaning: str, low: float, high: float, only: str | None = None) -> Known:
+    return Known(kind=TIME, meaning=meaning, low=low, high=high, only=only)
+
+
+def _bytes(meaning: str, low: float, high: float, only: str | None = None) -> Known:
+    return Known(kind=BYTES, meaning=meaning, low=low, high=high, only=only)
+
+
+def _rate(meaning: str, only: str | None = None, high: float = 1e13) -> Known:
+    return Known(kind=RATE, meaning=meaning, low=1e6, high=high, only=only)
+
+
+def _share(meaning: str, low: float = 0.0, high: float = 1.0, only: str | None = None) -> Known:
+    return Known(kind=SHARE, meaning=meaning, low=low, high=high, only=only)
+
+
+def _count(meaning: str, low: float, high: float, only: str | None = None) -> Known:
+    return Known(kind=COUNT, meaning=meaning, low=low, high=high, only=only)
+
+
+def _ratio(meaning: str) -> Known:
+    return Known(kind=RATIO, meaning=meaning, low=1.0, high=100.0)
+
+
+def _word(meaning: str, choices: tuple[str, ...]) -> Known:
+    return Known(kind=WORD, meaning=meaning, choices=choices)
+
+
+def _flag(meaning: str, only: str | None = None) -> Known:
+    return Known(kind=FLAG, meaning=meaning, only=only)
+
+
+PARAMETERS: dict[str, Known] = {
+    "disks.count": _count("disks of a member", 1, 1024),
+    "disks.spares": _count("those of them that are spare", 0, 1023),
+    "disk.capacity": _bytes("capacity of a disk", MIB, 1 << 50),
+    "disk.usable": _share("share of the disks' capacity left for volumes", 0.01),
+    "disk.revolution": _time("one turn of the platters", 1e6, 1e8, "mechanical"),
+    "disk.seek_track": _time("seek to the next cylinder", 0, 1e8, "mechanical"),
+    "disk.seek_average": _time("seek, mean over random pairs of cylinders", 0, 1e8, "mechanical"),
+    "disk.seek_full": _time("seek from the first cylinder to the last", 0, 1e9, "mechanical"),
+    "disk.write_settle": _time("added to the seek before a write", 0, 1e8, "mechanical"),
+    "disk.rate_outer": _rate("from the outermost tracks", "mechanical", 1e10),
+    "disk.rate_inner": _rate("from the innermost tracks", "mechanical", 1e10),
+    "disk.reorder_weight": _share("how much of the rotational wait the choice of the next command knows", 0, 1,
+                                  "mechanical"),
+    "disk.age_credit": _share("share of its waiting by which a command is preferred", 0, 1, "mechanical"),
+    "disk.read_ahead": _bytes("read on ahead into the disk's own buffer", 0, GIB, "mechanical"),
+    "disk.channels": _count("units of flash that work at the same time", 1, 4096, "solid-state"),
+    "disk.page": _bytes("what one read or program moves", 512, MIB, "solid-state"),
+    "disk.read_time": _time("reading a page of flash", 100, 1e8, "solid-state"),
+    "disk.program_time": _time("programming a page", 100, 1e9, "solid-state"),
+    "disk.erase_time": _time("erasing a block", 100, 1e10, "solid-state"),
+    "disk.pages_per_block": _count("pages erased together", 1, 1 << 20, "solid-state"),
+    "disk.over_provisioning": _share("flash beyond the capacity, as a share of it", 0.01, 4.0, "solid-state"),
+    "disk.write_buffer": _bytes("writes acknowledged from the disk's protected memory", 0, 1 << 40, "solid-state"),
+    "disk.command_overhead": _time("of every command beside positioning and transfer", 0, 1e8),
+    "disk.interface_rate": _rate("between disk and controller"),
+    "disk.queue_depth": _count("commands the disk chooses among", 1, 8192),
+    "raid.set_disks": _count("disks of one set; 0: all active ones", 0, 1024),
+    "raid.chunk": _bytes("chunk of a stripe on one disk", 4 * KIB, GIB),
+    "raid.misalignment": _bytes("volumes begin at a random multiple of it; 0: aligned", 0, GIB),
+    "raid.partial_write": _word("what a write of part of a stripe reads first", PARTIAL_WRITES),
+    "controller.cpu_per_io": _time("processor time of each I/O", 0, 1e9),
+    "controller.cpu_rate": _rate("bytes a core moves"),
+    "controller.cores": _count("cores that serve I/Os", 1, 4096),
+    "cache.size": _bytes("controller cache of a member", MIB, 1 << 42),
+    "cache.write_back": _flag("writes are acknowledged from the cache"),
+    "cache.keep_reads": _flag("what was read is kept"),
+    "cache.dirty_low": _share("dirty share at which destaging begins"),
+    "cache.dirty_high": _share("dirty share at which destaging is at its fastest"),
+    "cache.dirty_most": _share("dirty share at which writes wait"),
+    "cache.destage_depth": _count("most destage writes under way per disk", 1, 4096),
+    "cache.read_preference": _time("by which a read is preferred to a destage", 0, 1e9),
+    "cache.sequential_after": _count("reads in a row after which the controller reads ahead", 1, 1e6),
+    "cache.prefetch": _bytes("how far it reads ahead", 0, GIB),
+    "layout.block": _bytes("block that is placed anew", 512, MIB, "write-anywhere"),
+    "layout.write_run": _count("blocks written in a row on a disk", 1, 1 << 20, "write-anywhere"),
+    "layout.read_realloc": _flag("blocks found scattered by a sequential read are written in one piece",
+                                 "write-anywhere"),
+    "rebuild.depth": _count("chunks under way while rebuilding", 1, 4096),
+    "links.paths": _count("usual paths per host and member", 1, 64),
+    "links.ports": _count("most paths", 1, 64),
+    "links.port_rate": _rate("line rate of a port"),
+    "links.protocol": _word("usual protocol", PROTOCOLS),
+    "links.payload": _share("share of the line rate that payload reaches", 0.01),
+    "links.overhead": _bytes("bytes of a command beside its payload", 0, 64 * KIB),
+    "links.latency": _time("of an I/O beyond everything else modelled, both ways", 0, 1e10),
+    "links.path_policy": _word("how a path is chosen", PATH_POLICIES),
+    "links.max_transfer": _bytes("larger I/Os are split by the initiator; 0: none", 0, GIB),
+    "group.page": _bytes("volumes are spread over members in pages of it", 64 * KIB, 1 << 40),
+    "group.members": _count("most members", 1, 1024),
+    "group.free_share": _share("share of a member kept free, at most"),
+    "group.free": _bytes("bytes of a member kept free, at most", 0, 1e15),
+    "host.most": _count("most hosts", 1, 128),
+    "host.cores": _count("cores of a host", 1, 1024),
+    "host.share_normal": _share("share of the host's cores that the array's software takes", 0.01),
+    "host.share_fast": _share("the same with mode=fast", 0.01),
+    "host.cpu_per_io": _time("processor time of each I/O on a host", 1, 1e9),
+    "host.cpu_rate": _rate("bytes a core fingerprints and compresses"),
+    "host.read_rate": _rate("most that a host reads, wherever it comes from"),
+    "host.memory": _bytes("memory of a host that keeps blocks", 0, 1 << 42),
+    "host.memory_time": _time("of a read that memory answers", 0, 1e8),
+    "host.flash": _bytes("flash of a host", MIB, 1 << 50),
+    "host.flash_channels": _count("units of a host's flash that work at the same time", 1, 4096),
+    "host.flash_page": _bytes("what one read or program of flash moves", 512, MIB),
+    "host.flash_read_time": _time("reading a page of flash", 100, 1e8),
+    "host.flash_program_time": _time("programming a page", 100, 1e9),
+    "host.ports": _count("ports of a host to the data nodes", 1, 64),
+    "host.port_rate": _rate("line rate of one"),
+    "node.most": _count("most data nodes", 1, 10),
+    "node.cores": _count("cores of the active controller of a data node", 1, 4096),
+    "node.cpu_per_io": _time("processor time of each I/O at a data node", 0, 1e9),
+    "node.write_rate": _rate("most that a data node takes from hosts, before reduction"),
+    "node.nvram": _bytes("mirrored memory from which writes are acknowledged", MIB, 1 << 42),
+    "node.nvram_time": _time("until a write is in both copies", 0, 1e9),
+    "node.ports": _count("ports of a data node", 1, 64),
+    "node.port_rate": _rate("line rate of one of them"),
+    "node.containers_under_way": _count("containers a node writes or cleans at once", 1, 1024),
+    "node.read_preference": _time("by which a read that a host waits for is preferred on disks", 0, 1e9),
+    "network.payload": _share("share of the line rate that payload reaches", 0.01),
+    "network.latency": _time("of a message and its answer beyond what is modelled", 0, 1e9),
+    "log.container": _bytes("data of a container", 64 * KIB, GIB),
+    "log.data_pieces": _count("pieces of data of a container, each on a disk of its own", 1, 64),
+    "log.parity_pieces": _count("pieces of parity beside them", 0, 16),
+    "log.deduplication": _ratio("how many times smaller data are without duplicates"),
+    "log.compression": _ratio("how many times smaller blocks are compressed"),
+    "log.occupied": _share("share of the pool that is taken when reclamation begins", 0.05, 0.98),
+    "log.snapshot_change": _share("share of the blocks that is written from one snapshot to the next", 0.0001),
+    "log.snapshot_entry": _bytes("what a snapshot keeps of each block written since the one before", 0, 4 * KIB),
+}  # fmt: skip
+
+STRUCTURE = (
+    "disks.count", "disks.spares", "disk.capacity", "raid.set_disks", "raid.chunk", "raid.misalignment", "layout.block",
+    "layout.write_run", "links.paths", "links.ports", "links.max_transfer", "group.page", "group.members",
+    "group.free_share", "group.free", "host.most", "host.cores", "host.ports", "node.most", "node.ports",
+    "log.container", "log.data_pieces", "log.parity_pieces",
+)  # fmt: skip
+"""What an array is built of: known or guessed, but nothing that lies a few percent off."""
+
+POLICY_PARAMETERS = {
+    "spares": "disks.spares",
+    **{name: f"raid.{name}" for name in ("set_disks", "chunk", "misalignment", "partial_write")},
+}
+"""Keys of `[raid.policy.NAME]` and what each replaces under that policy."""
+
+PROTOCOL_PARAMETERS = {name: f"links.{name}" for name in ("payload", "overhead", "latency", "max_transfer")}
+"""Keys of `[links.under.NAME]` and what each replaces under that protocol."""
+
+
+def whole_name(dotted: str) -> str:
+    """The parameter that a dotted name is a value of: `raid.set_disks` of `raid.policy.50.set_disks`.
+
+    Raises
+    ------
+    KeyError
+        There is none.
+    """
+    for prefix, names, keys in (
+        ("raid.policy.", POLICIES, POLICY_PARAMETERS),
+        ("links.under.", PROTOCOLS, PROTOCOL_PARAMETERS),
+    ):
+        name, _, key = dotted.removeprefix(prefix).partition(".")
+        if dotted.startswith(prefix) and name in names:
+            return keys[key]
+    if dotted not in PARAMETERS:
+        raise KeyError(dotted)
+    return dotted
+
+
+def known_of(dotted: str) -> Known:
+    """The parameter that a dotted name is a value of.
+
+    Raises
+    ------
+    KeyError
+        There is none.
+    """
+    return PARAMETERS[whole_name(dotted)]
+
+
+SECTIONS = {
+    "group": ("disks", "disk", "raid", "controller", "cache", "layout", "rebuild", "links", "group"),
+    "host-flash": ("disks", "disk", "host", "node", "network", "log"),
+}
+"""Sections of a model file by the structure of the array."""
+
+
+def applies(dotted: str, structure: str, disk_kind: str, layout_kind: str) -> bool:
+    """Whether arrays of such a structure, with such disks and layout, have the parameter."""
+    known = known_of(dotted)
+    if dotted.partition(".")[0] not in SECTIONS[structure]:
+        return False
+    return known.only is None or known.only in (disk_kind, layout_kind)

@@ -1,0 +1,1 @@
+"""DuckDB, a column store in one file, within this process."""

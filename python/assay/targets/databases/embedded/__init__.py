@@ -1,0 +1,1 @@
+"""The PostgreSQL that Assay initialises in a folder, tunes, starts and stops."""
