@@ -21,7 +21,8 @@ VERBS = {verb.place.partition(":")[0] for verb in declared()}
 FORKING = multiprocessing.get_context("forkserver")
 # Most of a command's time to start. Not polars, vl_convert and typst: they start threads, which a fork has not.
 FORKING.set_forkserver_preload([
-    "assay.apps.cli.app", *sorted(VERBS), "assay.report.html", "assay.record.series", "assay.targets.databases.embedded.database",
+    "assay.apps.cli.app", *sorted(VERBS), "assay.report.html", "assay.record.series",
+    "assay.targets.databases.embedded.database",
     "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.transactions.report",
     "altair", "jinja2", "psycopg", "pyarrow.compute", "pyarrow.parquet", "pymysql", "rich.console", "rich.table",
     "scipy.stats",

@@ -20,8 +20,7 @@ import pytest
 
 from agent_threads import Assay, ThreadLink, runner
 from assay.base.errors import AssayError, ExitCode, error_named
-from assay.fleet import links, member
-from assay.fleet import target as hosts_target
+from assay.fleet import choosing, links, member
 from assay.fleet.from_agent import Chosen, Meets
 from assay.fleet.links import ProcessLink
 from assay.fleet.meeting import Meeting
@@ -469,7 +468,7 @@ def bent(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
             started.extend([ThreadLink(), Bent(do, bend), ThreadLink()])
             return list(zip(("first", "bad", "last"), started, strict=True))
 
-        monkeypatch.setattr(hosts_target, "_links", links)
+        monkeypatch.setattr(choosing, "_links", links)
         return assay(*(words or ("profile", "null:", *WORDS)), "--hosts", "first,bad,last")
 
     yield run

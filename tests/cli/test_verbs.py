@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assay.apps.cli.declared import Verb
 from assay.apps.cli.verbs import Later, declared, verbs
-from assay.workloads.declaration import Verb
-from assay.workloads.registry import verbs_declared
 
 
 def command_of(verb: Verb) -> Later:
@@ -29,5 +28,5 @@ def test_only_what_assay_starts_itself_is_left_out_of_the_list() -> None:
 
 
 def test_verbs_of_several_kinds_are_commands_of_one() -> None:
-    groups = {verb.group.name for verb in verbs_declared() if verb.group is not None}
+    groups = {verb.group.name for verb in declared() if verb.group is not None}
     assert {name: [*verbs()[name].commands] for name in groups} == {"oltp": ["tpcc", "brokerage"], "dss": ["tpch"]}

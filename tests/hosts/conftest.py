@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_threads import Assay, ThreadLink, runner
-from assay.fleet import target as hosts_target
+from assay.fleet import choosing
 from assay.fleet.links import named_hosts
 
 
@@ -22,7 +22,7 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ThreadLink]]:
         started.extend(link for _, link in named)
         return named
 
-    monkeypatch.setattr(hosts_target, "_links", links)
+    monkeypatch.setattr(choosing, "_links", links)
     yield started
     for link in started:
         assert not link.thread.is_alive(), "an agent outlives its run"

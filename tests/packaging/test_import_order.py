@@ -17,23 +17,24 @@ import pytest
 PACKAGE = Path("python") / "assay"
 
 ORDER = (
-    ("units", "errors", "paths", "windows_paths", "fields", "reading", "progress", "command_line", "log"),
-    ("results",),
+    ("base",),
+    ("record",),
     ("document",),
     ("targets",),
     ("telemetry",),
     ("measure",),
     ("workloads",),
     ("run",),
-    ("calibration",),
-    ("studies",),
-    ("analysis",),
-    ("rules",),
-    ("sizing",),
+    ("fleet",),
+    ("insight.calibration",),
+    ("insight.studies",),
+    ("insight.__init__", "insight.compare", "insight.recording", "insight.diagnosis"),
+    ("insight.rules",),
+    ("insight.sizing",),
     ("report",),
-    ("serve",),
-    ("service",),
-    ("cli", "api", "__init__", "__main__"),
+    ("apps.ui",),
+    ("apps.service",),
+    ("apps.cli", "apps.api", "__init__", "__main__"),
 )
 """What stands on one line may import what stands on it or above."""
 
@@ -48,20 +49,30 @@ WORDS = {"tpcc", "tpch", "dss", "oltp", "nopm", "warehouse", "warehouses"}
 SHARED = {"transactions": {"oltp"}}
 """Folders of what several kinds share, and words of these that they may use."""
 
+VERBS_OF = {
+    "dss": "tpch",
+    "oltp": "tpcc",
+    "profile": "io",
+    "sqlio": "io",
+    "verify": "integrity",
+    "__init__": "registry",
+}
+"""Files of verbs that are named as the verb, and the kind of each."""
+
 UPWARD: set[tuple[str, str]] = set()
 """Imports that still go the wrong way. Only ever remove lines."""
 
 NAMES_A_KIND = {
-    "calibration.bands",
-    "calibration.observations",
-    "calibration.rebuild",
+    "insight.calibration.bands",
+    "insight.calibration.observations",
+    "insight.calibration.rebuild",
     "run.simulate",
 }
 """Modules that still name a kind of workload. Only ever remove lines."""
 
 ANOTHER_IO = {
-    "analysis.diagnosis.causes.database",
-    "analysis.diagnosis.matrix",
+    "insight.diagnosis.causes.database",
+    "insight.diagnosis.matrix",
     "report.sections.series",
     "telemetry.collectors.postgresql",
     "telemetry.collectors.processes",
@@ -105,11 +116,7 @@ def imported(tree: ast.Module, found: Mapping[str, ast.Module]) -> Iterator[str]
 
 
 def layer(module: str) -> int:
-    package, _, inner = module.partition(".")
-    if package == "workloads" and "verbs" in inner.split("."):
-        # A kind's verbs stand in its folder, above everything that they call.
-        package = "cli"
-    return next(number for number, names in enumerate(ORDER) if package in names)
+    return next(n for n, names in enumerate(ORDER) if any(f"{module}.".startswith(f"{name}.") for name in names))
 
 
 def test_packages_import_only_what_is_below_them(root: Path) -> None:
@@ -129,8 +136,10 @@ def test_a_kind_of_workload_imports_no_other(root: Path) -> None:
 
 def kind_of(module: str) -> str:
     """Folder of a workload, for the modules in one."""
-    package, _, rest = module.partition(".")
-    return rest.partition(".")[0] if package == "workloads" else ""
+    for room in ("workloads.", "apps.cli.workloads."):
+        if module.startswith(room):
+            return VERBS_OF.get(name := module.removeprefix(room).partition(".")[0], name)
+    return ""
 
 
 def test_no_two_modules_import_each_other(root: Path) -> None:
@@ -186,11 +195,12 @@ def words_of(text: str) -> set[str]:
 
 def test_the_probe_sees_what_it_looks_for(tmp_path: Path) -> None:
     package = tmp_path / PACKAGE
-    (package / "results").mkdir(parents=True)
-    (package / "units.py").write_text("def f() -> None:\n    from assay import results\n")
-    (package / "results" / "__init__.py").write_text("from assay.base.units import f\nOltpFacts = {'tpcc': f}\n")
-    assert graph(tmp_path) == {"units": {"results.__init__"}, "results.__init__": {"units"}}
-    assert kinds_named(modules(tmp_path)["results.__init__"], KEYS) == {"oltp", "tpcc"}
+    (package / "record").mkdir(parents=True)
+    (package / "base").mkdir(parents=True)
+    (package / "base" / "units.py").write_text("def f() -> None:\n    from assay import record\n")
+    (package / "record" / "__init__.py").write_text("from assay.base.units import f\nOltpFacts = {'tpcc': f}\n")
+    assert graph(tmp_path) == {"base.units": {"record.__init__"}, "record.__init__": {"base.units"}}
+    assert kinds_named(modules(tmp_path)["record.__init__"], KEYS) == {"oltp", "tpcc"}
     for test in (test_packages_import_only_what_is_below_them, test_no_two_modules_import_each_other):
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             test(tmp_path)

@@ -10,13 +10,13 @@ from typing import Any
 
 from assay.base.paths import printable
 from assay.base.progress import SILENT, Display
-from assay.fleet.opened import workload_at
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Point
 from assay.run.execute import Above, Execution, Raising
 from assay.targets.target import Target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
+from assay.workloads.workload import workload_at
 
 
 class _Bands:

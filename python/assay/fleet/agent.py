@@ -26,6 +26,7 @@ from assay.base import errors
 from assay.base.errors import AssayError
 from assay.base.paths import plain
 from assay.base.secrets import keep_secrets
+from assay.fleet.choosing import refuse_alone
 from assay.fleet.from_coordinator import (
     Again,
     AskAt,
@@ -53,7 +54,6 @@ from assay.fleet.from_coordinator import (
 from assay.fleet.identity import identities, machine
 from assay.fleet.rows import as_stream
 from assay.fleet.stand_ins import AgentDisplay, AgentFolder, Rendezvous
-from assay.fleet.target import refuse_alone
 from assay.fleet.wire import GREETING, Message, NotAMessage, Receiver, Sender
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Point

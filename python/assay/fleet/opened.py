@@ -488,10 +488,3 @@ class SpreadWorkload:
         """Begin a part on all hosts."""
         del target
         return OverHosts(self._workload, part, self._target, context)
-
-
-def workload_at(workload: Workload[Any], target: object) -> Workload[Any]:
-    """A kind of workload on a target: as it is here, or as agents do it."""
-    if isinstance(target, HostsTarget):
-        return cast(Workload[Any], SpreadWorkload(workload, target))
-    return workload

@@ -17,7 +17,6 @@ from assay import _core
 from assay.base.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
 from assay.base.log import LOG, chain, event
 from assay.base.progress import Display
-from assay.fleet.opened import workload_at
 from assay.record.limits import parse_limits
 from assay.record.points import CUT_SHORT, current_points
 from assay.record.run_folder import RunFolder
@@ -40,7 +39,7 @@ from assay.workloads.beside import Beside
 from assay.workloads.opened import Bands, OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
-from assay.workloads.workload import Conclusion, Workload
+from assay.workloads.workload import Conclusion, Workload, workload_at
 
 
 class Raising(Protocol):

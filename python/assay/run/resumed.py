@@ -13,12 +13,12 @@ from typing import Any
 from assay import _core
 from assay.base.errors import RefusedTarget, RunFolderError
 from assay.base.paths import printable
-from assay.fleet.target import HostsTarget
 from assay.record.run_folder import RunFolder
 from assay.targets.files.safety import Examined
 from assay.targets.files.target import StorageTarget
 from assay.targets.target import Target
 from assay.targets.trust import others_write
+from assay.workloads.workload import SpreadTarget
 
 
 def folder_identity(folder: RunFolder) -> dict[str, int | None]:
@@ -75,20 +75,9 @@ def refuse_other_targets(folder: RunFolder, targets: Sequence[Target], overwrite
     """
     volumes = folder.manifest["target"]["volumes"]
     for target in targets:
-        if isinstance(target, HostsTarget):
-            _refuse_other_hosts(folder, target)
-            target.refuse_others(folder.path.name, volumes)
+        if isinstance(target, SpreadTarget):
+            target.refuse_others(folder)
     refuse_other_volumes(folder.path.name, volumes, targets, overwrite)
-
-
-def _refuse_other_hosts(folder: RunFolder, target: HostsTarget) -> None:
-    """A point is one of so many hosts: with others no point of the folder could be taken over."""
-    before, now = len(folder.manifest.get("hosts") or target.members), len(target.members)
-    if before != now:
-        raise RefusedTarget(
-            f"--resume {printable(folder.path)}: the run began with {before} hosts, and there are {now} now; bring back"
-            " those that are missing, or begin a new run"
-        )
 
 
 def refuse_other_volumes(

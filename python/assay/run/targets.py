@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import AssayError, UsageError
 from assay.base.progress import Display
-from assay.fleet.opened import workload_at
-from assay.fleet.target import choose_over_hosts
 from assay.run.request import Request
 from assay.targets.arrays.live.process import served_array
 from assay.targets.databases import is_database, parse_databases
@@ -20,6 +18,7 @@ from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
+from assay.workloads.workload import workload_at
 
 if TYPE_CHECKING:
     from assay.telemetry.recorder import Collector
@@ -44,9 +43,6 @@ def choose_targets(
     RefusedTarget, OutOfSpace, UsageError
         As `Request.choose` and `choose_databases` raise them.
     """
-    if request.is_spread:
-        over = choose_over_hosts(request, parts, sizes)
-        return over, [workload_of(part.plan).fitted(part, over) for part in parts]
     if request.shared:
         raise UsageError("--shared: says what hosts have in common; give --hosts, too")
     shared = [part for part in parts if part.target_text is None]

@@ -1,4 +1,4 @@
-"""What is known of a kind of workload before it is imported: its name, where it stands, and its verbs.
+"""What is known of a kind of workload before it is imported: its name, and where it stands.
 
 Most commands concern one kind at most. Declarations are light, so that no command pays for importing the others.
 """
@@ -19,40 +19,7 @@ def imported(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """A verb whose commands several kinds may declare, as `oltp` in `assay oltp tpcc`."""
-
-    name: str
-    help: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verb:
-    """A verb of the command line, which is imported when it is called.
-
-    Attributes
-    ----------
-    name
-        As it is called.
-    place
-        Its function, `package.module:name`; the Typer application of a verb with commands or settings of its own.
-    help
-        The line that lists of verbs show: the first one of its own help.
-    group
-        The verb that it is a command of.
-    hidden
-        Whether lists leave it out.
-    """
-
-    name: str
-    place: str
-    help: str
-    group: Group | None = None
-    hidden: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Declaration:
     """A kind of workload.
 
@@ -62,13 +29,10 @@ class Declaration:
         Its name, as plans and points have it.
     place
         Its registration, a class in its folder: `package.module:name`.
-    verbs
-        Its verbs. A kind that declares none gets one of its own name.
     """
 
     kind: str
     place: str
-    verbs: tuple[Verb, ...] = ()
 
     def imported(self) -> Workload[Any]:
         """Its registration."""

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
 from assay.record.figures import Figure, join_figures
 from assay.record.shapes.kinds import join_shapes
-from assay.workloads import brokerage, integrity, io, mailbox, tpcc, tpch
-from assay.workloads.declaration import Declaration, Verb
+from assay.workloads.declaration import Declaration
 
 if TYPE_CHECKING:
     from assay.workloads.plan import Part
     from assay.workloads.workload import Workload
 
-_DECLARED: dict[str, Declaration] = {
+_DECLARED = {
     one.kind: one
     for one in (
-        io.DECLARATION,
-        integrity.DECLARATION,
-        tpcc.DECLARATION,
-        brokerage.DECLARATION,
-        tpch.DECLARATION,
-        mailbox.DECLARATION,
+        Declaration("io", "assay.workloads.io.workload:IoWorkload"),
+        Declaration("integrity", "assay.workloads.integrity.workload:IntegrityWorkload"),
+        Declaration("tpcc", "assay.workloads.tpcc.workload:TpccWorkload"),
+        Declaration("brokerage", "assay.workloads.brokerage.workload:BrokerageWorkload"),
+        Declaration("tpch", "assay.workloads.tpch.workload:TpchWorkload"),
+        Declaration("mailbox", "assay.workloads.mailbox.workload:MailboxWorkload"),
     )
 }
 
 _KINDS: dict[str, Workload[Any] | None] = dict.fromkeys(_DECLARED)
 """All kinds in the order they were registered; None for one that was not asked for yet."""
 
-DEFAULT_KIND = io.DECLARATION.kind
+DEFAULT_KIND = "io"
 """The kind of plans and points that name none."""
 
 
@@ -56,14 +55,9 @@ for _name, _kind in ((None, DEFAULT_KIND), *((kind, kind) for kind in _DECLARED)
     join_figures(_name, partial(lambda kind: _workload(kind).figures, _kind))
 
 
-def verbs_declared() -> list[Verb]:
-    """The verbs of all kinds, in the order of the registry."""
-    return [verb for declared in _DECLARED.values() for verb in declared.verbs]
-
-
-def workloads_without_verbs() -> list[Workload[Any]]:
-    """The kinds that declare no verb."""
-    return [_workload(kind) for kind in _KINDS if kind not in _DECLARED or not _DECLARED[kind].verbs]
+def workloads_of_others(known: Container[str]) -> list[Workload[Any]]:
+    """The kinds that were registered and are none of those known."""
+    return [_workload(kind) for kind in _KINDS if kind not in known]
 
 
 def workloads() -> list[Workload[Any]]:

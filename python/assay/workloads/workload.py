@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, runtime_checkable
 
 from assay.base.errors import NotSupported, UsageError
 from assay.base.fields import within
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from assay.base.progress import Display
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
+    from assay.record.run_folder import RunFolder
     from assay.record.source import RunFacts
     from assay.targets.databases.common.spec import Kind as DatabaseKind
     from assay.targets.databases.common.table_set import TableSet
@@ -426,3 +427,21 @@ class Workload(ABC, Generic[P]):
     def exported(self) -> Sequence[Figure]:
         """Figures that exports show beside the columns that all points have."""
         return self.figures
+
+
+@runtime_checkable
+class SpreadTarget(Protocol):
+    """A target on several hosts, whose agents do the work."""
+
+    def spread(self, workload: Workload[Any], /) -> Workload[Any]:
+        """Give a kind of workload as the agents do it."""
+        ...
+
+    def refuse_others(self, folder: RunFolder) -> None:
+        """Refuse to go on with a run that began on other hosts."""
+        ...
+
+
+def workload_at(workload: Workload[Any], target: object) -> Workload[Any]:
+    """Give a kind of workload as it is done on a target: in this process, or by agents."""
+    return target.spread(workload) if isinstance(target, SpreadTarget) else workload

@@ -1,4 +1,4 @@
-"""The reference of options, a page for each verb, from what declares them: `python -m assay.apps.cli.reference docs`."""
+"""The reference of options, a page a verb, from their declarations: `python -m assay.apps.cli.reference docs`."""
 
 from __future__ import annotations
 

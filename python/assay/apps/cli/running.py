@@ -21,7 +21,7 @@ from assay.apps.service import execution, first_examined
 from assay.base.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.base.paths import printable
 from assay.base.units import format_bytes, format_duration
-from assay.fleet.opened import workload_at
+from assay.fleet.choosing import choose_over_hosts
 from assay.fleet.target import end_hosts
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
@@ -35,6 +35,7 @@ from assay.targets.arrays.live.process import arrays_of_run
 from assay.targets.target import Target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
+from assay.workloads.workload import workload_at
 
 GIVEN_ANEW = frozenset(
     {
@@ -107,7 +108,7 @@ def _start(
 ) -> None:
     options.validate()
     request.dry_run = options.dry_run
-    target, parts = choose_targets(request, parts)
+    target, parts = _chosen(request, parts)
     with ExitStack() as stack:
         stack.callback(end_hosts, target)
         target.notices += options.notices
@@ -173,10 +174,17 @@ def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Contex
         ) from error
     request.dry_run = options.dry_run
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
-    target, parts = choose_targets(request, parts, sizes)
+    target, parts = _chosen(request, parts, sizes)
     with ExitStack() as stack:
         stack.callback(end_hosts, target)
         _go_on(verb, folder, request, target, parts, options)
+
+
+def _chosen(
+    request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None
+) -> tuple[Target, list[Part[Any]]]:
+    """Choose the targets of a run, here or over hosts."""
+    return (choose_over_hosts if request.is_spread else choose_targets)(request, parts, sizes)
 
 
 def _go_on(

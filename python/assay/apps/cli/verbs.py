@@ -10,8 +10,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from assay.workloads.declaration import Verb, imported
-from assay.workloads.registry import verbs_declared, workloads_without_verbs
+from assay.apps.cli.declared import Verb
+from assay.apps.cli.workloads import VERBS
+from assay.workloads.declaration import imported
+from assay.workloads.registry import workloads_of_others
 
 _FIRST = (
     Verb(
@@ -91,6 +93,9 @@ _WITH_COMMANDS = (
 )
 
 
+_OF_WORKLOADS = tuple(verb for verbs in VERBS.values() for verb in verbs)
+
+
 class Later(TyperCommand):
     """A verb that is imported when it is called; until then it is its line in lists."""
 
@@ -110,7 +115,7 @@ class Later(TyperCommand):
 
 def declared() -> list[Verb]:
     """All verbs and commands of verbs that are declared."""
-    return [*_FIRST, *verbs_declared(), *_OTHERS, *_WITH_COMMANDS]
+    return [*_FIRST, *_OF_WORKLOADS, *_OTHERS, *_WITH_COMMANDS]
 
 
 def verbs() -> dict[str, Any]:
@@ -121,13 +126,13 @@ def verbs() -> dict[str, Any]:
 
 
 def _alone() -> list[Verb]:
-    return [verb for verb in verbs_declared() if verb.group is None]
+    return [verb for verb in _OF_WORKLOADS if verb.group is None]
 
 
 def _groups() -> Iterator[TyperGroup]:
     """The verbs that are made of commands which several kinds of workload may declare."""
-    for group in dict.fromkeys(verb.group for verb in verbs_declared() if verb.group is not None):
-        commands: dict[str, Any] = {verb.name: _later(verb) for verb in verbs_declared() if verb.group == group}
+    for group in dict.fromkeys(verb.group for verb in _OF_WORKLOADS if verb.group is not None):
+        commands: dict[str, Any] = {verb.name: _later(verb) for verb in _OF_WORKLOADS if verb.group == group}
         yield TyperGroup(
             name=group.name, help=group.help, commands=commands, no_args_is_help=True, rich_markup_mode="markdown"
         )
@@ -135,7 +140,7 @@ def _groups() -> Iterator[TyperGroup]:
 
 def _of_kinds() -> Iterator[Later]:
     """A verb for each kind of workload that declares none."""
-    for workload in workloads_without_verbs():
+    for workload in workloads_of_others(VERBS):
 
         def load(workload: Any = workload) -> Any:
             from assay.apps.cli.verb import verb_of

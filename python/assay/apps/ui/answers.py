@@ -1,4 +1,6 @@
-"""Answers that need the large libraries: `python -m assay.apps.ui.answers KIND`, what is asked as JSON on standard input.
+"""Answers that need the large libraries: `python -m assay.apps.ui.answers KIND`.
+
+The question comes as JSON on standard input.
 
 The answer goes to standard output, whole or not at all. What is wrong is one line on standard error.
 """

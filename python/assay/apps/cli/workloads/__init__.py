@@ -1,1 +1,61 @@
-"""The verbs of this kind: `assay profile` and `assay sqlio`."""
+"""The verbs of each kind of workload; a kind that has none here gets one of its own name."""
+
+from __future__ import annotations
+
+from assay.apps.cli.declared import Group, Verb
+
+_OLTP = Group(name="oltp", help="Run transactions on real databases: embedded PostgreSQL, or servers of yours.")
+_DSS = Group(name="dss", help="Run decision-support queries on real databases: scans, joins, sorts, streams of them.")
+
+VERBS: dict[str, tuple[Verb, ...]] = {
+    "io": (
+        Verb(
+            name="profile",
+            place="assay.apps.cli.workloads.profile:profile",
+            help="Find how much load files, devices or volumes hold within latency limits.",
+        ),
+        Verb(
+            name="sqlio",
+            place="assay.apps.cli.workloads.sqlio:app",
+            help="Take SQLIO's flags (-k -s -f -o -b -i -t -L -B -S -F ...), print SQLIO's output.",
+        ),
+    ),
+    "integrity": (
+        Verb(
+            name="verify",
+            place="assay.apps.cli.workloads.verify:verify",
+            help="Prove that files, devices or volumes keep what they acknowledged, under a database's I/O.",
+        ),
+    ),
+    "tpcc": (
+        Verb(
+            group=_OLTP,
+            name="tpcc",
+            place="assay.apps.cli.workloads.oltp:tpcc",
+            help="Load, run and check a TPC-C-like workload on real databases.",
+        ),
+    ),
+    "brokerage": (
+        Verb(
+            group=_OLTP,
+            name="brokerage",
+            place="assay.apps.cli.workloads.brokerage:brokerage",
+            help="Load, run and check a TPC-E-like workload on real databases.",
+        ),
+    ),
+    "tpch": (
+        Verb(
+            group=_DSS,
+            name="tpch",
+            place="assay.apps.cli.workloads.dss:tpch",
+            help="Load, run and check a TPC-H-like workload on real databases.",
+        ),
+    ),
+    "mailbox": (
+        Verb(
+            name="mailbox",
+            place="assay.apps.cli.workloads.mailbox:mailbox",
+            help="Run mailboxes on databases of checksummed pages, derived from what Jetstress does.",
+        ),
+    ),
+}

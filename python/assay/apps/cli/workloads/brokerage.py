@@ -11,7 +11,6 @@ from assay.apps.cli.verb import Given, measuring
 from assay.apps.cli.workloads.transactions import TARGETS, TARGETS_HELP, run_verb
 from assay.workloads.brokerage.plan import BrokeragePlan
 from assay.workloads.brokerage.tables import KIND
-from assay.workloads.transactions import GROUP
 
 EXAMPLES = """
 Examples:
@@ -28,7 +27,7 @@ Examples:
 """
 
 
-@measuring(GROUP.name, BrokeragePlan, on=opt.ON_DATABASES, presets="orders (the published mix) or strict")
+@measuring("oltp", BrokeragePlan, on=opt.ON_DATABASES, presets="orders (the published mix) or strict")
 def brokerage(
     given: Given,
     target: Annotated[list[str] | None, typer.Argument(metavar=TARGETS, help=TARGETS_HELP, show_default=False)] = None,

@@ -12,7 +12,6 @@ from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.workloads.databases.plan import split_actions
 from assay.workloads.plan import Part
-from assay.workloads.tpch import GROUP
 from assay.workloads.tpch.plan import TpchPlan
 
 EXAMPLES = """
@@ -32,7 +31,7 @@ Examples:
 PART = TpchPlan.model_fields["kind"].default
 
 
-@measuring(GROUP.name, TpchPlan, on=opt.ON_DATABASES, presets="tpch")
+@measuring("dss", TpchPlan, on=opt.ON_DATABASES, presets="tpch")
 def tpch(
     given: Given,
     target: Annotated[
@@ -55,4 +54,4 @@ def tpch(
         data["actions"] = actions
     chosen: TpchPlan = given.plan(data)
     part = Part(name=PART, title=chosen.title, plan=chosen)
-    start(GROUP.name, given.request(targets), [part], given.shown)
+    start("dss", given.request(targets), [part], given.shown)

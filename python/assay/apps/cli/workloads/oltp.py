@@ -10,7 +10,6 @@ from assay.apps.cli import options as opt
 from assay.apps.cli.verb import Given, measuring
 from assay.apps.cli.workloads.transactions import TARGETS, TARGETS_HELP, run_verb
 from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.transactions import GROUP
 
 EXAMPLES = """
 Examples:
@@ -29,7 +28,7 @@ Examples:
 PART = TpccPlan.model_fields["kind"].default
 
 
-@measuring(GROUP.name, TpccPlan, on=opt.ON_DATABASES, presets="hammerdb (as HammerDB draws it) or strict")
+@measuring("oltp", TpccPlan, on=opt.ON_DATABASES, presets="hammerdb (as HammerDB draws it) or strict")
 def tpcc(
     given: Given,
     target: Annotated[

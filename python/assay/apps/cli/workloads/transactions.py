@@ -10,7 +10,6 @@ from assay.apps.cli.verb import Given
 from assay.base.errors import UsageError
 from assay.workloads.databases.plan import Action, split_actions
 from assay.workloads.plan import Part
-from assay.workloads.transactions import GROUP
 
 TARGETS = "TARGET... [load|run|check|save|restore|drop]..."
 
@@ -38,7 +37,7 @@ def run_verb(given: Given, words: Sequence[str], part: str) -> None:
     if not targets:
         raise UsageError("no target; name a database, such as embedded:./assay-data/pg")
     chosen = build_plan(given, actions)
-    start(GROUP.name, given.request(targets), [Part(name=part, title=chosen.title, plan=chosen)], given.shown)
+    start("oltp", given.request(targets), [Part(name=part, title=chosen.title, plan=chosen)], given.shown)
 
 
 def build_plan(given: Given, actions: Sequence[Action]) -> Any:

@@ -127,7 +127,7 @@ def refuse_other_structures(model: ModelFile, what: str) -> None:
 
 def catalogue_names() -> list[str]:
     """Names of the arrays that come with Assay."""
-    entries = (resources.files("assay.targets.arrays") / "catalogue").iterdir()
+    entries = (resources.files(__package__) / "catalogue").iterdir()
     return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
 
 
@@ -177,7 +177,7 @@ def _from_catalogue(name: str) -> ModelFile:
         close = nearest(name, known)
         hint = f"did you mean {close!r}? " if close else ""
         raise UsageError(f"model: unknown array {name!r}; {hint}known: {', '.join(known)}, or the path of a .toml file")
-    data = (resources.files("assay.targets.arrays") / "catalogue" / f"{name}.toml").read_bytes()
+    data = (resources.files(__package__) / "catalogue" / f"{name}.toml").read_bytes()
     return read_model(data, origin=name)
 
 
