@@ -33,8 +33,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.insight.sizing.candidates import Ladder, Step, disk_share, ladders, pools_of, static_reasons
-from assay.insight.sizing.demand import Demand, demand_of
+from assay.insight.sizing.candidates import Ladder, LadderStep, disk_share, ladders, pools_of, static_reasons
+from assay.insight.sizing.demand import PeakDemand, demand_of
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.need import Need, need_of
 from assay.insight.sizing.search import least
@@ -68,11 +68,11 @@ def hidden(rng: random.Random) -> tuple[Need, str, str]:
     # So much that some members are needed: by the load, by the bytes, or by both.
     ladder = ladders(need)[0][0]
     demand = demand_of(need, 0)
-    share = max(disk_share(pool, phase, demand) for pool in pools_of(ladder, Step(1, 0), demand)
+    share = max(disk_share(pool, phase, demand) for pool in pools_of(ladder, LadderStep(1, 0), demand)
                 for phase in demand.phases)  # fmt: skip
     members = rng.uniform(1.2, 4.2)
     by_bytes = rng.random()
-    usable = sum(pool.usable_bytes for pool in pools_of(ladder, Step(1, 0), demand))
+    usable = sum(pool.usable_bytes for pool in pools_of(ladder, LadderStep(1, 0), demand))
     load_members = members if by_bytes < 0.7 else members * rng.uniform(0.2, 0.9)
     byte_members = members if by_bytes > 0.5 else members * rng.uniform(0.1, 0.9)
     database["iops"] = 1000.0 * load_members * 0.5 / share
@@ -111,7 +111,7 @@ def with_margins(need: Need) -> Need:
     return need.model_copy(update={"head_room": 0.2, "rules": derated})
 
 
-def holds(need: Need, ladder: Ladder, step: Step, judge: Judge, *, head_room: float) -> list[str]:
+def holds(need: Need, ladder: Ladder, step: LadderStep, judge: Judge, *, head_room: float) -> list[str]:
     """Why a size does not hold a demand, with so much head-room while it is healthy; nothing where it does."""
     demand = demand_of(need, 0)
     loaded = demand.times(1 + head_room)
@@ -145,7 +145,7 @@ def one(seed: int, *, shipped: bool = False) -> dict[str, Any]:
         return record
     after = Judge(window_ios=40_000)
     promised = with_margins(need) if shipped else need
-    sizes = {"": found.step} | ({"smaller_": Step(found.step.members - 1, 0)} if found.step.members > 1 else {})
+    sizes = {"": found.step} | ({"smaller_": LadderStep(found.step.members - 1, 0)} if found.step.members > 1 else {})
     for of, step in sizes.items():
         record[f"{of}fails"] = holds(need, ladder, step, after, head_room=0)
         record[f"{of}fails_with_margins"] = holds(promised, ladder, step, after, head_room=promised.head_room)
@@ -153,7 +153,7 @@ def one(seed: int, *, shipped: bool = False) -> dict[str, Any]:
     return record
 
 
-def bound(need: Need, ladder: Ladder, demand: Demand, judge: Judge) -> str:
+def bound(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge) -> str:
     """Whether arithmetic refused for its disks what a simulation holds: asked of the largest size that it refuses.
 
     The demand is raised where it refuses none.

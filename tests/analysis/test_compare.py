@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
-from assay.insight.compare import COLUMNS, ComparedRun, Comparison, Difference, compare_runs
+from assay.insight.compare import COLUMNS, ComparedRun, FigureDifference, RunComparison, compare_runs
 from assay.record.intervals import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
 
 Run = ComparedRun
@@ -76,7 +76,7 @@ def make_run(*points: dict[str, Any], name: str = "run", answers: list[dict[str,
     return Run({"run_id": name, "answers": answers or []}, list(points))
 
 
-def row_of(comparison: Comparison, metric: str) -> Difference:
+def row_of(comparison: RunComparison, metric: str) -> FigureDifference:
     (row,) = [row for row in comparison.differences if row.metric == metric]
     return row
 

@@ -14,8 +14,8 @@ from assay.base.errors import UsageError
 from assay.insight.diagnosis.causes.registry import CAUSES
 from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
 from assay.insight.diagnosis.inputs import parse_tiers
-from assay.insight.diagnosis.observed import SAMPLES_MIN, Observed, Source, observe, unrecorded
-from assay.insight.diagnosis.signals import Signals, Threshold, worst_share
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Observation, ObservedSource, observe, unrecorded
+from assay.insight.diagnosis.signals import CauseSignals, Threshold, worst_share
 from assay_command import Bench
 
 SECOND = 10**9
@@ -53,7 +53,7 @@ def rows(
 
 def of(*parts: list[dict[str, Any]], manifest: dict[str, Any] | None = None, points: Sequence[Any] = ()) -> Diagnosis:
     frame = pl.DataFrame([row for part in parts for row in part])
-    return diagnose([Source(name="made", manifest=manifest or {}, points=points, series=frame)])
+    return diagnose([ObservedSource(name="made", manifest=manifest or {}, points=points, series=frame)])
 
 
 def test_every_cause_has_the_name_that_scripts_know() -> None:
@@ -67,7 +67,7 @@ def test_deltas_become_rates_and_slow_sources_cover_their_interval() -> None:
             *rows("process", "fio", "read_bytes", [400.0], kind="delta", step_s=4),
         ]
     )
-    observed = observe([Source(name="made", manifest={}, series=frame)])
+    observed = observe([ObservedSource(name="made", manifest={}, series=frame)])
 
     tracks = {track.metric: track.values.tolist() for track in observed.tracks}
     assert tracks == {"read_ios_count": [10.0, 20.0, 30.0, 40.0], "read_bytes": [100.0] * 4}
@@ -77,7 +77,7 @@ def test_only_measured_time_of_a_run_counts() -> None:
     busy = [1.0] * 10 + [0.1] * 10
     point = {"measured_from_utc_ns": 10 * SECOND, "measured_to_utc_ns": 20 * SECOND}
     frame = pl.DataFrame(rows("host", "cpu", "user_share", busy))
-    observed = observe([Source(name="made", manifest={}, points=[point], series=frame)])
+    observed = observe([ObservedSource(name="made", manifest={}, points=[point], series=frame)])
 
     (track,) = observed.tracks
     assert int(observed.counted.sum()) == 10
@@ -86,7 +86,7 @@ def test_only_measured_time_of_a_run_counts() -> None:
 
 def test_a_gap_stays_a_gap() -> None:
     frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.5, None, None, 0.5]))
-    observed = observe([Source(name="made", manifest={}, series=frame)])
+    observed = observe([ObservedSource(name="made", manifest={}, series=frame)])
 
     assert np.isfinite(observed.tracks[0].values).tolist() == [True, False, False, True]
 
@@ -210,7 +210,7 @@ def test_what_another_cause_explains_stands_after_it() -> None:
 def test_two_recordings_without_common_time_are_named() -> None:
     first = pl.DataFrame(rows("host", "cpu", "user_share", [0.1] * 10))
     second = first.with_columns(pl.col("t_ns") + 3600 * SECOND)
-    sources = [Source(name=name, manifest={}, series=frame) for name, frame in (("a", first), ("b", second))]
+    sources = [ObservedSource(name=name, manifest={}, series=frame) for name, frame in (("a", first), ("b", second))]
 
     assert "a and b share no time" in diagnose(sources).notices[0]
 
@@ -221,7 +221,7 @@ def test_tiers_are_those_that_are_given() -> None:
         with pytest.raises(UsageError):
             parse_tiers(wrong)
     frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.1] * 10, host="web1"))
-    found = diagnose([Source(name="made", manifest={}, series=frame)], {"web1": "web"})
+    found = diagnose([ObservedSource(name="made", manifest={}, series=frame)], {"web1": "web"})
     assert ("web", "web1") in {(cell.tier, cell.host) for cell in found.cells}
 
 
@@ -328,9 +328,9 @@ def test_a_served_array_with_all_its_disks_is_not_accused() -> None:
 
 def test_a_needed_signal_that_is_absent_prevents_a_cause() -> None:
     frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.9] * 10))
-    observed: Observed = observe([Source(name="made", manifest={}, series=frame)])
+    observed: Observation = observe([ObservedSource(name="made", manifest={}, series=frame)])
     bound = Threshold(value=0.5, unit="share", source="a test")
-    signals = Signals(observed)
+    signals = CauseSignals(observed)
     signals.add("one", "one", observed.tracks[0], bound)
     signals.add("two", "two", observed.tracks[0].values, bound)
     signals.add("three", "three", None, bound, required=True)

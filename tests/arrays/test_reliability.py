@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
-from assay.document.elements import Figure, Table
+from assay.document.elements import FigureElement, Table
 from assay.insight.calibration.rebuild import rebuild_hours
 from assay.report.render import render
 from assay.report.sections.reliability import TOGETHER, reliability_document
@@ -22,15 +22,15 @@ from assay.targets.arrays.model.model_file import catalogue_names
 from assay.targets.arrays.model.reliability import (
     HOURS_A_YEAR,
     Input,
-    Layout,
-    Question,
+    PolicyLayout,
+    ReliabilityQuestion,
     assess_question,
     groups_text,
     ratio_bases,
     refuse_unknown_policy,
     steps,
 )
-from assay.targets.arrays.model.reliability_question import Asked, least_rebuild_h, question_of
+from assay.targets.arrays.model.reliability_question import ReliabilityOptions, least_rebuild_h, question_of
 from assay.targets.arrays.model.reliability_text import inputs_sentence, policy_rows, ratio_sentence, show_probability
 
 PARITY = {"0": 0, "1": 0, "10": 0, "5": 1, "50": 1, "6": 2, "60": 2, "dp": 2}
@@ -96,10 +96,10 @@ def number(key: str, value: float, low: float, high: float) -> Input:
     )
 
 
-def wide_question() -> Question:
+def wide_question() -> ReliabilityQuestion:
     """Groups of 16 disks of 300 GB, whose ratios are known."""
     bases = ratio_bases(16, 16, {"dp": 8.3, "10": 8.3, "5": 8.3})
-    return Question(
+    return ReliabilityQuestion(
         array={"name": "wide", "title": "Sixteen disks", "target": "model:wide", "disks": 16},
         disk_bytes=300_000_000_000,
         years=5.0,
@@ -113,7 +113,7 @@ def wide_question() -> Question:
 
 @pytest.fixture(scope="module")
 def answer() -> dict[str, Any]:
-    return assess_question(question_of(Asked(array="ps6100xv", failure_shape=1.12)), fake_assess)
+    return assess_question(question_of(ReliabilityOptions(array="ps6100xv", failure_shape=1.12)), fake_assess)
 
 
 def test_the_known_ratios_come_out_on_both_bases() -> None:
@@ -148,7 +148,7 @@ def test_a_ratio_is_never_bare(answer: dict[str, Any]) -> None:
 
 
 def test_an_array_of_the_catalogue_becomes_its_own_policies_and_those_to_compare() -> None:
-    question = question_of(Asked(array="ps6100xv"))
+    question = question_of(ReliabilityOptions(array="ps6100xv"))
     layouts = {(one.policy, one.disks, one.set_disks, one.offered) for one in question.layouts}
     assert ("10", 22, 22, True) in layouts
     assert ("50", 22, 11, True) in layouts
@@ -166,12 +166,12 @@ def test_the_rebuild_comes_from_the_model_when_there_is_one() -> None:
     def hours(configuration: Configuration) -> float:
         return {"10": 1.5, "50": 4.0, "6": 6.0, "5": 8.0}[configuration.raid]
 
-    question = question_of(Asked(array="ps6100xv"), hours)
+    question = question_of(ReliabilityOptions(array="ps6100xv"), hours)
     own = {one.policy: one.rebuild_h for one in question.layouts if one.offered}
     assert own == {"10": 1.5, "50": 4.0, "60": 6.0, "5": 8.0}
     rebuild = next(one for one in question.inputs if one.key == "rebuild")
     assert (rebuild.value, rebuild.from_) == (8.0, "model")
-    given_by_hand = question_of(Asked(array="ps6100xv", rebuild_h=18.0), hours)
+    given_by_hand = question_of(ReliabilityOptions(array="ps6100xv", rebuild_h=18.0), hours)
     assert {one.rebuild_h for one in given_by_hand.layouts} == {18.0}
 
 
@@ -182,7 +182,7 @@ def test_without_a_model_the_rebuild_is_the_least_a_disk_needs() -> None:
     flash = {"kind": "solid-state", "capacity_bytes": 3.6e12, "channels": 8, "page_bytes": 16384,
              "program_ns": 16384, "interface_bytes_per_s": 1e9}  # fmt: skip
     assert least_rebuild_h(flash) == pytest.approx(1.0)
-    rebuild = next(one for one in question_of(Asked(array="fas2040")).inputs if one.key == "rebuild")
+    rebuild = next(one for one in question_of(ReliabilityOptions(array="fas2040")).inputs if one.key == "rebuild")
     assert rebuild.from_ == "assumed"
     assert "no rebuild is faster" in rebuild.source
     assert rebuild.low == rebuild.value
@@ -199,7 +199,7 @@ def test_a_disk_is_written_at_the_mean_rate_of_its_tracks() -> None:
 
 @pytest.mark.parametrize("name", [name for name in catalogue_names() if name not in ("black-box", "datrium-dvx")])
 def test_every_array_of_the_catalogue_is_rebuilt_by_its_model(name: str) -> None:
-    question = question_of(Asked(array=name), rebuild_hours)
+    question = question_of(ReliabilityOptions(array=name), rebuild_hours)
     for one in question.layouts:
         assert 0.1 < one.rebuild_h < 100
     if any(one.policy == "0" for one in question.layouts):
@@ -211,7 +211,7 @@ def test_nothing_is_rebuilt_under_raid_0() -> None:
         assert configuration.raid != "0"
         return 30.0
 
-    question = question_of(Asked(array="sata-jbod?raid=0"), hours)
+    question = question_of(ReliabilityOptions(array="sata-jbod?raid=0"), hours)
     found = {one.policy: one.rebuild_h for one in question.layouts}
     assert found.pop("0") < 10
     assert set(found.values()) == {30.0}
@@ -219,43 +219,45 @@ def test_nothing_is_rebuilt_under_raid_0() -> None:
 
 def test_of_a_black_box_nothing_is_known() -> None:
     with pytest.raises(UsageError, match=r"black-box is a black box.*--structure"):
-        question_of(Asked(array="black-box", rebuild_h=5.0))
+        question_of(ReliabilityOptions(array="black-box", rebuild_h=5.0))
 
 
 def test_volumes_and_state_do_not_matter() -> None:
-    plain = question_of(Asked(array="ps6100xv?raid=5"))
-    assert question_of(Asked(array="ps6100xv?raid=5&volumes=24&state=degraded")).layouts == plain.layouts
+    plain = question_of(ReliabilityOptions(array="ps6100xv?raid=5"))
+    assert question_of(ReliabilityOptions(array="ps6100xv?raid=5&volumes=24&state=degraded")).layouts == plain.layouts
     with pytest.raises(UsageError, match="option 'volumes'"):
-        question_of(Asked(array="ps6100xv?volumes=x"))
+        question_of(ReliabilityOptions(array="ps6100xv?volumes=x"))
 
 
 def test_policies_that_the_disks_do_not_carry_are_left_out_unless_asked_for() -> None:
     small = "ps6100xv?disks.count=2&disks.spares=0"
-    question = question_of(Asked(array=small))
+    question = question_of(ReliabilityOptions(array=small))
     assert [one.policy for one in question.layouts] == ["10"]
     assert [notice.partition(" is left out")[0] for notice in question.notices[:3]] == ["RAID 50", "RAID 6", "RAID 5"]
     with pytest.raises(UsageError, match="RAID 5 of 2 disks"):
-        question_of(Asked(array=small, policies=("5",)))
+        question_of(ReliabilityOptions(array=small, policies=("5",)))
     with pytest.raises(UsageError, match="RAID 5 of 2 disks"):
-        question_of(Asked(array=f"{small}&raid=5"))
+        question_of(ReliabilityOptions(array=f"{small}&raid=5"))
 
 
 def test_latent_defects_replace_bit_errors() -> None:
-    keys = [one.key for one in question_of(Asked(array="fas2040", latent_rate=1.08e-4, scrub_h=336.0)).inputs]
+    keys = [
+        one.key for one in question_of(ReliabilityOptions(array="fas2040", latent_rate=1.08e-4, scrub_h=336.0)).inputs
+    ]
     assert keys == ["mtbf", "rebuild", "latent_rate", "scrub"]
-    assumed = question_of(Asked(array="fas2040", latent_rate=1.08e-4)).inputs[-1]
+    assumed = question_of(ReliabilityOptions(array="fas2040", latent_rate=1.08e-4)).inputs[-1]
     assert (assumed.value, assumed.from_) == (168.0, "assumed")
 
 
 def test_arrays_too_small_for_parity_sets_are_compared_by_usual_ones() -> None:
-    question = question_of(Asked(array="nvme-mirror"))
+    question = question_of(ReliabilityOptions(array="nvme-mirror"))
     assert [one.policy for one in question.layouts] == ["1", "0"]
     assert [one.disks for one in question.bases["same disks"]] == [16, 16, 16]
     assert "2 disks make no double-parity set" in question.notices[0]
 
 
 def test_policies_can_be_chosen_offered_or_not() -> None:
-    question = question_of(Asked(array="ps6100xv", policies=("dp", "6", "0")))
+    question = question_of(ReliabilityOptions(array="ps6100xv", policies=("dp", "6", "0")))
     assert [(one.policy, one.offered) for one in question.layouts] == [("dp", False), ("60", True), ("0", False)]
 
 
@@ -278,14 +280,14 @@ def test_policies_are_read_as_people_write_them(text: str) -> None:
 )
 def test_contradictions_are_refused(asked: dict[str, Any], parts: list[str]) -> None:
     with pytest.raises(UsageError) as caught:
-        Asked(array="ps6100xv", **asked)
+        ReliabilityOptions(array="ps6100xv", **asked)
     assert all(part in str(caught.value) for part in parts)
 
 
 def test_a_rebuild_longer_than_a_disk_lives_is_refused() -> None:
     with pytest.raises(UsageError, match="not shorter than the MTBF"):
-        question_of(Asked(array="ps6100xv", rebuild_h=1e6))
-    near = question_of(Asked(array="ps6100xv", rebuild_h=2e5))
+        question_of(ReliabilityOptions(array="ps6100xv", rebuild_h=1e6))
+    near = question_of(ReliabilityOptions(array="ps6100xv", rebuild_h=2e5))
     assert next(one for one in near.inputs if one.key == "rebuild").high == 2e5
 
 
@@ -319,7 +321,7 @@ def test_bases_compare_equal_disks_and_equal_data(disks: int, set_disks: int) ->
     assert dp.disks % dp.set_disks == 0
     assert five.disks % five.set_disks == 0
     if set_disks >= 4:
-        found = json.loads(fake_assess(Question(
+        found = json.loads(fake_assess(ReliabilityQuestion(
             array={}, disk_bytes=1, years=1.0, inputs=[number("mtbf", 1e6, 1e6, 1e6), number("rebuild", 1, 1, 1),
                                                       number("ber", 1e-15, 1e-15, 1e-15)],
             layouts=[], bases={},
@@ -375,7 +377,7 @@ def test_it_is_said_when_closed_forms_and_simulation_disagree(answer: dict[str, 
             outcome["layouts"][0]["simulated"]["agrees"] = False
         return json.dumps(outcome)
 
-    found = assess_question(question_of(Asked(array="ps6100xv")), disagreeing)
+    found = assess_question(question_of(ReliabilityOptions(array="ps6100xv")), disagreeing)
     (notice,) = found["notices"]
     assert notice.startswith("RAID 10: the closed form is not in the interval")
     assert notice in str(reliability_document(manifest(found)).sections[0])
@@ -388,7 +390,7 @@ def test_layouts_that_are_the_same_share_a_curve(answer: dict[str, Any]) -> None
 
 
 def test_figures_are_drawn(answer: dict[str, Any]) -> None:
-    def texts(figure: Figure) -> str:
+    def texts(figure: FigureElement) -> str:
         return render(figure)
 
     sensitivity, losses = reliability_document(manifest(answer)).figures
@@ -415,4 +417,4 @@ def test_an_answer_is_plain_json(answer: dict[str, Any]) -> None:
 
 def test_ratios_of_three_disks_have_no_equal_data() -> None:
     assert list(ratio_bases(3, 3, {"dp": 1.0, "10": 1.0, "5": 1.0})) == ["same disks"]
-    assert isinstance(ratio_bases(6, 3, {"dp": 1.0, "10": 1.0, "5": 1.0})["same disks"][0], Layout)
+    assert isinstance(ratio_bases(6, 3, {"dp": 1.0, "10": 1.0, "5": 1.0})["same disks"][0], PolicyLayout)

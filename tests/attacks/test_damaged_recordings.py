@@ -520,17 +520,17 @@ def test_a_full_disk_while_a_segment_is_set_aside_loses_nothing_that_waits(
     with writer_of(tmp_path) as writer:
         end_ns = feed(writer, 60)
         (tmp_path / FIRST).unlink()
-        made = leveling.Level._made
+        made = leveling.LevelWriter._made
 
-        def full(_: leveling.Level) -> object:
+        def full(_: leveling.LevelWriter) -> object:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(leveling.Level, "_made", full)
+        monkeypatch.setattr(leveling.LevelWriter, "_made", full)
         with pytest.raises(OutOfSpace, match="No space left"):
             feed(writer, 5, end_ns)
         with pytest.raises(OutOfSpace):
             writer.commit()
-        monkeypatch.setattr(leveling.Level, "_made", made)
+        monkeypatch.setattr(leveling.LevelWriter, "_made", made)
         feed(writer, 55, end_ns + 5 * SECOND)
 
     assert [t_ns for t_ns in times_of(tmp_path) if t_ns > end_ns] == [end_ns + n * SECOND for n in range(1, 61)]

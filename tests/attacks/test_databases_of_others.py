@@ -14,7 +14,7 @@ import pytest
 
 from assay.base.errors import AssayError, IoFailed, RefusedTarget
 from assay.targets.databases import Database
-from assay.targets.databases.common.layout import Layout, make_folder
+from assay.targets.databases.common.layout import TableLayout, make_folder
 from assay.targets.databases.kinds import lay_out, take_down
 from assay.targets.databases.mariadb.tablespace_copy import folder_name
 from assay.targets.databases.postgresql.template_copy import TemplateCopy
@@ -185,11 +185,11 @@ def test_a_tablespace_with_the_name_of_assays_survives(postgresql18: ServerProce
     os.chown(folder, *postgresql18.programs.identity.owner)
     database.execute(f"CREATE TABLESPACE {name} LOCATION '{folder}'")
     with pytest.raises(RefusedTarget, match=f"a tablespace '{name}' is there that Assay did not make"):
-        lay_out(database, Layout(places=2), scale=1, connections=2)
+        lay_out(database, TableLayout(places=2), scale=1, connections=2)
     take_down(database)
     assert database.query("SELECT spcname FROM pg_tablespace WHERE spcname = %s", (name,)) == [(name,)]
     database.execute(f"DROP TABLESPACE {name}")
-    lay_out(database, Layout(places=2), scale=1, connections=2)
+    lay_out(database, TableLayout(places=2), scale=1, connections=2)
     drop_loaded(database)
     take_down(database)
     assert database.query("SELECT spcname FROM pg_tablespace WHERE spcname ~ '^assay_'") == []

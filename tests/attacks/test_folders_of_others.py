@@ -17,7 +17,7 @@ import pytest
 from database_folders import SMALL, STRANGER, contents, is_whole, make, need_root, opened
 
 from assay.base.errors import OpenFailed, RefusedTarget
-from assay.targets.databases.embedded.temporary import _SAYS, RunFolder, remove_left_behind
+from assay.targets.databases.embedded.temporary import _SAYS, TemporaryFolder, remove_left_behind
 from assay_command import Bench
 
 
@@ -189,7 +189,7 @@ def test_only_what_is_proven_to_be_left_behind_is_removed(tmp_path: Path) -> Non
         kept += [left_behind(base), left_behind(base)]
         os.chown(kept[-1], STRANGER, STRANGER)
         os.chown(kept[-2] / "lock", STRANGER, STRANGER)
-    own = RunFolder(str(base))
+    own = TemporaryFolder(str(base))
 
     remove_left_behind([str(base), str(tmp_path / "none")])
 

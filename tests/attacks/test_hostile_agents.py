@@ -21,10 +21,10 @@ import pytest
 from agent_threads import Assay, ThreadLink, runner
 from assay.base.errors import AssayError, ExitCode, error_named
 from assay.fleet import choosing, links, member
-from assay.fleet.from_agent import Chosen, Meets
+from assay.fleet.from_agent import HostShare, Meets
 from assay.fleet.links import ProcessLink
 from assay.fleet.meeting import Meeting
-from assay.fleet.member import Clock
+from assay.fleet.member import ClockOffset
 from assay.fleet.rows import from_stream
 from assay.fleet.target import HostsTarget
 from assay.fleet.team import HostLost, Team
@@ -582,7 +582,9 @@ def test_a_search_is_one_that_ends(bent: Any, path: str, value: object) -> None:
 def test_hosts_meet_once_and_in_their_order(said: list[tuple[str, tuple[int, int] | None]]) -> None:
     """A second beginning was answered to all: the others took it for their window, and were the ones at fault."""
     sent: list[tuple[str, dict[str, Any]]] = []
-    members: list[Any] = [SimpleNamespace(name=name, clock=Clock(offset_ns=0, error_ns=0)) for name in ("bad", "good")]
+    members: list[Any] = [
+        SimpleNamespace(name=name, clock=ClockOffset(offset_ns=0, error_ns=0)) for name in ("bad", "good")
+    ]
     meeting = Meeting(members=members, send=lambda member, message: sent.append((member.name, message)))
     now = time.time_ns()
     *before, (last, at) = said
@@ -605,7 +607,7 @@ def meets(how: str, window: tuple[int, int] | None, now: int) -> Meets:
 
 def test_permissions_are_those_of_the_command_line(tmp_path: Path) -> None:
     """What a host asks to be permitted stands in the command that the user is told to go on with."""
-    chosen = {name: Chosen.model_validate({
+    chosen = {name: HostShare.model_validate({
         "facts": {}, "identities": {}, "lines": [], "document": {}, "is_virtual": False, "layout_bytes": None,
         "sizes": {}, "notices": [], "is_databases": False, "parts": {}}) for name in ("bad",)}  # fmt: skip
     answers = ["--overwrite", f"{tmp_path}/f", "--overwrite", "/dev/sda", "--yes-destroy", f"{tmp_path}/../../dev/sda",

@@ -17,12 +17,12 @@ import pytest
 from assay.base.errors import UsageError
 from assay.fleet import cluster
 from assay.fleet.agent import COMMANDS_MAX, Agent
-from assay.fleet.from_coordinator import Window, from_coordinator
+from assay.fleet.from_coordinator import HostWindow, from_coordinator
 from assay.fleet.links import host_and_program, named_hosts, ssh_command
 from assay.fleet.stand_ins import ANSWERS_MAX
 from assay.fleet.wire import FROM_COORDINATOR_BYTES_MAX, GREETING, NotAMessage, Receiver, Sender, packed
 from assay.run.part import part_report
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named
 from changed_json import mutated
@@ -63,7 +63,7 @@ def part(**changes: Any) -> Message:
 
 
 def choose(*paths: str | Path, **changes: Any) -> Message:
-    request = Request(paths=[str(path) for path in paths or ("null:",)], size="4M")
+    request = TargetRequest(paths=[str(path) for path in paths or ("null:",)], size="4M")
     kept = request.to_dict() | {"hosts": [], "cluster": None, "shared": False, "dry_run": False}
     asked = {"do": "choose", "request": kept, "overwrite": [], "yes_destroy": [], "parts": [part()],
              "share": {"place": 0, "hosts": 1, "shared": False}, "sizes": {}}  # fmt: skip
@@ -177,9 +177,9 @@ def test_commands_wait_in_no_great_number(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(NotAMessage, match="commands before others are answered"):
         agent._hear((HELLO | {"number": COMMANDS_MAX}, b""))
     for _ in range(ANSWERS_MAX):
-        agent.together.take(Window(window=[1, 2]))
+        agent.together.take(HostWindow(window=[1, 2]))
     with pytest.raises(NotAMessage, match="answers that nobody asked for"):
-        agent.together.take(Window(window=[1, 2]))
+        agent.together.take(HostWindow(window=[1, 2]))
     monkeypatch.setattr(agent, "_is_over", agent.interrupt)
 
 

@@ -23,7 +23,7 @@ from assay.record.run_folder import RunFolder
 from assay.report.assemble import assemble
 from assay.report.exports import EXPORTS
 from assay.report.facts import load_facts
-from assay.report.paper.write import Asked, write_paper
+from assay.report.paper.write import PaperOptions, write_paper
 from fuzz import folders
 
 SEEDS = 12
@@ -32,7 +32,7 @@ GONE = object()
 
 def papers(run: Path) -> None:
     write_paper(
-        Asked(
+        PaperOptions(
             runs=[run], folder=run / "paper", formats=["md"], template=None, checks=[], anonymised=True,
             several_targets=False, short=True, units=None, command=["assay"],
         )

@@ -19,9 +19,9 @@ from assay.insight.sizing import sensitivity as sizing_sensitivity
 from assay.insight.sizing.allowance import ALL_IOS, LEAST_IOS, Allowance, GaveUp, counted, shared
 from assay.insight.sizing.answer import size
 from assay.insight.sizing.certainty import Certainty
-from assay.insight.sizing.demand import Stream
+from assay.insight.sizing.demand import DemandStream
 from assay.insight.sizing.judge import WARMUP_S, Judge, Seen, StreamSeen
-from assay.insight.sizing.need import Asked, need_of
+from assay.insight.sizing.need import NeedAsWritten, need_of
 from assay.insight.sizing.text import candidate_rows, nearest_sentence, sensitivity_sentence
 from assay.targets.arrays.model.configuration import Configuration
 
@@ -40,7 +40,7 @@ class Counting:
         for module in (sizing_search, sizing_sensitivity, sizing_answer):
             monkeypatch.setattr(module, "cores", lambda: cores)
 
-    def simulate(self, array: Configuration, phase: Sequence[Stream], *_: Any) -> Seen:
+    def simulate(self, array: Configuration, phase: Sequence[DemandStream], *_: Any) -> Seen:
         rate = sum(one.rate for one in phase)
         with self._lock:
             self.ios += sum(counted(array, one.rate * WARMUP_S, one.block_bytes) for one in phase)
@@ -48,12 +48,12 @@ class Counting:
         return Seen(streams=tuple(StreamSeen(mean_s, mean_s, 1.0) for _ in phase))
 
 
-def asked(database: dict[str, Any] | None = None, **others: Any) -> Asked:
+def asked(database: dict[str, Any] | None = None, **others: Any) -> NeedAsWritten:
     table = {"years": 1, "database": [{**DATABASE, **(database or {})}], **others}
-    return Asked(table, "test", need_of(table, "test"))
+    return NeedAsWritten(table, "test", need_of(table, "test"))
 
 
-ENDLESS: list[Asked] = [
+ENDLESS: list[NeedAsWritten] = [
     asked({"iops": 3e7, "block": "512B", "log": "0%"}, candidate=[{"array": "nvme-mirror"}]),
     asked({"iops": 9e5, "log": "50%"}, candidate=[{"array": "nvme-mirror"}]),
     asked({"iops": 60_000}),
@@ -66,7 +66,7 @@ ENDLESS: list[Asked] = [
 
 
 @pytest.mark.parametrize("need", ENDLESS, ids=range(len(ENDLESS)))
-def test_a_need_simulates_no_more_than_its_bound(need: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_need_simulates_no_more_than_its_bound(need: NeedAsWritten, monkeypatch: pytest.MonkeyPatch) -> None:
     models = Counting(monkeypatch)
     size(need, Judge())
     assert models.ios <= ALL_IOS
@@ -146,6 +146,6 @@ def test_the_last_of_too_many_ask_nothing() -> None:
         (asked(candidate=[{"array": "ps6100xv", "volumes": [1 + one % 512 for one in range(3000)]}]), "choices"),
     ],
 )
-def test_what_cannot_be_sized_is_refused_before_anything_is_asked(need: Asked, said: str) -> None:
+def test_what_cannot_be_sized_is_refused_before_anything_is_asked(need: NeedAsWritten, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         size(need, Judge())

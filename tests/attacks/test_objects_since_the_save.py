@@ -13,7 +13,7 @@ import pytest
 
 from assay.base.errors import NotSupported, RefusedTarget
 from assay.targets.databases import OWN_TABLES, Database, open_database, parse_database
-from assay.targets.databases.common.layout import Layout
+from assay.targets.databases.common.layout import TableLayout
 from assay.targets.databases.kinds import lay_out
 from assay.targets.databases.postgresql.objects import lost_by_restoring
 from assay.targets.databases.postgresql.template_copy import TemplateCopy
@@ -320,9 +320,9 @@ def test_a_layout_does_not_take_along_what_hangs_on_a_table(postgresql18: Server
     with loaded(postgresql18) as database:
         database.execute(CASES["trigger"].make)
         with pytest.raises(RefusedTarget, match=r"hangs on its tables \(trigger t on public\.stock\)"):
-            lay_out(database, Layout(table="stock", ways=2), scale=2, connections=2)
+            lay_out(database, TableLayout(table="stock", ways=2), scale=2, connections=2)
         database.execute("DROP TRIGGER t ON stock")
-        lay_out(database, Layout(table="stock", ways=2), scale=2, connections=2)
+        lay_out(database, TableLayout(table="stock", ways=2), scale=2, connections=2)
         # Partitions, their indexes and keys are Assay's own.
         assert "stock_p2" in database.tables()
         database.refuse_drop()
@@ -409,5 +409,5 @@ def test_what_was_in_definitions_of_mariadb_at_the_save_is_no_loss(mariadb: Serv
         database.save()
         database.restore()
         assert "index stock.i (s_quantity)" in database.others_on_tables()
-        lay_out(database, Layout(table="stock", ways=2), scale=2, connections=2)
+        lay_out(database, TableLayout(table="stock", ways=2), scale=2, connections=2)
         database.restore()

@@ -23,11 +23,11 @@ from assay.apps.ui.connections import (
     UNPROVED_MAX,
     UNPROVED_OF_PEER_MAX,
     Book,
-    Connection,
-    Server,
+    ConnectionServer,
+    PageConnection,
 )
 from assay.apps.ui.runs import Runs, id_of
-from assay.apps.ui.watch import WAITING_MAX, Watch
+from assay.apps.ui.watch import WAITING_MAX, RunsWatch
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "runs"
 
@@ -248,13 +248,13 @@ def loop() -> Loop:
 
 
 @pytest.fixture
-def connection(loop: Loop) -> Connection:
+def connection(loop: Loop) -> PageConnection:
     async def app(scope: object, receive: object, send: object) -> None:
         """Nothing is answered here."""
 
     config = uvicorn.Config(app, log_config=None, lifespan="off", http="h11", ws="none")
     state = uvicorn.server.ServerState()
-    made = Connection(Book(), lambda: None, config=config, server_state=state, _loop=cast(Any, loop))
+    made = PageConnection(Book(), lambda: None, config=config, server_state=state, _loop=cast(Any, loop))
     made.connection_made(cast(Any, Transport()))
     return made
 
@@ -265,7 +265,7 @@ REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nhost: x\r\nx: ",
                                   b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1234"])  # fmt: skip
 def test_a_request_that_does_not_come_to_its_end_is_not_waited_for(
-    connection: Connection, loop: Loop, sent: bytes
+    connection: PageConnection, loop: Loop, sent: bytes
 ) -> None:
     """Headers had no time-out: two hundred half requests without a token, and everybody was told 503."""
     for byte in sent:
@@ -276,19 +276,19 @@ def test_a_request_that_does_not_come_to_its_end_is_not_waited_for(
     assert connection.transport.is_closing()
 
 
-def test_a_request_that_has_come_may_take_its_time(connection: Connection, loop: Loop) -> None:
+def test_a_request_that_has_come_may_take_its_time(connection: PageConnection, loop: Loop) -> None:
     connection.data_received(REQUEST)
     loop.pass_time(3600)
     assert not connection.transport.is_closing()
 
 
-def test_a_second_request_before_the_answer_ends_the_connection(connection: Connection) -> None:
+def test_a_second_request_before_the_answer_ends_the_connection(connection: PageConnection) -> None:
     """Nothing is read while it waits, so that nobody would see the client go."""
     connection.data_received(REQUEST + REQUEST)
     assert connection.transport.is_closing()
 
 
-def test_a_client_that_takes_nothing_is_gone_after_a_while(connection: Connection, loop: Loop) -> None:
+def test_a_client_that_takes_nothing_is_gone_after_a_while(connection: PageConnection, loop: Loop) -> None:
     connection.data_received(REQUEST)
     connection.pause_writing()
     connection.resume_writing()
@@ -355,7 +355,7 @@ async def served(site: Site) -> AsyncIterator[int]:
         config = uvicorn.Config(site.guard, log_config=None, lifespan="off", http="h11", ws="none", loop="asyncio",
                                 timeout_graceful_shutdown=1)  # fmt: skip
         config.load()
-        server = Server(config)
+        server = ConnectionServer(config)
         server.lifespan = config.lifespan_class(config)
         await server.startup([listening])
         yield port
@@ -437,14 +437,14 @@ def test_one_look_is_for_all_streams_and_so_are_its_bytes(monkeypatch: pytest.Mo
     """Each stream looked at all runs for itself: a hundred and fifty took a third of a processor."""
 
     async def attack() -> None:
-        found = Watch(Runs([FIXTURES]), lambda: False)
+        found = RunsWatch(Runs([FIXTURES]), lambda: False)
         run = id_of(FIXTURES / "profile")
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(found.stream(run)) for _ in range(150)]
             looked: list[Path] = []
             plainly = watch.stamp_of
             monkeypatch.setattr(watch, "stamp_of", lambda path: looked.append(path) or plainly(path))
-            monkeypatch.setattr(watch.Follower, "news", lambda _: [watch.event("live", {"n": 1})])
+            monkeypatch.setattr(watch.RunFollower, "news", lambda _: [watch.event("live", {"n": 1})])
             for stream in streams:
                 stream.get_nowait()
             found.look()
@@ -459,8 +459,8 @@ def test_one_look_is_for_all_streams_and_so_are_its_bytes(monkeypatch: pytest.Mo
 
 def test_a_stream_that_is_not_taken_is_let_go_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async def attack() -> None:
-        found = Watch(Runs([FIXTURES]), lambda: False)
-        monkeypatch.setattr(watch.Follower, "news", lambda _: [b"news"])
+        found = RunsWatch(Runs([FIXTURES]), lambda: False)
+        monkeypatch.setattr(watch.RunFollower, "news", lambda _: [b"news"])
         run = id_of(FIXTURES / "profile")
         with found.stream(run) as slow, found.stream(run) as quick:
             for _ in range(2 * WAITING_MAX):
@@ -474,9 +474,9 @@ def test_a_stream_that_is_not_taken_is_let_go_and_the_others_go_on(monkeypatch: 
 
 def test_streams_end_where_nobody_looks_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     async def attack() -> None:
-        found = Watch(Runs([FIXTURES]), lambda: False)
+        found = RunsWatch(Runs([FIXTURES]), lambda: False)
         monkeypatch.setattr(watch, "LOOK_S", 0)
-        monkeypatch.setattr(Watch, "look", lambda _: 1 // 0)
+        monkeypatch.setattr(RunsWatch, "look", lambda _: 1 // 0)
         with found.stream(None) as stream:
             looking = found._looking
             assert looking is not None

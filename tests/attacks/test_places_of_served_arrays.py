@@ -18,7 +18,7 @@ import pytest
 
 from assay.base.errors import AssayError, NotAnswering, UsageError
 from assay.targets.arrays.live import folder, loops, volumes
-from assay.targets.arrays.live.place import Note, Place
+from assay.targets.arrays.live.place import ArrayNote, ArrayPlace
 from assay_command import Bench
 
 STRANGER = 12345
@@ -155,7 +155,7 @@ def test_a_note_of_wrong_types_is_one_line(bench: Bench, shared: Path, text: str
 def test_cleaning_takes_only_what_lies_where_the_array_put_it(shared: Path, mounted: tuple[Path, int]) -> None:
     """A file system that somebody else mounted below the array's folder, or on top of the array's own, stays."""
     theirs, number = mounted
-    with Place.open(shared / "group") as place:
+    with ArrayPlace.open(shared / "group") as place:
         os.close(place.make_mounts())
         (place.mounts / "data01").mkdir()
         onto = os.open(place.mounts / "data01", os.O_RDONLY | os.O_DIRECTORY)
@@ -388,8 +388,8 @@ def test_a_log_is_not_written_through_a_link_that_comes_meanwhile(bench: Bench, 
 def test_what_answers_instead_of_a_server_is_told_in_one_line(tmp_path: Path, answer: bytes) -> None:
     store = tmp_path / "store"
     store.mkdir()
-    with Place.open(tmp_path / "group") as place, socket.socket(socket.AF_UNIX) as server:
-        place.write_note(Note(store=str(store), pid=1))
+    with ArrayPlace.open(tmp_path / "group") as place, socket.socket(socket.AF_UNIX) as server:
+        place.write_note(ArrayNote(store=str(store), pid=1))
         server.bind(str(store / "control.sock"))
         server.listen()
 

@@ -62,10 +62,10 @@ def test_a_recorder_that_ends_at_any_write_tells_each_sample_once(
     """A process ends between any two transactions, again and again: each sample that was written is told, and once."""
     chance = random.Random(seed)
     left = [0]
-    real = leveling.Level.writing
+    real = leveling.LevelWriter.writing
 
     @contextlib.contextmanager
-    def dying(self: leveling.Level) -> Iterator[leveling.Level]:
+    def dying(self: leveling.LevelWriter) -> Iterator[leveling.LevelWriter]:
         left[0] -= 1
         if left[0] == 0:
             raise Crash
@@ -75,7 +75,7 @@ def test_a_recorder_that_ends_at_any_write_tells_each_sample_once(
             raise Crash
 
     monkeypatch.setattr(leveling, "SPANS_NS", (10 * MINUTE, 40 * MINUTE, 10**18))
-    monkeypatch.setattr(leveling.Level, "writing", dying)
+    monkeypatch.setattr(leveling.LevelWriter, "writing", dying)
     written, number = 0, 0
     while number < 3 * 90:
         left[0] = chance.randrange(1, 40) if chance.random() < 0.9 else 10**6
@@ -264,7 +264,10 @@ def test_metrics_of_names_that_come_and_go_are_bounded(monkeypatch: pytest.Monke
     monkeypatch.setattr(metrics, "METRICS_MAX", 50)
     exposition = Exposition()
     for number in range(1000):
-        found = [Reading(f"p{number}", "read_bytes", "delta", 1.0), Reading(f"p{number}", "busy_share", "gauge", 1.0)]
+        found = [
+            Reading(f"p{number}", "read_bytes", "delta", 1.0),
+            Reading(f"p{number}", "busy_share", "gauge", 1.0),
+        ]
         exposition.add(found, interval_ns=SECOND, source="process")
     assert len(exposition.text().splitlines()) <= 110
 

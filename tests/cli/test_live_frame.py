@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from assay.apps.cli.live_frame import BARS_ASCII, Piece, Screen, frame, screen_of, sparkline
-from assay.base.progress import Gauge, Moment, Nearest, OnCurve, Status
+from assay.base.progress import Gauge, Moment, NearestLimit, OnCurve, Status
 
 
 class Terminal(io.StringIO):
@@ -50,7 +50,9 @@ def status(**changed: object) -> Status:
         "moment": moment,
         "times_utc_ns": (1, 2, 3),
         "histories": {"iops": (1.0, 2.0, 4.0), "read": (None, 1e6, 1.2e6)},
-        "nearest": Nearest(limit="read.mean<=2ms", scope="data", value=1.9e6, unit="ns", share=0.95, where="p0002"),
+        "nearest": NearestLimit(
+            limit="read.mean<=2ms", scope="data", value=1.9e6, unit="ns", share=0.95, where="p0002"
+        ),
         "curve": (
             OnCurve(point_id="p0001", load=8, value=5_000, met=True),
             OnCurve(point_id="p0002", load=16, value=9_000, met=True),

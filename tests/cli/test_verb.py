@@ -15,9 +15,9 @@ from assay.apps.cli.app import app
 from assay.apps.cli.running import OutputOptions
 from assay.base.errors import UsageError
 from assay.base.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.workloads import registry
-from assay.workloads.opened import OpenWorkload
+from assay.workloads.opened import Job
 from assay.workloads.options import LOAD, TIME, Option
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.workload import Workload
@@ -74,7 +74,7 @@ class Pigeons(Workload[FlightPlan]):
     def estimate_s(self, plan: FlightPlan) -> tuple[float, float]:
         return plan.timing.duration_s, plan.timing.duration_s
 
-    def open(self, part: Part[FlightPlan], target: Any, context: Any) -> OpenWorkload:
+    def open(self, part: Part[FlightPlan], target: Any, context: Any) -> Job:
         raise NotImplementedError
 
 
@@ -82,10 +82,10 @@ class Started:
     """What the command would have run."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, Request, list[Part[Any]], OutputOptions]] = []
+        self.calls: list[tuple[str, TargetRequest, list[Part[Any]], OutputOptions]] = []
         self.resumed: list[tuple[str, Path]] = []
 
-    def start(self, name: str, request: Request, parts: list[Part[Any]], shown: OutputOptions) -> None:
+    def start(self, name: str, request: TargetRequest, parts: list[Part[Any]], shown: OutputOptions) -> None:
         self.calls.append((name, request, parts, shown))
 
     def resume(self, name: str, path: Path, *_: object) -> None:

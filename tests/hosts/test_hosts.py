@@ -17,8 +17,8 @@ import pytest
 from agent_threads import Assay, ThreadLink
 from assay._core import Histogram
 from assay.fleet import agent, links, target, team
-from assay.fleet.member import Clock, Member
-from assay.fleet.opened import OverHosts
+from assay.fleet.member import ClockOffset, Member
+from assay.fleet.opened import FleetJob
 from assay.fleet.team import HostLost, Team
 from assay.fleet.wire import GREETING
 from assay.report import facts
@@ -103,14 +103,14 @@ def apart(monkeypatch: pytest.MonkeyPatch, *, until: int) -> None:
     """Hosts measure loads of ten clients and more too far apart, each so many times."""
     monkeypatch.setattr(registry, "_KINDS", registry._KINDS.copy())
     registry.register(DeskOverHosts())
-    skew, seen = OverHosts._skew, Counter[float]()
+    skew, seen = FleetJob._skew, Counter[float]()
 
-    def skewed(self: OverHosts, hosts: Any, meeting: Any, figures: Any) -> Any:
+    def skewed(self: FleetJob, hosts: Any, meeting: Any, figures: Any) -> Any:
         load = sum(host["point"]["load"]["clients"] for host in hosts)
         seen[load] += 1
         return skew(self, hosts, meeting, figures) | {"skewed": load >= 10 and seen[load] <= until}
 
-    monkeypatch.setattr(OverHosts, "_skew", skewed)
+    monkeypatch.setattr(FleetJob, "_skew", skewed)
 
 
 DESK = ("desk", "null:", "--search", "clients", "--limit", "wait<=150ms", "--hosts", "local,local")
@@ -356,8 +356,8 @@ def test_names_of_hosts_are_checked(assay: Assay) -> None:
 
 @pytest.mark.usefixtures("in_threads")
 def test_clocks_hours_apart_are_refused(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
-    def clock(_self: Team, member: Member) -> Clock:
-        return Clock(offset_ns=0 if member.place else -7_200_000_000_000, error_ns=1)
+    def clock(_self: Team, member: Member) -> ClockOffset:
+        return ClockOffset(offset_ns=0 if member.place else -7_200_000_000_000, error_ns=1)
 
     monkeypatch.setattr(Team, "_clock", clock)
     assert "host local-1: its clock is 2 h 0 min behind this host's; set it" in refused(assay, "null:", *THREE)

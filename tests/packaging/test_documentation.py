@@ -18,8 +18,8 @@ from assay.apps.cli.reference import reference
 from assay.apps.cli.verbs import verbs as assay_verbs
 from assay.base.errors import ExitCode
 from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan, integrity_preset_names
-from assay.workloads.io.activities import Activity
-from assay.workloads.io.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
+from assay.workloads.io.activities import IoActivity
+from assay.workloads.io.plan import IoPlan, IoSearch, IoTiming, load_plan, preset_names, read_preset
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, tpcc_preset_names
 from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTiming
 
@@ -83,7 +83,7 @@ def test_exit_codes_are_those_of_the_code(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("heading", "model"),
-    [("Plan", Plan), ("`[timing]`", Timing), ("`[search]`", Search), ("`[[activity]]`", Activity)],
+    [("Plan", IoPlan), ("`[timing]`", IoTiming), ("`[search]`", IoSearch), ("`[[activity]]`", IoActivity)],
 )
 def test_plan_keys_and_defaults_are_those_of_the_code(root: Path, heading: str, model: type[BaseModel]) -> None:
     rows = table(section((root / "docs/plans.md").read_text(), heading))

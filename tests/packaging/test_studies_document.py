@@ -15,8 +15,8 @@ from assay.apps.cli.app import app
 from assay.insight.calibration.published import PublishedPoint
 from assay.insight.studies.files import study_names
 from assay.insight.studies.parts import study_parts
-from assay.insight.studies.study import Case, Comparison, Factor, Study, choose_target, load_study
-from assay.run.request import Request
+from assay.insight.studies.study import Case, StudyComparison, StudyFactor, StudyPlan, choose_target, load_study
+from assay.run.request import TargetRequest
 from assay.run.targets import choose_targets
 
 
@@ -34,8 +34,8 @@ def table_keys(text: str, heading: str) -> set[str]:
 @pytest.mark.parametrize(
     ("heading", "model"),
     [
-        ("key", Study), ("key of `[[factor]]`", Factor), ("key of `[[case]]`", Case),
-        ("key of `[comparison]`", Comparison), ("key of `[[point]]`", PublishedPoint),
+        ("key", StudyPlan), ("key of `[[factor]]`", StudyFactor), ("key of `[[case]]`", Case),
+        ("key of `[comparison]`", StudyComparison), ("key of `[[point]]`", PublishedPoint),
     ],
 )  # fmt: skip
 def test_the_document_has_every_key(text: str, heading: str, model: type[BaseModel]) -> None:
@@ -48,7 +48,7 @@ def test_the_document_has_every_preset_and_a_study_that_is_understood(text: str)
     assert table_keys(text, "study") == set(study_names())
     study = load_study({"name": "mine"} | tomllib.loads(own), source="document")
     parts, _ = study_parts(study, target=choose_target(study, None, {}))
-    target, _ = choose_targets(Request(paths=[]), parts)
+    target, _ = choose_targets(TargetRequest(paths=[]), parts)
     assert target.array is not None
 
 

@@ -13,8 +13,8 @@ from assay.document.elements import (
     Bullets,
     Cell,
     Document,
-    Facts,
-    Figure,
+    FactList,
+    FigureElement,
     Heading,
     Notices,
     Paragraph,
@@ -68,7 +68,7 @@ def _block(block: Block) -> Iterator[str]:
             yield f"{block.text}{' [strong]' if block.strong else ''}{_tone(block.tone)}"
         case Bullets():
             yield from (f"- {item}" for item in block.items)
-        case Facts():
+        case FactList():
             yield f"facts {block.name}"
             yield from (f"  {name}: {value}" for name, value in block.items)
         case Notices():
@@ -78,7 +78,7 @@ def _block(block: Block) -> Iterator[str]:
             yield f"table {block.name}{', dense' if block.dense else ''}: {block.caption}"
             yield "  " + " | ".join(f"{column.title}{' >' if column.number else ''}" for column in block.columns)
             yield from ("  " + " | ".join(map(_cell, row)) for row in block.rows)
-        case Figure():
+        case FigureElement():
             yield f"figure {block.name}: {block.caption}"
             yield f"  told: {block.alternative}"
             chart = block.chart.to_dict()

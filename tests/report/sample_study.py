@@ -14,7 +14,7 @@ from assay.insight.studies.findings import study_findings
 from assay.insight.studies.parts import study_parts
 from assay.run.part import part_report
 from assay.workloads.databases.storage import roles_of
-from assay.workloads.io.plan import Plan
+from assay.workloads.io.plan import IoPlan
 from assay.workloads.mailbox.plan import MailboxPlan
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
@@ -51,7 +51,7 @@ def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
     if isinstance(part.plan, MailboxPlan):
         mailboxes(sample, part, speed)
         return
-    assert isinstance(part.plan, Plan)
+    assert isinstance(part.plan, IoPlan)
     for workload in part.plan.workloads():
         facts = workload.facts()
         if part.plan.search.axis == "none":

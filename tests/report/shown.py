@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from sample import Sample
 
-from assay.document.elements import Document, Facts, Heading, Notices, Paragraph, Section, Table
+from assay.document.elements import Document, FactList, Heading, Notices, Paragraph, Section, Table
 from assay.record.source import RunFacts
 from assay.report import facts as reading
 from assay.report.html import html_report
@@ -50,7 +50,9 @@ def cells(document: Document, name: str) -> list[list[str]]:
 
 
 def items(document: Document, name: str) -> dict[str, str]:
-    return dict(next(b for s in document.sections for b in s.blocks if isinstance(b, Facts) and b.name == name).items)
+    return dict(
+        next(b for s in document.sections for b in s.blocks if isinstance(b, FactList) and b.name == name).items
+    )
 
 
 def notices(document: Document) -> list[str]:

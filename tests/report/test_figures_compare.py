@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.document.palette import COLOURS
-from assay.insight.compare import Comparison, Difference
+from assay.insight.compare import FigureDifference, RunComparison
 from assay.report.figures_compare import POINTS_MAX, compare_figure
 from assay.workloads.registry import figures_of
 
@@ -18,17 +18,17 @@ METRICS = {figure.name: figure for figure in figures_of({}) if figure.compared}
 
 def difference(
     load: str = "8 outstanding", metric: str = "iops", relative: float | None = 0.2, run: int = 1
-) -> Difference:
+) -> FigureDifference:
     interval = None if relative is None else (relative - 0.1, relative + 0.1)
-    return Difference(
+    return FigureDifference(
         workload="8 KiB random 70/30", load=load, figure=METRICS[metric], run=run, a=1.0, b=1.2, relative=relative,
         interval_95=interval, p=0.01, method="batches", status="changed", better=True,
     )  # fmt: skip
 
 
-def specification(*rows: Difference, runs: tuple[str, ...] = ("one", "two")) -> dict[str, Any]:
+def specification(*rows: FigureDifference, runs: tuple[str, ...] = ("one", "two")) -> dict[str, Any]:
     """Return the Vega-Lite document, its shared data put back where they are used."""
-    document: dict[str, Any] = compare_figure(Comparison(runs, 0.05, rows, ())).to_dict()
+    document: dict[str, Any] = compare_figure(RunComparison(runs, 0.05, rows, ())).to_dict()
     datasets = document.get("datasets", {})
     for panel in document["vconcat"]:
         for layer in panel["layer"]:

@@ -10,7 +10,7 @@ from sample import Sample, io
 from sample_oltp import run
 from shown import facts_of, section, table, texts
 
-from assay.document.elements import Document, Figure
+from assay.document.elements import Document, FigureElement
 from assay.record.limits import parse_limits
 from assay.record.source import RunFacts
 from assay.report.assemble import assemble
@@ -38,7 +38,7 @@ def page(made: tuple[Sample, dict[str, Any]]) -> list[str]:
 
 
 def picture(document: Document) -> list[dict[str, Any]]:
-    figure = next(block for block in section(document, "summary").blocks if isinstance(block, Figure))
+    figure = next(block for block in section(document, "summary").blocks if isinstance(block, FigureElement))
     chart = figure.chart.to_dict()
     values: list[dict[str, Any]] = chart["datasets"][chart["layer"][0]["data"]["name"]]
     return values

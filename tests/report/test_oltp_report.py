@@ -9,9 +9,9 @@ from sample_oltp import TIERS, OltpSample, add_point, conditions, figures, manif
 from shown import cells, facts_of, items, names, notices, pages, section, table, texts
 from test_report_pages import HOSTILE, Page
 
-from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.document.palette import theme
-from assay.document.series import Clock, point_clock
+from assay.document.series import TimeAxis, point_clock
 from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
@@ -196,7 +196,7 @@ def tpm_rows(*values: float | None) -> list[dict[str, object]]:
 )
 def test_dips_of_the_server_are_long_and_deep(values: list[float | None], spans: list[tuple[float, float]]) -> None:
     warmup_s = 3.0 if values[0] == 20 else 0.0
-    found = dips(tpm_rows(*values), Clock(0, 10.0, 1.0), warmup_s)
+    found = dips(tpm_rows(*values), TimeAxis(0, 10.0, 1.0), warmup_s)
     assert [(span["start_s"], span["end_s"]) for span in found] == spans
 
 
@@ -387,7 +387,7 @@ def test_transactions_do_not_disturb_what_the_examination_measured() -> None:
     both = assemble(facts_of((sample, {"oltp": extra["oltp"]})))
     for name in ("iops", "curves", "percentiles", "parts"):
         for before, after in zip(section(alone, name).blocks, section(both, name).blocks, strict=True):
-            same = isinstance(before, Figure) and before.alternative == getattr(after, "alternative", None)
+            same = isinstance(before, FigureElement) and before.alternative == getattr(after, "alternative", None)
             assert before == after or same
     assert len(table(both, "points-table").rows) == len(table(alone, "points-table").rows)
     assert len(table(both, "oltp-points").rows) == 1

@@ -17,7 +17,7 @@ from assay.document.elements import Paragraph
 from assay.record.run_folder import RunFolder
 from assay.report.paper.findings import read_findings
 from assay.report.paper.texts import Texts
-from assay.report.paper.write import Asked, write_paper
+from assay.report.paper.write import PaperOptions, write_paper
 from sizing_needs import recording
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def other_target(folder: Path) -> Path:
 @pytest.mark.usefixtures("unchecked_charts")
 def test_a_paper_is_three_files_and_words_that_stay(tmp_path: Path) -> None:
     folder = tmp_path / "paper"
-    asked = Asked(runs=[measured_run(tmp_path)], folder=folder, formats=["html", "md"])
+    asked = PaperOptions(runs=[measured_run(tmp_path)], folder=folder, formats=["html", "md"])
     assert [path.name for path in write_paper(asked).files] == ["paper.toml", "paper.html", "paper.md"]
     assert {path.suffix for path in (folder / "paper-figures").iterdir()} == {".svg"}
 
@@ -159,7 +159,7 @@ def test_a_check_of_its_own_is_a_source_of_the_paper(tmp_path: Path) -> None:
     file.write_text(json.dumps({**CHECK, "targets": ["host"]}))
     run = measured_run(tmp_path, checked=False)
     folder = tmp_path / "paper"
-    write_paper(Asked(runs=[run], checks=[file], folder=folder, formats=["md"], anonymised=True))
+    write_paper(PaperOptions(runs=[run], checks=[file], folder=folder, formats=["md"], anonymised=True))
     text = (folder / "paper.md").read_text()
     assert "1 rule of best practice broken, 1 kept, 1 not checked" in text
     assert "Start a time service." in text
@@ -174,7 +174,7 @@ def test_a_host_whose_name_is_a_word_of_reports_is_renamed_in_a_check_too(tmp_pa
     file.write_text(json.dumps({**CHECK, "targets": ["host"]}).replace("db07", "vm"))
     folder = tmp_path / "paper"
     run = measured_run(tmp_path, checked=False)
-    write_paper(Asked(runs=[run], checks=[file], folder=folder, formats=["md"], anonymised=True))
+    write_paper(PaperOptions(runs=[run], checks=[file], folder=folder, formats=["md"], anonymised=True))
     text = (folder / "paper.md").read_text()
     assert "Start a time service." in text
     assert "| vm |" not in text
@@ -201,7 +201,7 @@ def test_a_file_without_findings_is_refused(tmp_path: Path, text: str | None, sa
 @pytest.mark.usefixtures("unchecked_charts")
 def test_marks_of_drawings_lead_to_their_points_on_the_page_alone(tmp_path: Path) -> None:
     folder = tmp_path / "paper"
-    write_paper(Asked(runs=both_runs(tmp_path), folder=folder, formats=["html", "md"]))
+    write_paper(PaperOptions(runs=both_runs(tmp_path), folder=folder, formats=["html", "md"]))
     page = (folder / "paper.html").read_text()
     figures = dict(re.findall(r'<figure id="([^"]+)">(.*?)<figcaption>', page, re.DOTALL))
     led = {name: set(re.findall(r'<a href="#([^"]+)"', drawing)) for name, drawing in figures.items()}
@@ -218,7 +218,7 @@ def test_marks_of_transactions_lead_to_their_points(tmp_path: Path) -> None:
     sample, fields = search()
     run = write_run(tmp_path, sample, **fields)
     folder = tmp_path / "paper"
-    write_paper(Asked(runs=[run], folder=folder, formats=["html"]))
+    write_paper(PaperOptions(runs=[run], folder=folder, formats=["html"]))
     page = (folder / "paper.html").read_text()
     figures = dict(re.findall(r'<figure id="([^"]+)">(.*?)<figcaption>', page, re.DOTALL))
     led = {name: set(re.findall(r'<a href="#([^"]+)"', drawing)) for name, drawing in figures.items()}

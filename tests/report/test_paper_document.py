@@ -18,7 +18,7 @@ from test_report_sizing import answered
 
 from assay.base.errors import UsageError
 from assay.base.units import format_bytes, format_duration, format_latency, format_throughput
-from assay.document.elements import Block, Bullets, Document, Facts, Figure, Notices, Paragraph, Table
+from assay.document.elements import Block, Bullets, Document, FactList, FigureElement, Notices, Paragraph, Table
 from assay.document.references import numbers_of, plain_text, see, spans_of
 from assay.insight.studies.words import figure_text, percent_text
 from assay.report.paper import measured
@@ -49,14 +49,14 @@ def texts_of(blocks: Iterable[Block]) -> Iterator[str]:
                 yield block.text
             case Bullets():
                 yield from block.items
-            case Facts():
+            case FactList():
                 yield from (value for _, value in block.items)
             case Notices():
                 yield from (notice.text for notice in block.items)
             case Table():
                 yield block.caption
                 yield from (cell.text for row in block.rows for cell in row)
-            case Figure():
+            case FigureElement():
                 yield block.caption
                 yield block.alternative
 
@@ -77,7 +77,7 @@ def test_sections_come_in_the_order_of_white_papers(document: Document) -> None:
 
 def test_figures_and_tables_are_numbered_and_no_two_blocks_share_a_name(document: Document) -> None:
     blocks = [block for section in document.sections for block in section.blocks]
-    names = [block.name for block in blocks if isinstance(block, Figure | Table | Facts)]
+    names = [block.name for block in blocks if isinstance(block, FigureElement | Table | FactList)]
     assert len(names) == len(set(names))
     labels = list(numbers_of(document).labels.values())
     for kind in ("Figure", "Table"):
@@ -99,7 +99,7 @@ def test_every_point_that_is_named_can_be_led_to(document: Document, runs: list[
 def test_every_figure_and_table_of_a_run_names_it(document: Document) -> None:
     for section in document.sections:
         for block in section.blocks:
-            if isinstance(block, Figure | Table) and re.match(r"r\d+-", block.name):
+            if isinstance(block, FigureElement | Table) and re.match(r"r\d+-", block.name):
                 number = block.name.partition("-")[0].upper()
                 assert re.search(rf"\b{number}\b", block.caption), block.caption
 
@@ -162,7 +162,7 @@ def unknown_numbers(document: Document, runs: list[Path], *, prose: bool = False
     found = {}
     for section in document.sections:
         blocks = [one for one in section.blocks if not prose or isinstance(one, Paragraph | Bullets | Notices)]
-        captions = [one.caption for one in section.blocks if prose and isinstance(one, Table | Figure)]
+        captions = [one.caption for one in section.blocks if prose and isinstance(one, Table | FigureElement)]
         for text in (*texts_of(blocks), *captions):
             # Times of the clock are shown as dates.
             shown = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d UTC)?", "", text)

@@ -18,7 +18,7 @@ from assay.report.markdown import markdown_report
 from assay.report.paper.assemble import mapped
 from assay.report.paper.names import Names
 from assay.report.paper.words import Words
-from assay.report.paper.write import Asked, write_paper
+from assay.report.paper.write import PaperOptions, write_paper
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
 
@@ -202,7 +202,9 @@ def test_without_it_every_name_stays(tmp_path: Path) -> None:
 def test_files_of_a_paper_have_no_names(tmp_path: Path) -> None:
     run = remote_run(tmp_path / "run")
     folder = tmp_path / "paper"
-    write_paper(Asked(runs=[run], folder=folder, anonymised=True, command=["assay", "report", "--paper", str(run)]))
+    write_paper(
+        PaperOptions(runs=[run], folder=folder, anonymised=True, command=["assay", "report", "--paper", str(run)])
+    )
     for path in folder.rglob("*"):
         if path.is_file() and path.name != "paper.toml":
             text = path.read_bytes().decode("latin-1")

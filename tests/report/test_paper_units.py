@@ -5,19 +5,19 @@ from __future__ import annotations
 import altair as alt
 import pytest
 
-from assay.document.elements import Cell, Column, Document, Figure, Paragraph, Section, Table
+from assay.document.elements import Cell, Column, Document, FigureElement, Paragraph, Section, Table
 from assay.report.paper.shown_units import in_units
 
 pytestmark = pytest.mark.usefixtures("unchecked_charts")
 
 
-def document(*blocks: Paragraph | Table | Figure) -> Document:
+def document(*blocks: Paragraph | Table | FigureElement) -> Document:
     return Document("T", "", [Section("s", "S", list(blocks))], "", is_paper=True)
 
 
-def first(made: Document) -> Paragraph | Table | Figure:
+def first(made: Document) -> Paragraph | Table | FigureElement:
     block = made.sections[0].blocks[0]
-    assert isinstance(block, Paragraph | Table | Figure)
+    assert isinstance(block, Paragraph | Table | FigureElement)
     return block
 
 
@@ -61,9 +61,9 @@ def test_an_axis_and_what_lies_along_it_are_converted_once() -> None:
         base.mark_bar().encode(y=y), base.mark_rule().encode(y=alt.Y("low:Q"), y2="value:Q"),
         base.mark_text().encode(y=y, text="value:Q"),
     )  # fmt: skip
-    given = Figure("f", "C", "throughput (MB/s)", chart)
+    given = FigureElement("f", "C", "throughput (MB/s)", chart)
     made = first(in_units(document(given), "binary"))
-    assert isinstance(made, Figure)
+    assert isinstance(made, FigureElement)
     drawn = made.chart.to_dict()
     (data,) = drawn["datasets"].values()
     assert data == [{"level": "a", "value": pytest.approx(100.0), "low": pytest.approx(1.0)}]

@@ -11,7 +11,7 @@ from sample import small
 
 from assay.document import series_charts as figures_series
 from assay.document.charts import nines
-from assay.document.elements import Document, Figure
+from assay.document.elements import Document, FigureElement
 from assay.document.palette import COLOURS, MAX_SERIES, SHAPES, theme
 from assay.report.render import render
 from assay.workloads.io.report import charts as figures
@@ -35,7 +35,7 @@ def test_nothing_to_show_is_no_figure(name: str) -> None:
     assert EMPTY[name]() is None
 
 
-def named(document: Document) -> dict[str, Figure]:
+def named(document: Document) -> dict[str, FigureElement]:
     return {figure.name: figure for figure in document.figures}
 
 
@@ -106,5 +106,5 @@ def test_the_axis_of_nines_counts_nines(percentile: float, place: float) -> None
 def test_a_figure_of_one_value_draws() -> None:
     one = figures.iops_bars([{"block": "8 KiB", "mix": "70/30", "iops": 10.0, "low": None, "high": None}])
     assert isinstance(one, alt.TopLevelMixin)
-    figure = Figure("one", "One.", "One bar: 10.", one)
+    figure = FigureElement("one", "One.", "One bar: 10.", one)
     assert ElementTree.fromstring(render(figure)).tag.endswith("svg")

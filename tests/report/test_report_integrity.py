@@ -24,7 +24,7 @@ from sample_integrity import (
 from shown import facts_of, items, notices, pages, section, table, texts
 from test_report_pages import HOSTILE, Page
 
-from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
@@ -54,7 +54,7 @@ def test_a_passed_run_says_what_was_verified_and_what_that_does_not_prove(passed
     assert "At the end every page was read once more and was right." in said
     assert "Caches between host and disk may have answered" in said
     assert "Power was not cut" in said
-    assert not any(isinstance(block, Figure) for block in section(passed, "integrity").blocks)
+    assert not any(isinstance(block, FigureElement) for block in section(passed, "integrity").blocks)
     assert items(passed, "understood")["CacheHitRatio=1000"] == "10 % of reads are answered by the pool"
 
 
@@ -212,7 +212,9 @@ def test_phases_do_not_disturb_what_the_examination_measured() -> None:
     ]  # fmt: skip
     for name in ("iops", "curves", "percentiles", "parts"):
         for one, other in zip(section(alone, name).blocks, section(both, name).blocks, strict=True):
-            assert one == other or (isinstance(one, Figure) and one.alternative == getattr(other, "alternative", None))
+            assert one == other or (
+                isinstance(one, FigureElement) and one.alternative == getattr(other, "alternative", None)
+            )
     assert texts(section(both, "summary"))[0] == "Data came back wrong: 2 lost writes and 1 torn write."
     assert texts(section(both, "summary"))[1:] == texts(section(alone, "summary"))
     assert len(table(both, "points-table").rows) == len(table(alone, "points-table").rows) + 5

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.insight.sizing.answer import size
 from assay.insight.sizing.judge import Judge
-from assay.insight.sizing.need import Asked, need_of
+from assay.insight.sizing.need import NeedAsWritten, need_of
 from assay.report.figures_sizing import frontier_chart, growth_chart
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
@@ -27,7 +27,7 @@ def answered(database: dict[str, Any]) -> dict[str, Any]:
         "mail": [{"name": "post", "mailboxes": 100, "size": "1GB", "iops_per_mailbox": 0.1}],
         "candidate": [{"array": "nvme-mirror", "raid": ["1"]}],
     }
-    answer = size(Asked(table, "need.toml", need_of(table, "test")), Judge(), what_if=False).answer
+    answer = size(NeedAsWritten(table, "need.toml", need_of(table, "test")), Judge(), what_if=False).answer
     return {**answer, "difference": None}
 
 
@@ -85,4 +85,4 @@ def test_figures_of_nothing_are_left_out() -> None:
     assert growth_chart([], 3) is None
     assert frontier_chart([], "cost") is None
     figure = frontier_chart([{"label": "a", "cost": 1.0, "latency_ms": 2.0}], "cost")
-    assert isinstance(Figure("f", "c", "a", figure), Figure)  # type: ignore[arg-type]
+    assert isinstance(FigureElement("f", "c", "a", figure), FigureElement)  # type: ignore[arg-type]

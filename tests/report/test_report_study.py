@@ -11,7 +11,7 @@ from sample import Sample, io, write_run
 from sample_study import study_run
 
 from assay.document.charts import with_others
-from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.document.palette import MAX_SERIES
 from assay.insight.studies.files import study_names
 from assay.report import write_report
@@ -36,7 +36,7 @@ def blocks(document: Document, kind: type) -> list[Any]:
     return [block for block in section_of(document).blocks if isinstance(block, kind)]
 
 
-def drawn(figure: Figure) -> list[dict[str, Any]]:
+def drawn(figure: FigureElement) -> list[dict[str, Any]]:
     """What a chart draws: rows of its first data."""
     (rows, *_) = figure.chart.to_dict()["datasets"].values()
     return list(rows)
@@ -50,7 +50,7 @@ def test_every_preset_has_a_section_with_sentences_figure_and_table(tmp_path: Pa
 
     strong = [block.text for block in blocks(document, Paragraph) if block.strong]
     assert strong == told["sentences"] != []
-    figures = blocks(document, Figure)
+    figures = blocks(document, FigureElement)
     assert figures
     assert all(figure.chart.to_dict() for figure in figures)
     assert [table.name for table in blocks(document, Table)] == ["published-table" if told["published"] else "levels"]
@@ -72,7 +72,7 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
     assert [column.title for column in table.columns][1:8] == [
         "NOPM", "95 % interval", "TPM", "Response p90", "Data reads", "Data writes", "Log writes",
     ]  # fmt: skip
-    figures = blocks(document, Figure)
+    figures = blocks(document, FigureElement)
     assert [figure.name for figure in figures[4:]] == ["study-storage", "study-written-device", "study-written-file"]
     titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in figures[:4]]
     assert titles == [
@@ -95,7 +95,8 @@ def test_figures_of_a_brokerage_speak_of_its_own_transactions(tmp_path: Path) ->
     told["study"]["comparison"]["figure"] = "trade_results_per_s"
     (run / "run.json").write_text(json.dumps(told))
     titles = [
-        figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in blocks(document_of(run), Figure)[:2]
+        figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"]
+        for figure in blocks(document_of(run), FigureElement)[:2]
     ]
     assert titles == ["trade results per second", "response time of trade results, p90 (ms)"]
 
@@ -104,7 +105,7 @@ def test_a_study_of_databases_shows_their_storage_at_each_level(tmp_path: Path) 
     run = study_run(tmp_path, "oltp-partition")
     storage, written = (
         figure
-        for figure in blocks(document_of(run), Figure)
+        for figure in blocks(document_of(run), FigureElement)
         if figure.name in ("study-storage", "study-written-device")
     )
     points = [json.loads(line) for line in (run / "points.jsonl").read_text().splitlines()]
@@ -137,7 +138,7 @@ def test_without_devices_the_server_says_what_was_written() -> None:
 
 def test_writes_to_files_are_told_where_the_server_counts_them(tmp_path: Path) -> None:
     run = study_run(tmp_path, "oltp-partition")
-    (written,) = (figure for figure in blocks(document_of(run), Figure) if figure.name == "study-written-file")
+    (written,) = (figure for figure in blocks(document_of(run), FigureElement) if figure.name == "study-written-file")
     assert {row["series"] for row in drawn(written)} == {"order_line", "stock"}
 
     point = {"oltp": {"storage": {"files": []}}}
@@ -165,7 +166,7 @@ def test_the_smallest_of_too_many_series_are_added_up() -> None:
 
 def test_rising_levels_are_joined_and_others_are_bars(tmp_path: Path) -> None:
     def marks(name: str) -> set[str]:
-        (figure,) = blocks(document_of(study_run(tmp_path, name)), Figure)
+        (figure,) = blocks(document_of(study_run(tmp_path, name)), FigureElement)
         return {layer["mark"]["type"] for layer in figure.chart.to_dict()["layer"]}
 
     assert "line" in marks("fill") - marks("raid-policy")
@@ -175,12 +176,12 @@ def test_rising_levels_are_joined_and_others_are_bars(tmp_path: Path) -> None:
 def test_bands_of_a_model_are_drawn_and_named(tmp_path: Path) -> None:
     plain, banded = (document_of(study_run(tmp_path, "fill", bands=bands)) for bands in (False, True))
 
-    assert "how far the model may be off" in blocks(banded, Figure)[0].caption
-    assert "how far the model may be off" not in blocks(plain, Figure)[0].caption
+    assert "how far the model may be off" in blocks(banded, FigureElement)[0].caption
+    assert "how far the model may be off" not in blocks(plain, FigureElement)[0].caption
 
 
 def test_many_series_are_spread_over_figures_by_what_they_share(tmp_path: Path) -> None:
-    figures = blocks(document_of(study_run(tmp_path, "paths")), Figure)[:4]
+    figures = blocks(document_of(study_run(tmp_path, "paths")), FigureElement)[:4]
 
     told = [figure.alternative for figure in figures]
     assert [["sequential read", "sequential write", "random read", "random write"][at] in text
@@ -188,7 +189,7 @@ def test_many_series_are_spread_over_figures_by_what_they_share(tmp_path: Path) 
 
 
 def test_all_paths_and_queue_depths_share_one_figure_with_a_line_per_number_of_paths(tmp_path: Path) -> None:
-    (figure,) = blocks(document_of(study_run(tmp_path, "paths", bands=True)), Figure)[4:]
+    (figure,) = blocks(document_of(study_run(tmp_path, "paths", bands=True)), FigureElement)[4:]
 
     assert figure.name == "study-iops-over-queue-depth-1"
     assert figure.caption.startswith("I/Os per second by queue depth")
@@ -201,7 +202,7 @@ def test_all_paths_and_queue_depths_share_one_figure_with_a_line_per_number_of_p
 
 
 def test_a_study_of_two_numeric_factors_draws_a_line_per_level_of_the_second(tmp_path: Path) -> None:
-    (figure,) = blocks(document_of(study_run(tmp_path, "block-and-mix")), Figure)
+    (figure,) = blocks(document_of(study_run(tmp_path, "block-and-mix")), FigureElement)
 
     assert [(row["level"], row["series"]) for row in drawn(figure)][::5] == [
         ("8 KiB", "100 % reads"), ("16 KiB", "80 % reads"), ("32 KiB", "70 % reads"), ("64 KiB", "60 % reads"),

@@ -8,7 +8,7 @@ from sample import Sample
 from sample_oltp import OltpSample, run
 from shown import cells, facts_of, section, texts
 
-from assay.document.elements import Figure
+from assay.document.elements import FigureElement
 from assay.report.assemble import assemble
 from assay.report.figures_served import mark_labels, span_labels
 from assay.report.sections.array import served_blocks
@@ -76,7 +76,7 @@ def test_a_load_that_fell_long_after_the_first_event_is_said_to_have_fallen_late
 
 def test_the_figure_has_a_panel_of_missing_pieces_and_its_caption_tells_the_colours() -> None:
     document = assemble(facts_of(served(*EVENTS), series=True))
-    figure = next(block for block in section(document, "served-array").blocks if isinstance(block, Figure))
+    figure = next(block for block in section(document, "served-array").blocks if isinstance(block, FigureElement))
     assert figure.caption.endswith("Shaded: warm-up (grey), degraded (yellow), rebuilding (blue).")
     drawn = figure.chart.to_json()
     assert "missing pieces" in drawn
@@ -100,7 +100,7 @@ def test_of_several_arrays_each_to_which_something_happened_is_shown_by_its_name
         told = section(document, "served-array")
         (sentence,) = (text for text in texts(told) if "Before the first event" in text)
         assert sentence.startswith("Array log: Before the first event (node0/disk3: pulled) the load came to 400 ")
-        (figure,) = (block for block in told.blocks if isinstance(block, Figure))
+        (figure,) = (block for block in told.blocks if isinstance(block, FigureElement))
         assert figure.name == f"faults-{point['id']}-2"
         # What happened to one array is not drawn for the other.
         assert ("missing pieces" in figure.chart.to_json()) == (prefix == "log/")

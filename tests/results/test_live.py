@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.base.progress import Gauge, Moment, Silent, Status, Step
+from assay.base.progress import Gauge, Moment, ProgressStep, Silent, Status
 from assay.record.limits import parse_limits
 from assay.record.run_folder import RunFolder
 from assay.run.live import EVERY_S, Live
@@ -46,7 +46,7 @@ class Watching:
             Gauge(name="iops", title="IOPS", value=iops, unit="iops"),
             Gauge(name="read_latency_ns", title="read latency", value=read_ns, unit="ns", limit="read.mean"),
         )
-        self.live.point(Step("line", Moment(part="oltp", what="8 KiB", phase="measuring", gauges=gauges)))
+        self.live.point(ProgressStep("line", Moment(part="oltp", what="8 KiB", phase="measuring", gauges=gauges)))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.insight.rules.facts.databases import settings_subject
-from assay.insight.rules.facts.runs import Measured, measured
+from assay.insight.rules.facts.runs import MeasuredStorage, measured
 from assay.insight.rules.gather import subjects_of
 from assay.insight.rules.registry import RULES, rule_named
 from assay.insight.rules.rule import Subject, check
@@ -137,4 +137,4 @@ def test_the_price_of_a_random_page_is_that_which_a_profile_measured(
 
 def test_a_mix_of_reads_and_writes_does_not_say_what_storage_writes() -> None:
     assert measured(RUNS / "profile").write_bytes_per_s is None
-    assert measured(RUNS / "oltp") == Measured(origin=str(RUNS / "oltp"))
+    assert measured(RUNS / "oltp") == MeasuredStorage(origin=str(RUNS / "oltp"))

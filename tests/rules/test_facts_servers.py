@@ -8,22 +8,22 @@ import pytest
 
 from assay.base.errors import AssayError, UsageError
 from assay.insight.rules.facts.databases import database_subjects
-from assay.insight.rules.facts.runs import Measured
+from assay.insight.rules.facts.runs import MeasuredStorage
 from assay.insight.rules.registry import FAMILIES, RULES
-from assay.insight.rules.rule import Rule, Subject, check
+from assay.insight.rules.rule import PracticeRule, Subject, check
 from servers.mariadb import MariadbServer
 from servers.mssql import MssqlServer
 from servers.postgresql import PostgresqlServer
 
-MEASURED = Measured(iops=50_000.0, write_bytes_per_s=1e9, random_cost=1.3, origin="a profile")
+MEASURED = MeasuredStorage(iops=50_000.0, write_bytes_per_s=1e9, random_cost=1.3, origin="a profile")
 
 
-def server_at(url: str, found: Measured | None = None) -> Subject:
+def server_at(url: str, found: MeasuredStorage | None = None) -> Subject:
     (server,) = (one for one in database_subjects(url, found) if one.kind == "database")
     return server
 
 
-def lacking(server: Subject, rules: tuple[Rule, ...]) -> dict[str, str]:
+def lacking(server: Subject, rules: tuple[PracticeRule, ...]) -> dict[str, str]:
     """Facts that rules read and the server did not tell, with the reason."""
     names = {name for rule in rules for name in (*rule.reads, *(one.fact for one in rule.applies))}
     return {name: server.gap([name]) for name in sorted(names) if name not in server.facts}

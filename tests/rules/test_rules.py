@@ -9,7 +9,7 @@ import pytest
 from assay.base.errors import UsageError
 from assay.insight.rules.pages import page_of, pages
 from assay.insight.rules.registry import FAMILIES, RULES, chosen_rules, rule_named
-from assay.insight.rules.rule import SEVERITIES, SUBJECTS, Fact, Findings, Rule, Subject, check
+from assay.insight.rules.rule import SEVERITIES, SUBJECTS, Fact, Findings, PracticeRule, Subject, check
 from rules.cases import CASES
 
 
@@ -17,7 +17,7 @@ def filled(kind: str, name: str, facts: dict[str, object], engine: str = "") -> 
     return Subject(kind, name, engine=engine, facts={key: Fact(value, "a test") for key, value in facts.items()})
 
 
-def judged(rule: Rule, facts: dict[str, object]) -> Findings:
+def judged(rule: PracticeRule, facts: dict[str, object]) -> Findings:
     return check([filled(rule.subject, "one", facts, rule.engines[0] if rule.engines else "")], [rule])
 
 
@@ -26,7 +26,7 @@ def test_every_rule_has_its_case() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_finds_what_breaks_it_and_says_what_it_found(rule: Rule) -> None:
+def test_a_rule_finds_what_breaks_it_and_says_what_it_found(rule: PracticeRule) -> None:
     told = judged(rule, CASES[rule.id].broken)
 
     (finding,) = told.findings
@@ -36,7 +36,7 @@ def test_a_rule_finds_what_breaks_it_and_says_what_it_found(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_passes_what_is_mended(rule: Rule) -> None:
+def test_a_rule_passes_what_is_mended(rule: PracticeRule) -> None:
     broken, mended = CASES[rule.id]
 
     told = judged(rule, broken | mended)
@@ -47,7 +47,7 @@ def test_a_rule_passes_what_is_mended(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_without_any_fact_that_it_needs_a_rule_is_not_checked_and_says_why(rule: Rule) -> None:
+def test_without_any_fact_that_it_needs_a_rule_is_not_checked_and_says_why(rule: PracticeRule) -> None:
     broken, mended = CASES[rule.id]
     needed = {*rule.reads, *(one.fact for one in rule.applies if one.unknown is None)}
     for name in needed:
@@ -61,7 +61,7 @@ def test_without_any_fact_that_it_needs_a_rule_is_not_checked_and_says_why(rule:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_value_of_another_form_is_no_finding_and_does_not_pass(rule: Rule) -> None:
+def test_a_value_of_another_form_is_no_finding_and_does_not_pass(rule: PracticeRule) -> None:
     class Odd:
         """Cannot be compared, called, walked or read as a number."""
 
@@ -85,7 +85,7 @@ def test_a_value_of_another_form_is_no_finding_and_does_not_pass(rule: Rule) -> 
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_tells_all_that_a_reader_needs(rule: Rule) -> None:
+def test_a_rule_tells_all_that_a_reader_needs(rule: PracticeRule) -> None:
     assert rule.subject in SUBJECTS
     assert rule.severity in SEVERITIES
     assert all((rule.title, rule.wanted, rule.why, rule.fix, rule.source, rule.reads))

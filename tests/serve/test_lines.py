@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from assay.apps.ui.lines import LINES_MAX, Query, Question, grouped, parse_question
+from assay.apps.ui.lines import LINES_MAX, FigureQuery, FiguresQuestion, grouped, parse_question
 from assay.apps.ui.recordings import catalogue_of, lines_of
 from assay.base.errors import UsageError
 from assay.record.flight import MINUTE_NS, read_recording
 from assay.record.flight_window import SECONDS_SPAN_NS, catalogue, told, window
-from assay.record.rolled import Series
+from assay.record.rolled import SeriesKey
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
 
@@ -20,8 +20,8 @@ SECOND = 10**9
 BEGIN_NS = 1_800_000_000 * SECOND // (15 * MINUTE_NS) * (15 * MINUTE_NS)
 
 
-def query(metric: str = "busy_share", under: str = "") -> Query:
-    return Query(host="h", source="model", metric=metric, under=under)
+def query(metric: str = "busy_share", under: str = "") -> FigureQuery:
+    return FigureQuery(host="h", source="model", metric=metric, under=under)
 
 
 class TestGroups:
@@ -112,7 +112,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_level_gives_the_same_rates(recording: Path) -> None:
-    def reads(_: object, one: Series) -> bool:
+    def reads(_: object, one: SeriesKey) -> bool:
         return one.metric == "read_ios_count"
 
     for length_ns in (600 * SECOND, 40 * MINUTE_NS, SECONDS_SPAN_NS + MINUTE_NS, 5 * 24 * 60 * MINUTE_NS):
@@ -138,7 +138,7 @@ def test_a_zoom_shows_when_it_changed(recording: Path) -> None:
     from_s = BEGIN_NS / 1e9 + 1190
     asked = {"from_s": from_s, "to_s": from_s + 20, "steps": 20,
              "queries": [{"host": "h", "source": "block", "metric": "busy_share"}]}  # fmt: skip
-    found = lines_of(recording, Question.model_validate(asked, strict=False))
+    found = lines_of(recording, FiguresQuestion.model_validate(asked, strict=False))
     (line,) = found["panels"][0]["lines"]
     assert line["values"] == [0.25] * 10 + [0.75] * 10
     assert len(found["t"]) == 20

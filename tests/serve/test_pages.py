@@ -14,8 +14,8 @@ import pytest
 
 from asking_pages import Site
 from assay.apps.ui.app import STATIC
-from assay.apps.ui.runs import LISTED_BYTES_MAX, Place, Runs, id_of
-from assay.apps.ui.watch import Follower, event
+from assay.apps.ui.runs import LISTED_BYTES_MAX, RunPlace, Runs, id_of
+from assay.apps.ui.watch import RunFollower, event
 from assay.record.flight import NAME
 from assay.record.run_folder import RunFolder
 
@@ -194,11 +194,11 @@ class TestOneRun:
 
 
 class TestEvents:
-    def follower(self, results: Path) -> Follower:
+    def follower(self, results: Path) -> RunFollower:
         path = results / "profile"
-        return Follower(Place(id_of(path), path))
+        return RunFollower(RunPlace(id_of(path), path))
 
-    def names(self, follower: Follower) -> list[str]:
+    def names(self, follower: RunFollower) -> list[str]:
         return [one.decode().split("\n")[0].removeprefix("event: ") for one in follower.news()]
 
     def test_what_a_run_says_of_itself_is_passed_on_once(self, results: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from assay.base.errors import UsageError
 from assay.insight.sizing.hit_curve import cache_study, with_hit_curve
-from assay.insight.sizing.need import Asked, need_of
+from assay.insight.sizing.need import NeedAsWritten, need_of
 from assay.insight.sizing.servers import servers_of
 from assay.record.run_folder import RunFolder
 from assay.telemetry.columns import Reading
@@ -23,9 +23,9 @@ TABLE = {
 }
 
 
-def asked(**changes: object) -> Asked:
+def asked(**changes: object) -> NeedAsWritten:
     table = {**TABLE, **changes}
-    return Asked(table, "need.toml", need_of(table, "need.toml"))
+    return NeedAsWritten(table, "need.toml", need_of(table, "need.toml"))
 
 
 def studied(path: Path, hits: dict[int, list[float]], *, data_bytes: int = 2 * GB) -> Path:

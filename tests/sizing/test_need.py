@@ -8,7 +8,7 @@ import pytest
 
 from assay.base.errors import UsageError
 from assay.insight.sizing.demand import LOG, demand_of, mail_servers, mailbox_bytes
-from assay.insight.sizing.need import Asked, Need, need_of, stated, template
+from assay.insight.sizing.need import Need, NeedAsWritten, need_of, stated, template
 from sizing_needs import need
 
 
@@ -67,7 +67,7 @@ def test_limits_need_units_and_rules_an_order() -> None:
 
 def changed(*changes: str) -> Need:
     table = tomllib.loads(template())
-    return Asked(table, "template", need_of(table, "template")).with_changes(changes).need
+    return NeedAsWritten(table, "template", need_of(table, "template")).with_changes(changes).need
 
 
 def test_set_changes_every_database_a_named_one_and_tables() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.insight.sizing.candidates import Step, ladders
+from assay.insight.sizing.candidates import LadderStep, ladders
 from assay.insight.sizing.certainty import Certainty, certainty_of
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.growth import growth_of, runs_out
@@ -64,8 +64,8 @@ def test_a_calibrated_model_is_surer_than_one_from_data_sheets() -> None:
                  rules={"raid_by_role": False})  # fmt: skip
     by_name = {one.name: one for one in ladders(asked)[0]}
     demand = demand_of(asked, 0)
-    calibrated = certainty_of(asked, by_name["ps6100xv, RAID 10"], Step(2, 0), demand)
-    assumed = certainty_of(asked, by_name["ps3800xv, RAID 10"], Step(2, 0), demand)
+    calibrated = certainty_of(asked, by_name["ps6100xv, RAID 10"], LadderStep(2, 0), demand)
+    assumed = certainty_of(asked, by_name["ps3800xv, RAID 10"], LadderStep(2, 0), demand)
     assert 0.03 < calibrated.model_share < assumed.model_share
     assert "calibrated to 4 points" in calibrated.basis
     assert "none of them with 2 members" in calibrated.basis
@@ -80,7 +80,7 @@ def test_resources_run_out_when_growth_says_so() -> None:
     assert servers is not None
     # 400 transactions of 10 ms keep 4 cores busy: two servers of four at 80 % have room for 6.4.
     assert (servers.count, servers.cores) == (2, pytest.approx(4.0))
-    told = growth_of(asked, ladder, Step(2, 0), 1.5, servers)
+    told = growth_of(asked, ladder, LadderStep(2, 0), 1.5, servers)
     out = {one["resource"]: one["year"] for one in told["runs_out"]}
     # 1.2 ** 2.2 = 1.49; 1.2 ** 2.5 = 1.58 < 1.6.
     assert (out["I/O within the limits"], out["CPU of the servers"]) == (2.2, 2.5)

@@ -7,7 +7,7 @@ import pytest
 from assay.base.errors import UsageError
 from assay.insight.sizing.candidates import (
     Ladder,
-    Step,
+    LadderStep,
     grid_fill,
     ladders,
     pool_configuration,
@@ -49,7 +49,7 @@ def test_the_smallest_size_holds_and_the_next_smaller_does_not() -> None:
     assert found.step is not None
     assert found.step.members > 1
     assert judge.reasons(asked, found.ladder, found.step, demand) == []
-    smaller = Step(found.step.members - 1, 0)
+    smaller = LadderStep(found.step.members - 1, 0)
     assert judge.reasons(asked, found.ladder, smaller, demand)
     assert found.rejected
     assert all(reasons for _, reasons in found.rejected)
@@ -88,9 +88,9 @@ def test_arithmetic_refuses_nothing_that_a_model_holds(iops: int, block: str, ra
 def test_an_empty_array_is_simulated_as_full_as_the_method_sizes() -> None:
     asked = need({"size": "10GB"})
     ladder, demand = ladder_of(asked), demand_of(asked, 0)
-    pool = pools_of(ladder, Step(2, 0), demand)[0]
+    pool = pools_of(ladder, LadderStep(2, 0), demand)[0]
     assert pool.fill < 0.05
-    assert pool_configuration(asked, ladder, Step(2, 0), demand, pool).fill == pytest.approx(0.6, abs=0.01)
+    assert pool_configuration(asked, ladder, LadderStep(2, 0), demand, pool).fill == pytest.approx(0.6, abs=0.01)
     assert [round(grid_fill(asked, fill), 2) for fill in (0.1, 0.61, 0.65, 0.66, 0.9)] == [0.6, 0.65, 0.65, 0.7, 0.7]
 
 
@@ -101,7 +101,7 @@ def test_a_log_stays_off_parity_and_may_have_a_member_of_its_own() -> None:
     assert {(one.raid, one.log_raid) for one in found} == {("10", None), ("50", "10"), ("6", "10"), ("5", "10")}
     assert all("logs take RAID 10" in reason.text for _, reason in refused)
     assert len(refused) == 3
-    pools = pools_of(next(one for one in found if one.raid == "50"), Step(3, 0), demand_of(asked, 0))
+    pools = pools_of(next(one for one in found if one.raid == "50"), LadderStep(3, 0), demand_of(asked, 0))
     assert [(pool.role, pool.members, pool.member.policy) for pool in pools] == [("data", 2, "50"), ("log", 1, "10")]
     free, _ = ladders(need(candidate=everything, rules={"raid_by_role": False}))
     assert ("50", None) in {(one.raid, one.log_raid) for one in free}

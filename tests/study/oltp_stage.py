@@ -16,7 +16,7 @@ from assay.record.run_folder import RunFolder
 from assay.run.execute import Above, Execution, new_folder, run_document
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry import collectors
-from assay.telemetry.collectors import Activity
+from assay.telemetry.collectors import ServerActivity
 from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import load_tpcc_plan
 from assay.workloads.transactions import counted
@@ -103,7 +103,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stag
         monkeypatch.setattr(_core, "RowsLoad", made.load, raising=False)
         monkeypatch.setattr(_core, "OltpRun", made.core, raising=False)
         monkeypatch.setattr(collectors, "database_collectors", lambda _: [])
-        monkeypatch.setattr(counted, "activity", lambda _: Activity())
+        monkeypatch.setattr(counted, "activity", lambda _: ServerActivity())
         monkeypatch.setattr(oltp_point, "LOOK_S", 0.0)
         return made
 

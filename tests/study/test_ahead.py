@@ -18,9 +18,9 @@ from assay.insight.studies.study import load_study
 from assay.record.run_folder import RunFolder
 from assay.run import ahead
 from assay.run.execute import Execution, new_folder
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.run.targets import choose_targets
-from assay.workloads.io.opened import OpenIo
+from assay.workloads.io.opened import IoJob
 from assay.workloads.steps import Ask, Measured
 
 STUDY = {
@@ -43,7 +43,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
     def ready(cores: int) -> Execution:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(cores))
         parts, study = study_parts(load_study(STUDY, source="test"), target=ARRAY)
-        request = Request(paths=[ARRAY])
+        request = TargetRequest(paths=[ARRAY])
         target, chosen = choose_targets(request, parts)
         folder = new_folder(tmp_path, "study", [], request.to_dict(), chosen, study)
         return execution(folder, target, chosen, display=SILENT, interrupt=threading.Event(), with_report=False)
@@ -77,31 +77,31 @@ def test_any_number_of_cores_gives_the_same_folder(begin: Begin) -> None:
 
 
 def test_levels_are_measured_at_once(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    both, measure = threading.Barrier(2), OpenIo.measure
+    both, measure = threading.Barrier(2), IoJob.measure
     waited: set[str] = set()
 
-    def meeting(self: OpenIo, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+    def meeting(self: IoJob, ask: Ask, *, repeat: int, point_id: str) -> Measured:
         if self.context.for_study and self.part.name not in waited:
             waited.add(self.part.name)
             both.wait(timeout=60)
         return measure(self, ask, repeat=repeat, point_id=point_id)
 
-    monkeypatch.setattr(OpenIo, "measure", meeting)
+    monkeypatch.setattr(IoJob, "measure", meeting)
 
     assert begin(2).run() in (ExitCode.DONE, ExitCode.LIMIT_MISSED)
     assert len(waited) == 4
 
 
 def test_a_failure_ends_the_run_at_its_turn(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, measure = begin(3), OpenIo.measure
+    run, measure = begin(3), IoJob.measure
     failing = run.study["order"][1] if run.study is not None else ""
 
-    def failed(self: OpenIo, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+    def failed(self: IoJob, ask: Ask, *, repeat: int, point_id: str) -> Measured:
         if self.part.name == failing:
             raise IoFailed("out of order")
         return measure(self, ask, repeat=repeat, point_id=point_id)
 
-    monkeypatch.setattr(OpenIo, "measure", failed)
+    monkeypatch.setattr(IoJob, "measure", failed)
 
     assert run.run() is ExitCode.TARGET_FAILED
     assert (str(run.error), run.folder.manifest["status"]) == ("out of order", "failed")

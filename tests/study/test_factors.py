@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assay.base.errors import UsageError
 from assay.insight.studies.files import read_study, study_names, study_variants
 from assay.insight.studies.plan_settings import with_settings
-from assay.insight.studies.study import Study, choose_target, combination_plan, combinations, draw_order, load_study
+from assay.insight.studies.study import StudyPlan, choose_target, combination_plan, combinations, draw_order, load_study
 from assay.workloads.tpcc.plan import TpccPlan
 
 MINE = """
@@ -65,11 +65,11 @@ factor = [
 """
 
 
-def on_database(**changes: Any) -> Study:
+def on_database(**changes: Any) -> StudyPlan:
     return load_study({"name": "mine"} | tomllib.loads(TPCC) | changes, source="mine")
 
 
-def plans_of(study: Study) -> list[TpccPlan]:
+def plans_of(study: StudyPlan) -> list[TpccPlan]:
     plans = [combination_plan(study, one, repeat=0, source="mine") for one in combinations(study, {}, "mine")]
     return [plan for plan in plans if isinstance(plan, TpccPlan)]
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from assay import _core
 from assay.base.errors import OutOfMemory, RefusedTarget, UsageError
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.targets.files.target import StorageTarget
 from assay.workloads.integrity import core_plan as integrity_plan
 from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
-from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
+from assay.workloads.integrity.files import PlacedFile, make_files, place_files, tidy_files
 from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.plan import Part
 from own_files import leave_file
@@ -29,13 +29,15 @@ def little_memory_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "verify_memory", lambda _: MIB, raising=False)
 
 
-def choose(*paths: str | Path, plan: dict[str, Any] | None = None, **asked: Any) -> tuple[StorageTarget, list[Placed]]:
+def choose(
+    *paths: str | Path, plan: dict[str, Any] | None = None, **asked: Any
+) -> tuple[StorageTarget, list[PlacedFile]]:
     part = Part(name="integrity", title="T", plan=load_integrity_plan(plan or {}, source="plan"))
-    target = Request(paths=[str(path) for path in paths], database=True, **asked).choose([part])
+    target = TargetRequest(paths=[str(path) for path in paths], database=True, **asked).choose([part])
     return target, place_files(target, load_integrity_plan(plan or {}, source="plan"))
 
 
-def shown(files: list[Placed]) -> list[tuple[str, bool, int, int]]:
+def shown(files: list[PlacedFile]) -> list[tuple[str, bool, int, int]]:
     return [(file.name, file.log, file.base_bytes // MIB, file.size_bytes // MIB) for file in files]
 
 
@@ -317,7 +319,7 @@ class TestOthersRefuse:
 
         part = Part(name="p", title="P", plan=load_plan({}, source="plan"))
         with pytest.raises(UsageError, match=r"faulty:\.\.\. injects faults, which only `assay verify` looks for"):
-            Request(paths=[f"faulty:{tmp_path}/f?torn=0.1"], size="16M").choose([part])
+            TargetRequest(paths=[f"faulty:{tmp_path}/f?torn=0.1"], size="16M").choose([part])
 
     def test_faults_are_for_all_volumes_alike(self, tmp_path: Path) -> None:
         for log in (f"{tmp_path}/l", f"faulty:{tmp_path}/l?torn=0.2"):

@@ -11,7 +11,7 @@ from assay.base.progress import Shown
 from assay.record.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.part import part_report
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.io.plan import load_plan
 from assay.workloads.plan import Part
@@ -41,13 +41,13 @@ def parts() -> list[Part]:
     ]
 
 
-def execution(folder: RunFolder, request: Request, chosen: list[Part]) -> Execution:
+def execution(folder: RunFolder, request: TargetRequest, chosen: list[Part]) -> Execution:
     return Execution(folder=folder, target=request.choose(chosen), parts=chosen, display=Silent(),
                      interrupt=threading.Event())  # fmt: skip
 
 
 def test_an_integrity_part_runs_between_others_on_the_file_they_use(tmp_path: Path) -> None:
-    request = Request(paths=[str(tmp_path)], size="32M")
+    request = TargetRequest(paths=[str(tmp_path)], size="32M")
     with new_folder(tmp_path / "runs", "assess", ["assess"], request.to_dict(), parts()) as folder:
         run = execution(folder, request, parts())
 
@@ -67,7 +67,7 @@ def test_an_integrity_part_runs_between_others_on_the_file_they_use(tmp_path: Pa
 
 
 def test_when_it_goes_on_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
-    request = Request(paths=[str(tmp_path)], size="32M")
+    request = TargetRequest(paths=[str(tmp_path)], size="32M")
     with new_folder(tmp_path / "runs", "assess", ["assess"], request.to_dict(), parts()) as folder:
         execution(folder, request, parts()).run()
         before = folder.points()

@@ -20,8 +20,8 @@ from assay.record.load import load
 from assay.record.run_folder import RunFolder
 from assay.run import execute
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.request import Request
-from assay.targets.files.hold import Hold, Identity
+from assay.run.request import TargetRequest
+from assay.targets.files.hold import FileIdentity, Hold
 from assay.targets.files.spec import FAULTS
 from assay.workloads.integrity import watch as integrity_watch
 from assay.workloads.integrity.plan import load_integrity_plan
@@ -62,7 +62,7 @@ class Stage:
         self.seen, self.interrupt = Seen(), threading.Event()
         self.part = Part(name="integrity", title="T", plan=load_integrity_plan(plan, source="plan"),
                          understood=("line 1",))  # fmt: skip
-        self.request = Request(paths=[str(self.target)], size="16M", database=True)
+        self.request = TargetRequest(paths=[str(self.target)], size="16M", database=True)
         target = self.request.choose([self.part])
         self.folder = new_folder(folder / "runs", "verify", ["verify"], self.request.to_dict(), [self.part])
         self.execution = self.execution_on(target)
@@ -330,7 +330,7 @@ class TestEarlyEnds:
             os.truncate(run.target, size_bytes + 4096)
             hangs.set()
 
-        def identity_in_time(hold: Hold, *arguments: Any) -> Identity:
+        def identity_in_time(hold: Hold, *arguments: Any) -> FileIdentity:
             if hangs.is_set():
                 answers.wait()
             return identity(hold, *arguments)
@@ -434,7 +434,7 @@ class TestGoingOn:
 def test_faults_that_were_injected_are_in_the_document(tmp_path: Path, stage: Callable[..., Stage]) -> None:
     run = stage(report(injected={"torn": 3}, observable={"torn": 2}, masked={"torn": 1}), ended())
     run.core.reports[-1] |= {"injected": {"torn": 3}, "observable": {"torn": 2}, "masked": {"torn": 1}}
-    request = Request(paths=[f"faulty:{tmp_path}/g?torn=1e-5&seed=7"], size="16M", database=True)
+    request = TargetRequest(paths=[f"faulty:{tmp_path}/g?torn=1e-5&seed=7"], size="16M", database=True)
     run.execution = run.execution_on(request.choose([run.part]))
     run.run()
 

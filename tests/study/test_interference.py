@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from assay.insight.studies.interference import interference_findings, over_repeats, sentences_of
-from assay.insight.studies.result import Result
+from assay.insight.studies.result import StudyResult
 from assay.workloads.tpch.beside import slowdown
 
 STUDY = {"comparison": {"by": "queries", "figure": "nopm"}, "factors": [{"name": "queries", "of": "beside"}]}
 
 
-def result(part: str, nopm: float) -> Result:
-    return Result(
+def result(part: str, nopm: float) -> StudyResult:
+    return StudyResult(
         part=part, levels={"queries": part}, title=part, workload="hammerdb", load=None, place=0,
         point_ids=(f"p-{part}",), values={"nopm": (nopm, (nopm * 0.98, nopm * 1.02))},
     )  # fmt: skip

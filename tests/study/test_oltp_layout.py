@@ -10,22 +10,24 @@ from oltp_stage import Stage
 from scripted_oltp import MemoryDatabase, loaded
 
 from assay.base.errors import ExitCode, IoFailed, UsageError
-from assay.telemetry.collectors import Activity
+from assay.telemetry.collectors import ServerActivity
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.transactions import counted as servers_counted
 from assay.workloads.transactions import layout as oltp_layout
 
 
-def traced(*heats: tuple[str, float]) -> Activity:
+def traced(*heats: tuple[str, float]) -> ServerActivity:
     tables = {("shop", name): {"page_requests_count": heat, "updated_count": 1.0} for name, heat in heats}
-    return Activity(tables=tables)
+    return ServerActivity(tables=tables)
 
 
 def test_the_hottest_table_is_traced_once_and_partitioned_after_a_restore(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = iter([traced(("stock", 0.0), ("item", 0.0)), traced(("stock", 30.0), ("item", 10.0))] + [Activity()] * 9)
+    seen = iter(
+        [traced(("stock", 0.0), ("item", 0.0)), traced(("stock", 30.0), ("item", 10.0))] + [ServerActivity()] * 9
+    )
     laid_out: list[Any] = []
 
     def lay_out(database: Any, layout: Any, **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from assay.base.errors import ExitCode
 from assay.record.limits import parse_limits
 from assay.record.points import describe_load
-from assay.run.bracket import Curve
+from assay.run.bracket import SearchCurve
 from assay.run.execute import estimate_s, exit_code_of
 from assay.run.points import PointLoop
 from assay.workloads.io.plan import load_plan
@@ -87,7 +87,7 @@ def test_why_a_point_is_no_answer(change: dict[str, Any], reason: str | None) ->
     loop.workload = IoWorkload()
     loop.limits = parse_limits(["read.mean<=1ms", "write.mean<=1ms", "cpu<80%"])
 
-    curve = Curve(axis=Axis(name="outstanding", start=1, end=8, whole=True), figures=loop.workload.figures)
+    curve = SearchCurve(axis=Axis(name="outstanding", start=1, end=8, whole=True), figures=loop.workload.figures)
     curve.add(1, GOOD, loop.reading(GOOD | change))
     assert curve.judged(1).reason == reason
 

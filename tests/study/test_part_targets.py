@@ -16,7 +16,7 @@ from assay.base.errors import ExitCode, OpenFailed
 from assay.record.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.part import part_from_report, part_report
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.run.targets import choose_targets
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.io.plan import load_plan
@@ -32,7 +32,7 @@ class Mixed:
 
     def __init__(self, folder: Path, parts: Sequence[Part]) -> None:
         self.seen, self.parts = Seen(), list(parts)
-        self.request = Request(paths=["null:"])
+        self.request = TargetRequest(paths=["null:"])
         self.folder = new_folder(folder / "runs", "assess", ["assess"], self.request.to_dict(), self.parts)
 
     def run(self) -> ExitCode:
@@ -198,7 +198,7 @@ def test_what_follows_and_what_may_be_left_out_come_back_from_the_manifest() -> 
 def test_a_password_stays_out_of_requests_and_parts() -> None:
     url = "postgresql://tester:hidden@db.example/tpcc"
     part = Part(name="one", title="One", plan=load_tpcc_plan(TRANSACTIONS, source="plan"), target_text=url)
-    request = Request(paths=[url])
+    request = TargetRequest(paths=[url])
 
     shared, (own, other) = choose_targets(request, [part, replace(part, name="two", target_text=None)])
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
-from assay.workloads.io.plan import Plan, load_plan, preset_names, read_preset
+from assay.workloads.io.plan import IoPlan, load_plan, preset_names, read_preset
 
 shares = st.integers(0, 1000).map(lambda thousandth: thousandth / 1000)
 blocks = st.sampled_from([512, 4096, 8192, 65536, "8K", "64KiB", "1M"])
@@ -115,7 +115,7 @@ def test_cases_change_the_first_activity_one_after_the_other() -> None:
     ]
 
 
-@pytest.mark.parametrize("key", [*Plan.model_fields])
+@pytest.mark.parametrize("key", [*IoPlan.model_fields])
 def test_a_misspelt_key_names_the_key_that_was_meant(key: str) -> None:
     with pytest.raises(UsageError, match=f"unknown key '{key}x'; did you mean '{key}'"):
         load_plan({f"{key}x": 1}, source="plan")

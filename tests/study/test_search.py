@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.run.bracket import Curve, Distance, Reading
+from assay.run.bracket import Distance, LoadReading, SearchCurve
 from assay.run.search import search
 from assay.workloads.io.workload import IoWorkload
 from assay.workloads.steps import REPEATS_FACTOR, Axis
@@ -55,10 +55,10 @@ class Device:
             "batches": {"total": {"iops": [iops * factor for factor in (0.99, 1.0, 1.01, 1.0)]}},
         }
 
-    def read(self, point: Any) -> Reading:
+    def read(self, point: Any) -> LoadReading:
         if self.fault is not None and max(point["missed_by"]) > 0:
-            return Reading(fault=self.fault)
-        return Reading(
+            return LoadReading(fault=self.fault)
+        return LoadReading(
             distances=[
                 Distance(limit=LIMIT, scope=f"data/v{volume}", missed_by=missed_by)
                 for volume, missed_by in enumerate(point["missed_by"])
@@ -195,7 +195,7 @@ def test_the_most_the_knee_and_the_edge_are_told_apart() -> None:
 )
 def test_a_curve_that_fails_below_a_load_that_passes_is_flagged(missed_by: dict[float, float], flagged: bool) -> None:
     device = Device(lambda load: missed_by[load])
-    curve = Curve(axis=depths(), figures=FIGURES)
+    curve = SearchCurve(axis=depths(), figures=FIGURES)
     for load in missed_by:
         point: Any = device.measure(load, "search", 0)
         curve.add(load, point, device.read(point))
@@ -303,12 +303,12 @@ def test_the_interval_holds_the_answer_and_reaches_to_the_crossing(largest: int)
 
 
 def test_a_point_with_a_fault_has_no_share_in_the_figures_of_its_load() -> None:
-    curve = Curve(axis=depths(), figures=FIGURES, repeats=1)
+    curve = SearchCurve(axis=depths(), figures=FIGURES, repeats=1)
     device = Device.passing(lambda _: True)
     for fault, share in (("generator", 0.5), (None, 1.0), (None, 1.0)):
         point = device.measure(4, "search", 0)
         point["total"]["iops"] *= share
-        curve.add(4, point, Reading(fault=fault) if fault else device.read(point))
+        curve.add(4, point, LoadReading(fault=fault) if fault else device.read(point))
     assert curve.throughput(4) == 400
     assert curve.answer()["max"]["point_id"] == "p0002"
     assert curve.answer()["max"]["iops"] == 400

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from assay.insight.studies.raw_gap import gaps_of
-from assay.workloads.io.plan import Plan, load_plan
+from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.registry import workload_of
 from assay.workloads.transactions.seen import seen_io
 
@@ -31,10 +31,10 @@ def point(*devices: dict[str, Any], **storage: Any) -> dict[str, Any]:
 PLAN = load_plan({"activity": [{"block_bytes": "64K", "read_share": 0.1, "random_share": 1.0}]}, source="plan")
 
 
-def seen_plan(plan: Plan, found: dict[str, Any]) -> Plan:
+def seen_plan(plan: IoPlan, found: dict[str, Any]) -> IoPlan:
     seen = seen_io(found)
     assert seen is not None
-    like: Plan = workload_of(plan).like(plan, seen)
+    like: IoPlan = workload_of(plan).like(plan, seen)
     return like
 
 

@@ -11,40 +11,40 @@ from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
 from assay.targets.files.spec import VolumeSpec, parse_targets
-from assay.targets.files.volume import Volume, null_options, takes_no_time
-from assay.workloads.io.activities import Activity, Workload
+from assay.targets.files.volume import OpenVolume, null_options, takes_no_time
+from assay.workloads.io.activities import IoActivity, IoWorkloadSpec
 from assay.workloads.io.session import check_workload, deepest_queue, sharing_roles, volumes_for
 
 MIB = 1 << 20
 
 
-def volume(name: str, *roles: str, size_bytes: int = 16 * MIB, sector_bytes: int = 512) -> Volume:
+def volume(name: str, *roles: str, size_bytes: int = 16 * MIB, sector_bytes: int = 512) -> OpenVolume:
     spec = VolumeSpec(name=name, kind="file", path=Path("/none") / name)
-    return Volume(spec=spec, roles=roles or ("data",), size_bytes=size_bytes, sector_bytes=sector_bytes)
+    return OpenVolume(spec=spec, roles=roles or ("data",), size_bytes=size_bytes, sector_bytes=sector_bytes)
 
 
-def workload(**keys: Any) -> Workload:
-    return Workload(activities=(Activity.model_validate(keys),))
+def workload(**keys: Any) -> IoWorkloadSpec:
+    return IoWorkloadSpec(activities=(IoActivity.model_validate(keys),))
 
 
 class TestVolumesOfAnActivity:
     VOLUMES = (volume("a"), volume("b"), volume("l", "log"))
 
     def test_all_of_its_role(self) -> None:
-        assert volumes_for(Activity(role="data"), self.VOLUMES) == [0, 1]
-        assert volumes_for(Activity(role="log"), self.VOLUMES) == [2]
+        assert volumes_for(IoActivity(role="data"), self.VOLUMES) == [0, 1]
+        assert volumes_for(IoActivity(role="log"), self.VOLUMES) == [2]
 
     def test_those_for_data_when_its_role_has_none(self) -> None:
-        assert volumes_for(Activity(role="tempdb"), self.VOLUMES) == [0, 1]
+        assert volumes_for(IoActivity(role="tempdb"), self.VOLUMES) == [0, 1]
 
     def test_every_one_when_there_is_none_for_data_either(self) -> None:
-        assert volumes_for(Activity(role="tempdb"), [volume("l", "log")]) == [0]
+        assert volumes_for(IoActivity(role="tempdb"), [volume("l", "log")]) == [0]
 
     def test_only_the_one_it_names(self) -> None:
-        assert volumes_for(Activity(role="data", volume="b"), self.VOLUMES) == [1]
+        assert volumes_for(IoActivity(role="data", volume="b"), self.VOLUMES) == [1]
 
     def test_roles_that_share_are_told(self) -> None:
-        mixed = Workload(activities=(Activity(role="data"), Activity(role="log"), Activity(role="tempdb")))
+        mixed = IoWorkloadSpec(activities=(IoActivity(role="data"), IoActivity(role="log"), IoActivity(role="tempdb")))
 
         assert sharing_roles(mixed, [volume("f")]) == {"f": ["data", "log", "tempdb"]}
         assert sharing_roles(mixed, [volume("f", "data", "tempdb"), volume("l", "log")]) == {"f": ["data", "tempdb"]}
@@ -76,7 +76,7 @@ class TestWhatDoesNotFit:
 
     @given(block=st.integers(1, 2048).map(lambda sectors: sectors * 512))
     def test_the_deepest_queue_fits_and_a_deeper_does_not(self, block: int) -> None:
-        deepest = deepest_queue(Activity(block_bytes=block))
+        deepest = deepest_queue(IoActivity(block_bytes=block))
 
         check_workload(workload(block_bytes=block, queue_depth=deepest), [volume("f", size_bytes=1 << 40)])
         if deepest < 4096:
@@ -102,4 +102,4 @@ def test_options_of_the_null_device_become_base_units() -> None:
 def test_a_device_that_takes_no_time_measures_the_generator(target: str, at_once: bool) -> None:
     (spec,) = parse_targets([target])
 
-    assert takes_no_time(Volume(spec=spec, roles=("data",), size_bytes=1 << 40, sector_bytes=512)) is at_once
+    assert takes_no_time(OpenVolume(spec=spec, roles=("data",), size_bytes=1 << 40, sector_bytes=512)) is at_once

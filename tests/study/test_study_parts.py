@@ -15,9 +15,9 @@ from assay.insight.studies.study import load_study
 from assay.record.points import current_points
 from assay.run.chains import chains_of, forget_unfinished, in_order
 from assay.run.part import part_from_report, part_report
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.run.targets import choose_targets
-from assay.workloads.io.plan import Plan
+from assay.workloads.io.plan import IoPlan
 from assay.workloads.plan import Part
 
 
@@ -31,8 +31,8 @@ def options_of(part: Part) -> dict[str, str]:
     return dict(item.partition("=")[::2] for item in part.target_text.partition("?")[2].split("&"))
 
 
-def plan_of(part: Part) -> Plan:
-    assert isinstance(part.plan, Plan)
+def plan_of(part: Part) -> IoPlan:
+    assert isinstance(part.plan, IoPlan)
     return part.plan
 
 
@@ -171,7 +171,7 @@ def test_targets_of_parts_are_examined_once_for_each_text() -> None:
     )  # fmt: skip
     parts, _ = study_parts(study, target="null:?servers=2")
 
-    target, chosen = choose_targets(Request(paths=["null:?servers=2"]), parts)
+    target, chosen = choose_targets(TargetRequest(paths=["null:?servers=2"]), parts)
 
     texts = ["null:?servers=2&latency=1ms"] * 2 + ["null:?servers=2&latency=2ms"] * 2
     assert [part.target_text for part in chosen] == texts

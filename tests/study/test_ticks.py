@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.targets.files.spec import VolumeSpec
-from assay.targets.files.volume import Volume
+from assay.targets.files.volume import OpenVolume
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import BATCHES, batches, tick_sums
-from assay.workloads.io.activities import Activity, Workload
-from assay.workloads.io.plan import Timing
+from assay.workloads.io.activities import IoActivity, IoWorkloadSpec
+from assay.workloads.io.plan import IoTiming
 from assay.workloads.io.ticks import add_session, tick_length_s
 from series_rows import rows_of
 
@@ -70,16 +70,16 @@ def test_batches_keep_reads_and_writes_apart() -> None:
 
 @pytest.mark.parametrize("duration_s", [0.3, 1, 3, 10, 30, 300, 3600, 86400])
 def test_a_point_has_enough_ticks_to_judge_and_few_enough_to_keep(duration_s: float) -> None:
-    count = duration_s / tick_length_s(Timing(duration_s=duration_s))
+    count = duration_s / tick_length_s(IoTiming(duration_s=duration_s))
 
     assert 5.9 < count < 300.1
 
 
 def test_rows_of_the_series_name_the_volume_and_end_each_interval() -> None:
     spec = VolumeSpec(name="f", kind="null", path=None)
-    volume = Volume(spec=spec, roles=("data",), size_bytes=1 << 20, sector_bytes=512)
+    volume = OpenVolume(spec=spec, roles=("data",), size_bytes=1 << 20, sector_bytes=512)
     columns = SeriesColumns()
-    add_session(columns, [tick(4, 7)], 1_000, 0.1, Workload(activities=(Activity(),)), [volume])
+    add_session(columns, [tick(4, 7)], 1_000, 0.1, IoWorkloadSpec(activities=(IoActivity(),)), [volume])
     rows = rows_of(columns.take())
 
     assert {row["t_ns"] for row in rows} == {1_000 + 5 * 100_000_000}
@@ -94,8 +94,8 @@ def test_rows_of_the_series_name_the_volume_and_end_each_interval() -> None:
 
 def test_activities_that_run_at_once_have_rows_of_their_own() -> None:
     spec = VolumeSpec(name="f", kind="null", path=None)
-    volume = Volume(spec=spec, roles=("data",), size_bytes=1 << 20, sector_bytes=512)
-    workload = Workload(activities=(Activity(name="reads"), Activity(name="log", role="log")))
+    volume = OpenVolume(spec=spec, roles=("data",), size_bytes=1 << 20, sector_bytes=512)
+    workload = IoWorkloadSpec(activities=(IoActivity(name="reads"), IoActivity(name="log", role="log")))
     columns = SeriesColumns()
     add_session(columns, [tick(0, 1), tick(0, 1, activity=1)], 0, 1.0, workload, [volume])
     rows = rows_of(columns.take())

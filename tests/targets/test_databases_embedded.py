@@ -19,7 +19,7 @@ from assay.base.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarge
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.common.own_folder import MARK
 from assay.targets.databases.embedded import server
-from assay.targets.databases.embedded.identity import Identity
+from assay.targets.databases.embedded.identity import ServerUser
 from assay.targets.databases.embedded.programs import Programs
 from assay.workloads.tpcc.tables import TABLES
 
@@ -48,7 +48,7 @@ def test_a_server_that_does_not_stop_cleanly_is_stopped_at_once(tmp_path: Path) 
     )
     stubborn.chmod(0o700)
     programs = Programs(
-        bin=tmp_path, identity=Identity(kind="self", uid=os.geteuid(), gid=os.getegid(), client="client")
+        bin=tmp_path, identity=ServerUser(kind="self", uid=os.geteuid(), gid=os.getegid(), client="client")
     )
     command = programs.command("stubborn", lifeline=True, patience_s=0.2)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:

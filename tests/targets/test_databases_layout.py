@@ -9,7 +9,7 @@ import pytest
 from assay import _core
 from assay.base.errors import NotSupported, UsageError
 from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases.common.layout import Layout, refuse_layout
+from assay.targets.databases.common.layout import TableLayout, refuse_layout
 from assay.targets.databases.common.table_set import RangeKey
 from assay.targets.databases.kinds import lay_out, take_down
 from assay.targets.databases.mssql.layout import partition_statements
@@ -72,7 +72,7 @@ def partitions(database: Database, table: str) -> list[int]:
 
 
 def test_rows_go_where_their_warehouse_belongs(database: Database) -> None:
-    found = lay_out(database, Layout(table="orders", ways=2), scale=WAREHOUSES, connections=2)
+    found = lay_out(database, TableLayout(table="orders", ways=2), scale=WAREHOUSES, connections=2)
 
     assert found == {"places": [], "partition": {"table": "orders", "column": "o_w_id", "first_keys": [3]}}
     assert partitions(database, "orders") == [6, 9]
@@ -83,7 +83,7 @@ def test_rows_go_where_their_warehouse_belongs(database: Database) -> None:
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys))
 def test_every_table_can_be_partitioned(database: Database, table: str) -> None:
-    lay_out(database, Layout(table=table, ways=3), scale=WAREHOUSES, connections=1)
+    lay_out(database, TableLayout(table=table, ways=3), scale=WAREHOUSES, connections=1)
 
     assert len(partitions(database, table)) == 3
 
@@ -95,7 +95,7 @@ def test_keys_indexes_and_fill_factors_stay(postgresql: Database) -> None:
     )
     before = postgresql.query(*catalogue)
 
-    lay_out(postgresql, Layout(table="orders", ways=2), scale=WAREHOUSES, connections=1)
+    lay_out(postgresql, TableLayout(table="orders", ways=2), scale=WAREHOUSES, connections=1)
 
     assert postgresql.query(*catalogue) == before
     assert len(postgresql.query("SELECT 1 FROM pg_indexes WHERE tablename = 'orders_p1'")) == len(before)
@@ -107,7 +107,7 @@ def test_keys_indexes_and_fill_factors_stay(postgresql: Database) -> None:
 
 
 def test_partitions_take_the_places_in_turn_and_all_else_is_spread(postgresql: Database) -> None:
-    layout = Layout(places=2, table="stock", ways=4)
+    layout = TableLayout(places=2, table="stock", ways=4)
 
     found = lay_out(postgresql, layout, scale=WAREHOUSES, connections=2)
 
@@ -119,7 +119,7 @@ def test_partitions_take_the_places_in_turn_and_all_else_is_spread(postgresql: D
 
 
 def test_places_are_made_anew_once_the_tables_are_gone(postgresql: Database) -> None:
-    lay_out(postgresql, Layout(places=3), scale=WAREHOUSES, connections=1)
+    lay_out(postgresql, TableLayout(places=3), scale=WAREHOUSES, connections=1)
     for table in TABLES.names:
         postgresql.execute(f"DROP TABLE {table}")
     take_down(postgresql)
@@ -127,13 +127,13 @@ def test_places_are_made_anew_once_the_tables_are_gone(postgresql: Database) -> 
     assert postgresql.query("SELECT 1 FROM pg_tablespace WHERE spcname LIKE 'assay%%'", ()) == []
     for _, text in _core.oltp_sql("tpcc", "postgresql", "schema")[2:]:
         postgresql.execute(text)
-    found = lay_out(postgresql, Layout(places=2), scale=WAREHOUSES, connections=1)
+    found = lay_out(postgresql, TableLayout(places=2), scale=WAREHOUSES, connections=1)
     assert len(found["places"]) == 2
 
 
 def test_a_directory_that_is_missing_is_named(postgresql: Database) -> None:
     with pytest.raises(UsageError, match="/nowhere/here does not exist; make it first"):
-        lay_out(postgresql, Layout(places=2, directories=("/nowhere/here",)), scale=5, connections=1)
+        lay_out(postgresql, TableLayout(places=2, directories=("/nowhere/here",)), scale=5, connections=1)
 
 
 def test_partitions_lie_in_directories(mariadb: ServerProcess) -> None:
@@ -143,7 +143,7 @@ def test_partitions_lie_in_directories(mariadb: ServerProcess) -> None:
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
 
-    layout = Layout(table="orders", ways=2, directories=tuple(map(str, folders)))
+    layout = TableLayout(table="orders", ways=2, directories=tuple(map(str, folders)))
     lay_out(database, layout, scale=WAREHOUSES, connections=1)
 
     assert [len(list(folder.rglob("*.ibd"))) for folder in folders] == [1, 1]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.targets.files.safety import Examined, examine
+from assay.targets.files.safety import ExaminedVolume, examine
 from assay.targets.files.spec import VolumeSpec, parse_targets
 from assay.targets.host import device_of, host_facts, memory_bytes, queue_facts, volume_facts
 from assay.targets.kernel import Kernel
@@ -34,8 +34,8 @@ def write(root: Path, files: dict[str, str]) -> Kernel:
     return Kernel(proc=root / "proc", sys=root / "sys")
 
 
-def file_on(device: tuple[int, int], path: str = "/data/f") -> Examined:
-    return Examined(
+def file_on(device: tuple[int, int], path: str = "/data/f") -> ExaminedVolume:
+    return ExaminedVolume(
         spec=VolumeSpec(name="f", kind="file", path=Path(path)), path=Path(path), exists=True, size_bytes=4096,
         created_by_assay=True, fully_allocated=True, logical_block_bytes=512, physical_block_bytes=4096,
         free_bytes=MIB, is_empty=False, device_id=device,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.targets.files.hold import Identity, serial_of
+from assay.targets.files.hold import FileIdentity, serial_of
 
-THEN = Identity(device="0:42", boot="b", inode=7)
+THEN = FileIdentity(device="0:42", boot="b", inode=7)
 NOW = replace(THEN, device="0:43")
 
 

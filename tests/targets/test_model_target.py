@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.base.errors import UsageError
-from assay.run.request import Request, refuse_model
+from assay.run.request import TargetRequest, refuse_model
 from assay.run.simulate import simulate
 from assay.targets.arrays.model.configuration import configure
 from assay.targets.files.safety import examine
@@ -22,8 +22,8 @@ from assay.workloads.plan import Part
 TARGET = "model:ps6100xv?raid=50&volumes=3"
 
 
-def request(target: str = TARGET, **more: Any) -> Request:
-    return Request(paths=[target], **more)
+def request(target: str = TARGET, **more: Any) -> TargetRequest:
+    return TargetRequest(paths=[target], **more)
 
 
 def part(**activity: Any) -> Part:
@@ -108,7 +108,7 @@ class TestChosen:
         assert (examined.path, examined.size_bytes) == (None, 100 * 10**9)
 
     def test_volumes_take_roles_and_sizes_by_role(self) -> None:
-        asked = Request(paths=["model:ps6100xv?volumes=data:8,log:2,tempdb:2&volume_size=data:100GB,log:20GB"])
+        asked = TargetRequest(paths=["model:ps6100xv?volumes=data:8,log:2,tempdb:2&volume_size=data:100GB,log:20GB"])
         volumes = asked.choose([part()]).volumes
         assert [volume.roles for volume in volumes] == [("data",)] * 8 + [("log",)] * 2 + [("tempdb",)] * 2
         assert [volume.name for volume in volumes[7:10]] == ["data08", "log01", "log02"]
@@ -125,7 +125,7 @@ class TestChosen:
     )
     def test_roles_that_are_none(self, target: str, words: str) -> None:
         with pytest.raises(UsageError, match=re.escape(words)):
-            Request(paths=[f"model:ps6100xv?{target}"]).choose([part()])
+            TargetRequest(paths=[f"model:ps6100xv?{target}"]).choose([part()])
 
     def test_a_log_waits_for_the_disks_without_a_battery(self) -> None:
         plan = load_plan(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assay.base.errors import ExitCode, OutOfSpace, RefusedTarget
-from assay.targets.files.safety import Examined, check_space, examine
+from assay.targets.files.safety import ExaminedVolume, check_space, examine
 from assay.targets.files.spec import VolumeSpec, parse_targets
 from assay.targets.kernel import Kernel
 from own_files import leave_file
@@ -24,7 +24,7 @@ def spec_of(path: Path | str, role: str = "data") -> VolumeSpec:
     return parse_targets([], volumes=[f"{role}={path}"])[0]
 
 
-def look(path: Path, *, writes: bool = True, overwrite: list[Path] | None = None, **more: object) -> Examined:
+def look(path: Path, *, writes: bool = True, overwrite: list[Path] | None = None, **more: object) -> ExaminedVolume:
     return examine(spec_of(path), overwrite=[str(p) for p in overwrite or []], writes=writes, **more)  # type: ignore[arg-type]
 
 
@@ -271,7 +271,9 @@ class TestDevices:
 
 
 class TestSpace:
-    def new_file(self, tmp_path: Path, name: str, free_bytes: int, total_bytes: int, role: str = "data") -> Examined:
+    def new_file(
+        self, tmp_path: Path, name: str, free_bytes: int, total_bytes: int, role: str = "data"
+    ) -> ExaminedVolume:
         seen = look(tmp_path / name)
         spec = replace(seen.spec, name=f"{name}-{role}", role=role)
         return replace(seen, spec=spec, free_bytes=free_bytes, file_system_bytes=total_bytes)

@@ -14,7 +14,7 @@ import pytest
 from assay.base.errors import NotAnswering, NotSupported, UsageError
 from assay.targets.arrays.live import folder
 from assay.targets.arrays.live.events import command_of, events_in, events_of
-from assay.targets.arrays.live.place import Note, Place
+from assay.targets.arrays.live.place import ArrayNote, ArrayPlace
 from assay.targets.arrays.live.spec import parse_served
 from assay.targets.databases import parse_databases
 from assay.telemetry.collectors import ServedArrayCollector
@@ -93,11 +93,11 @@ def test_a_folder_that_cannot_show_an_array_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "full")
     for name, complaint in (("full", "is not empty"), ("link", "is a link"), ("file", "is no folder")):
-        with Place.open(tmp_path / name) as place, pytest.raises(UsageError, match=complaint):
+        with ArrayPlace.open(tmp_path / name) as place, pytest.raises(UsageError, match=complaint):
             place.make_folder()
     for path in (Path("/"), tmp_path / ".."):
         with pytest.raises(UsageError, match="has no name of its own"):
-            Place.open(path)
+            ArrayPlace.open(path)
 
 
 def counters(**changes: Any) -> dict[str, Any]:
@@ -176,8 +176,8 @@ def test_a_server_that_stands_still_is_waited_for_in_full_but_once(
     at, store = tmp_path / "at", tmp_path / "store"
     at.mkdir()
     store.mkdir()
-    with Place.open(at) as place:
-        place.write_note(Note(store=str(store), pid=os.getpid()))
+    with ArrayPlace.open(at) as place:
+        place.write_note(ArrayNote(store=str(store), pid=os.getpid()))
     monkeypatch.setattr(folder, "ANSWER_S", 0.03)
     monkeypatch.setattr(folder, "AGAIN_S", 0.02)
     monkeypatch.chdir(store)

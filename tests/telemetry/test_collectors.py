@@ -31,7 +31,7 @@ from assay.telemetry.collectors.memory import parse_meminfo
 from assay.telemetry.collectors.net import TcpSegments, parse_snmp
 from assay.telemetry.collectors.proc_file import ProcFile
 from assay.telemetry.collectors.psi import parse_pressure
-from assay.telemetry.collectors.storage_net import Connection
+from assay.telemetry.collectors.storage_net import StorageConnection
 
 GOLDEN = Path(__file__).parent / "golden"
 SECOND_NS = 10**9
@@ -175,8 +175,8 @@ def test_segments_of_connections_to_storage_stand_by_their_interface() -> None:
 
 
 def test_segments_sent_again_are_a_share_of_those_sent_over_all_connections_of_an_interface() -> None:
-    before = {b"a": Connection("127.0.0.1", 1000, 10), b"gone": Connection("127.0.0.1", 5, 5)}
-    after = {b"a": Connection("127.0.0.1", 1100, 13), b"new": Connection("127.0.0.1", 100, 1)}
+    before = {b"a": StorageConnection("127.0.0.1", 1000, 10), b"gone": StorageConnection("127.0.0.1", 5, 5)}
+    after = {b"a": StorageConnection("127.0.0.1", 1100, 13), b"new": StorageConnection("127.0.0.1", 100, 1)}
     assert values(StorageNetCollector(), before, after) == {
         "lo storage_segments_out_count": 200.0,
         "lo storage_segments_retransmitted_count": 4.0,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from assay.base.errors import AssayError, NotSupported, OpenFailed
 from assay.telemetry.collectors import database
-from assay.telemetry.collectors.activity import Activity, activity, hottest
-from assay.telemetry.collectors.database import Counters, DatabaseCollector, Session
+from assay.telemetry.collectors.activity import ServerActivity, activity, hottest
+from assay.telemetry.collectors.database import Counters, DatabaseCollector, ObserverSession
 from assay.telemetry.recorder import Recorder
 
 SECOND_NS = 10**9
@@ -41,7 +41,7 @@ class Counted(DatabaseCollector):
 
     source = "postgresql"
 
-    def read(self, session: Session) -> Counters:
+    def read(self, session: ObserverSession) -> Counters:
         return Counters({("db", "log_bytes"): float(session.query("")[0][0])}, {}, "one start")
 
 
@@ -136,7 +136,7 @@ def test_a_server_that_hangs_holds_nobody_up_and_its_late_answer_is_used(monkeyp
     released, arrived = threading.Event(), threading.Event()
 
     class Hanging(Counted):
-        def read(self, session: Session) -> Counters:
+        def read(self, session: ObserverSession) -> Counters:
             found = super().read(session)
             if found.counts["db", "log_bytes"] == 20:
                 arrived.set()
@@ -177,8 +177,8 @@ def statement(text: str, calls: float, time_ns: float) -> dict[str, Any]:
 
 
 def test_the_hottest_statements_are_those_that_took_the_most_time_between() -> None:
-    before = Activity({("db", "a"): statement("a", 100, 9e9), ("db", "b"): statement("b", 1, 1e6)})
-    after = Activity({("db", "a"): statement("a", 100, 9e9), ("db", "b"): statement("b", 3, 3e9 + 1e6),
+    before = ServerActivity({("db", "a"): statement("a", 100, 9e9), ("db", "b"): statement("b", 1, 1e6)})
+    after = ServerActivity({("db", "a"): statement("a", 100, 9e9), ("db", "b"): statement("b", 3, 3e9 + 1e6),
                       ("db", "c"): statement("c", 1, 1e9)})  # fmt: skip
     statements, tables = hottest(before, after)
     assert [(found["text"], found["calls_count"], found["mean_ns"], found["share"]) for found in statements] == [
@@ -189,12 +189,15 @@ def test_the_hottest_statements_are_those_that_took_the_most_time_between() -> N
 
 
 def test_statements_that_took_next_to_no_time_are_left_out() -> None:
-    after = Activity({("db", "a"): statement("-- who?\nselect a", 1, 1e9), ("db", "b"): statement("b", 1, 1e5)})
-    assert [found["text"] for found in hottest(Activity(), after)[0]] == ["select a"]
+    after = ServerActivity({("db", "a"): statement("-- who?\nselect a", 1, 1e9), ("db", "b"): statement("b", 1, 1e5)})
+    assert [found["text"] for found in hottest(ServerActivity(), after)[0]] == ["select a"]
 
 
 def test_statistics_that_were_reset_between_count_from_zero() -> None:
-    before, after = Activity({("db", "a"): statement("a", 100, 9e9)}), Activity({("db", "a"): statement("a", 5, 1e9)})
+    before, after = (
+        ServerActivity({("db", "a"): statement("a", 100, 9e9)}),
+        ServerActivity({("db", "a"): statement("a", 5, 1e9)}),
+    )
     assert hottest(before, after)[0][0]["calls_count"] == 5
 
 
@@ -202,9 +205,10 @@ def test_the_hottest_tables_are_those_read_most_then_changed_most() -> None:
     def table(read: float, inserted: float) -> dict[str, Any]:
         return {"read_bytes": read, "inserted_count": inserted, "updated_count": 0.0, "deleted_count": 0.0}
 
-    after = Activity({}, {("db", "stock"): table(9e6, 0), ("db", "history"): table(0, 7), ("db", "orders"): table(0, 8),
+    after = ServerActivity({}, {("db", "stock"): table(9e6, 0), ("db", "history"): table(0, 7),
+                                ("db", "orders"): table(0, 8),
                           ("db", "item"): table(0, 0)})  # fmt: skip
-    assert [found["table"] for found in hottest(Activity(), after)[1]] == ["stock", "orders", "history"]
+    assert [found["table"] for found in hottest(ServerActivity(), after)[1]] == ["stock", "orders", "history"]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql", "mariadb", "mssql"])

@@ -25,7 +25,7 @@ from assay.record.flight import MINUTE_NS, NAME, read_recording, spreads, told_o
 from assay.record.rolled import (
     STEPS_PER_DOUBLING,
     Rolled,
-    Series,
+    SeriesKey,
     bucket_of,
     merge,
     middle_of,
@@ -46,7 +46,7 @@ from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
 FIRST = "recording-000001.sqlite"
 
 SECOND = 10**9
-GAUGE, DELTA = Series("cpu", "", "user_share", "gauge"), Series("sda", "", "read_ios_count", "delta")
+GAUGE, DELTA = SeriesKey("cpu", "", "user_share", "gauge"), SeriesKey("sda", "", "read_ios_count", "delta")
 BEGIN_NS = 1_800_000_000 * SECOND // (15 * MINUTE_NS) * (15 * MINUTE_NS)
 
 amounts = st.floats(min_value=0, max_value=1e12)
@@ -71,13 +71,13 @@ def test_minutes_merge_to_what_all_seconds_together_are(left: list[float], right
         assert math.isclose(merged.value, whole.value, rel_tol=1e-9, abs_tol=1e-9)
 
 
-def rolled(series: Series, values: list[float]) -> Rolled | None:
+def rolled(series: SeriesKey, values: list[float]) -> Rolled | None:
     times = [(place * SECOND, SECOND) for place in range(1, len(values) + 1)]
     return roll([series], times, [values])[0]
 
 
 def test_mean_latencies_weigh_by_their_ios() -> None:
-    latency = Series("sda", "", "read_latency_mean_ns", "gauge")
+    latency = SeriesKey("sda", "", "read_latency_mean_ns", "gauge")
     times = [(SECOND, SECOND), (2 * SECOND, SECOND)]
 
     found = roll([DELTA, latency], times, [[900.0, 100.0], [1e6, 11e6]])[1]

@@ -22,7 +22,7 @@ from assay.run.imports import read_results
 from assay.telemetry.importers.importer import NotTaken, Options
 from assay.telemetry.importers.registry import importer_of
 from assay.workloads.imported import ImportedRun, RunImporter, Side, histogram_of_bins, together
-from assay.workloads.io.activities import Activity, Workload, load_facts
+from assay.workloads.io.activities import IoActivity, IoWorkloadSpec, load_facts
 from assay.workloads.registry import workloads
 
 SAMPLES = Path(__file__).parent / "imported"
@@ -106,11 +106,11 @@ class TestFio:
     def test_points_are_alike_with_those_of_assay(self) -> None:
         """`assay compare` matches them by what was asked."""
         _, (oltp, log) = sample("fio-two-groups.json")
-        asked = Activity(block_bytes=8192, read_share=0.7, queue_depth=8)
-        assert oltp["workload"] == Workload(activities=(asked,)).facts()
+        asked = IoActivity(block_bytes=8192, read_share=0.7, queue_depth=8)
+        assert oltp["workload"] == IoWorkloadSpec(activities=(asked,)).facts()
         assert oltp["load"] == load_facts(asked, 1)
-        asked = Activity(block_bytes=65536, read_share=0, random_share=0, sync="fdatasync")
-        assert log["workload"] == Workload(activities=(asked,)).facts()
+        asked = IoActivity(block_bytes=65536, read_share=0, random_share=0, sync="fdatasync")
+        assert log["workload"] == IoWorkloadSpec(activities=(asked,)).facts()
 
     def test_jobs_at_once_are_activities_and_jobs_alike_are_workers(self) -> None:
         _, (point,) = sample("fio-at-once.json")

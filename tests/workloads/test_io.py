@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from assay.document.text import load_label
-from assay.workloads.io.activities import Activity, Workload, load_facts, parse_skew
+from assay.workloads.io.activities import IoActivity, IoWorkloadSpec, load_facts, parse_skew
 
 
-def activity(**keys: Any) -> Activity:
-    return Activity.model_validate(keys)
+def activity(**keys: Any) -> IoActivity:
+    return IoActivity.model_validate(keys)
 
 
 class TestBlocks:
@@ -40,14 +40,14 @@ class TestBlocks:
         assert activity(block_bytes={"512": 1, "60K": 1, "8K": 1}).largest_block_bytes == 61440
 
     def test_blocks_a_sector_forbids_can_be_left_out(self) -> None:
-        workload = Workload(activities=(activity(block_bytes={"512": 20, "4K": 40, "8K": 40}, align_bytes=512),))
+        workload = IoWorkloadSpec(activities=(activity(block_bytes={"512": 20, "4K": 40, "8K": 40}, align_bytes=512),))
         fitted = workload.fitted(4096)
 
         assert fitted is not None
         assert fitted.activities[0].blocks == {4096: 40, 8192: 40}
         assert fitted.activities[0].align_bytes == 4096
         assert workload.fitted(512) == workload
-        assert Workload(activities=(activity(block_bytes=512),)).fitted(4096) is None
+        assert IoWorkloadSpec(activities=(activity(block_bytes=512),)).fitted(4096) is None
 
 
 class TestSkew:
@@ -118,16 +118,16 @@ def test_what_cannot_be_asked_is_refused(keys: dict[str, Any]) -> None:
     ],
 )
 def test_a_workload_is_named_after_what_it_does(keys: dict[str, Any], name: str) -> None:
-    assert Workload(activities=(activity(**keys),)).title == name
+    assert IoWorkloadSpec(activities=(activity(**keys),)).title == name
 
 
 def test_a_given_name_wins() -> None:
-    assert Workload(activities=(activity(), activity(role="log")), name="Database mix").title == "Database mix"
+    assert IoWorkloadSpec(activities=(activity(), activity(role="log")), name="Database mix").title == "Database mix"
 
 
 @given(share=st.floats(0, 1))
 def test_whether_it_writes(share: float) -> None:
-    assert Workload(activities=(activity(), activity(read_share=share))).writes is (share < 1)
+    assert IoWorkloadSpec(activities=(activity(), activity(read_share=share))).writes is (share < 1)
 
 
 class TestLoad:
@@ -149,14 +149,14 @@ class TestLoad:
         assert facts == {"burst_interval_s": 20.0, "burst_bytes": 64 << 20, "burst_spread": 0.5, "workers": 1}
 
     def test_a_search_changes_the_first_activity_alone(self) -> None:
-        workload = Workload(activities=(activity(queue_depth=1), activity(queue_depth=2, role="log")))
+        workload = IoWorkloadSpec(activities=(activity(queue_depth=1), activity(queue_depth=2, role="log")))
 
         assert [a.depth for a in workload.with_load("outstanding", 27.0, 3).activities] == [9, 2]
         assert workload.with_load("rate", 250.0, 3).activities[0].rate == 250.0
 
     def test_a_load_is_finer_than_one_more_for_every_worker(self) -> None:
         """With twelve volumes a step was twelve I/Os."""
-        loaded = Workload(activities=(activity(queue_depth=1),)).with_load("outstanding", 13.0, 12).activities[0]
+        loaded = IoWorkloadSpec(activities=(activity(queue_depth=1),)).with_load("outstanding", 13.0, 12).activities[0]
 
         assert (loaded.queue_depth, loaded.outstanding, loaded.depth_on(12)) == (None, 13, 2)
         assert load_facts(loaded, 12) == {"queue_depth": 1, "workers": 12, "outstanding": 13}
@@ -169,13 +169,13 @@ class TestLoad:
 
 class TestFacts:
     def test_of_one_activity_are_the_points_own(self) -> None:
-        facts = Workload(activities=(activity(block_bytes="8K", queue_depth=4),)).facts()
+        facts = IoWorkloadSpec(activities=(activity(block_bytes="8K", queue_depth=4),)).facts()
 
         assert (facts["kind"], facts["block_bytes"], facts["align_bytes"]) == ("io", 8192, 8192)
         assert not {"queue_depth", "rate", "workers", "activities"} & facts.keys()
 
     def test_of_several_are_listed_with_their_loads(self) -> None:
-        workload = Workload(activities=(activity(name="reads", queue_depth=8), activity(name="log", role="log")))
+        workload = IoWorkloadSpec(activities=(activity(name="reads", queue_depth=8), activity(name="log", role="log")))
 
         assert [(a["name"], a["role"], a["load"]["outstanding"]) for a in workload.facts()["activities"]] == [
             ("reads", "data", 8),

@@ -11,7 +11,7 @@ from assay.apps.service import execution
 from assay.base.progress import SILENT
 from assay.record.load import Run, load
 from assay.run.execute import new_folder
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.targets.arrays.live.process import arrays_of_run
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import DEFAULT_KIND, workload_named
@@ -72,7 +72,7 @@ def profile(
     """
     chosen = _plan(preset, plan, activity)
     parts = [Part(name=chosen.name, title=chosen.title or "Custom profile", plan=chosen)]
-    request = Request(
+    request = TargetRequest(
         paths=[str(path) for path in paths],
         size=str(size) if size is not None else chosen.size,
         overwrite=list(overwrite),
@@ -81,7 +81,7 @@ def profile(
         return _measured(request, parts, output, report=report)
 
 
-def _measured(request: Request, parts: list[Part[Any]], output: str | Path, *, report: bool) -> Run:
+def _measured(request: TargetRequest, parts: list[Part[Any]], output: str | Path, *, report: bool) -> Run:
     target = request.choose(parts)
     with new_folder(Path(output), "profile", ["profile", *request.paths], request.to_dict(), parts) as folder:
         run = execution(folder, target, parts, display=SILENT, interrupt=threading.Event(), with_report=report)

@@ -50,9 +50,9 @@ def _writes(*, report: bool, paper: bool) -> Callable[[Path], object] | None:
 
             write_report(path)
         if paper:
-            from assay.report.paper.write import Asked, write_paper
+            from assay.report.paper.write import PaperOptions, write_paper
 
-            write_paper(Asked(runs=[path], folder=path, command=["assay", "report", "--paper", printable(path)]))
+            write_paper(PaperOptions(runs=[path], folder=path, command=["assay", "report", "--paper", printable(path)]))
 
     return write if report or paper else None
 

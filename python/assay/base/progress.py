@@ -132,7 +132,7 @@ class Shown(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgressStep:
     """One of many steps, of which not every one need be seen."""
 
     line: str
@@ -140,7 +140,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nearest:
+class NearestLimit:
     """The limit that is nearest to being missed.
 
     Attributes
@@ -188,7 +188,7 @@ class Status:
     moment: Moment
     times_utc_ns: Sequence[int]
     histories: Mapping[str, Sequence[float | None]]
-    nearest: Nearest | None = None
+    nearest: NearestLimit | None = None
     curve: Sequence[OnCurve] = ()
     axis: str = ""
     figure: tuple[str, str] = ("", "")

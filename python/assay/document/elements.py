@@ -64,7 +64,7 @@ class Chart(Protocol):
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureElement:
     """A figure: its chart, its caption, and the text that stands in for it.
 
     Attributes
@@ -92,7 +92,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactList:
     """Names and their values, as a list of definitions."""
 
     name: str
@@ -132,7 +132,7 @@ class Bullets:
     kind: Literal["bullets"] = "bullets"
 
 
-Block = Table | Figure | Paragraph | Facts | Notices | Heading | Bullets
+Block = Table | FigureElement | Paragraph | FactList | Notices | Heading | Bullets
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,9 @@ class Document:
     authors: str = ""
 
     @property
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[FigureElement]:
         """Every figure, in order."""
-        return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]
+        return [block for section in self.sections for block in section.blocks if isinstance(block, FigureElement)]
 
     @property
     def anchors(self) -> set[str]:

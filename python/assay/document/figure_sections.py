@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.charts import search_curve
-from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table
 from assay.document.limits import limit_text, limited_text, search_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
@@ -131,7 +131,10 @@ def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[M
         f" Points {id_range(str(point_id) for point_id in ids)}."
     )
     ends = [f"{figure.words(row['value'])} at {row['load']:g}" for row in (rows[0], rows[-1])]
-    return [*blocks, Figure(name, caption, f"{figure.title} over {axis}: from {ends[0]} to {ends[1]}. {said}", chart)]
+    return [
+        *blocks,
+        FigureElement(name, caption, f"{figure.title} over {axis}: from {ends[0]} to {ends[1]}. {said}", chart),
+    ]
 
 
 def _table(points: Sequence[Record], kind: str, figures: Sequence[Measure]) -> Table:

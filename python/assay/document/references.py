@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assay.document.elements import Document, Figure, Table
+from assay.document.elements import Document, FigureElement, Table
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SEEN = re.compile(
@@ -77,8 +77,8 @@ def numbers_of(document: Document) -> Numbers:
     labels: dict[str, str] = {}
     counts = {"Figure": 0, "Table": 0}
     for block in (block for section in document.sections for block in section.blocks):
-        if isinstance(block, Figure | Table):
-            kind = "Figure" if isinstance(block, Figure) else "Table"
+        if isinstance(block, FigureElement | Table):
+            kind = "Figure" if isinstance(block, FigureElement) else "Table"
             counts[kind] += 1
             labels[block.name] = f"{kind} {counts[kind]}"
     return Numbers(sections, labels, frozenset(document.anchors))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assay.document.elements import Figure, Notice, Paragraph, Table
+from assay.document.elements import FigureElement, Notice, Paragraph, Table
 
 Word = tuple[str, str]
 """A word and its meaning."""
@@ -80,7 +80,7 @@ class Remarks:
     without_verdict: str | None = None
     notices: list[Notice] = field(default_factory=list)
     study: list[str] = field(default_factory=list)
-    study_figures: list[Figure] = field(default_factory=list)
+    study_figures: list[FigureElement] = field(default_factory=list)
     timing: list[str] = field(default_factory=list)
     method: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)

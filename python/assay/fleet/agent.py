@@ -34,13 +34,13 @@ from assay.fleet.from_coordinator import (
     Choose,
     Close,
     Command,
-    End,
+    EndAgent,
     Examine,
     Interrupt,
-    Keep,
+    KeepPoint,
     Kept,
     Leave,
-    Measure,
+    MeasurePoint,
     Open,
     Permissions,
     Ping,
@@ -58,12 +58,12 @@ from assay.fleet.wire import GREETING, Message, NotAMessage, Receiver, Sender
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Point
 from assay.run.part import part_from_report
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_volumes
 from assay.run.targets import PartTargets, choose_targets
 from assay.targets.host import host_facts
 from assay.telemetry.recorder import Recorder
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.spread import Share
@@ -108,7 +108,7 @@ class Agent:
         try:
             while (command := self._commands.get()) is not None:
                 self._do(command)
-                if isinstance(command, End):
+                if isinstance(command, EndAgent):
                     break
         except NotAMessage as error:
             self._fault = error
@@ -189,7 +189,7 @@ class Agent:
                 "machine": machine(),
                 "host": host_facts(),
             }, b""
-        if isinstance(command, End):
+        if isinstance(command, EndAgent):
             return None, b""
         if isinstance(command, Secrets):
             keep_secrets(command.words, command.typed)
@@ -210,7 +210,9 @@ class _Work:
     def __init__(self, agent: Agent, command: Choose) -> None:
         self._agent = agent
         share = Share(**dict(command.share))
-        request = Request.from_dict(dict(command.request), overwrite=command.overwrite, yes_destroy=command.yes_destroy)
+        request = TargetRequest.from_dict(
+            dict(command.request), overwrite=command.overwrite, yes_destroy=command.yes_destroy
+        )
         asked = [part_from_report(one.model_dump(), None, source=plain(one.name)) for one in command.parts]
         refuse_alone(request, asked, "--hosts")
         shared = [replace(part, plan=workload_of(part.plan).share(part.plan, share)) for part in asked]
@@ -220,7 +222,7 @@ class _Work:
         self.targets = PartTargets(shared=target, parts=parts, display=agent.display, interrupt=agent.interrupt)
         self.folder = AgentFolder(agent.sender)
         self._stack = ExitStack()
-        self.opened: OpenWorkload | None = None
+        self.opened: Job | None = None
         self._steps: Steps | None = None
         self._step: Step | None = None
         self._asks: list[Ask] = []
@@ -279,9 +281,9 @@ class _Work:
                 return self._take_step(self._at_work(), command)
             case AskAt():
                 return self._told_of(self._step_of(Search).ask(command.load))
-            case Measure():
+            case MeasurePoint():
                 return self._measure(self._at_work(), command)
-            case Keep():
+            case KeepPoint():
                 measured = self._step_of(KeepStep).measured
                 if measured is None:
                     raise NotAMessage("a point to keep that is kept")
@@ -305,7 +307,7 @@ class _Work:
             raise NotAMessage("a part that was not chosen")
         return self.parts[name]
 
-    def _at_work(self) -> OpenWorkload:
+    def _at_work(self) -> Job:
         if self.opened is None:
             raise NotAMessage("a command for a part, and none is open")
         return self.opened
@@ -344,7 +346,7 @@ class _Work:
         self._step = None
         self._asks = []
 
-    def _take_step(self, opened: OpenWorkload, command: TakeStep) -> dict[str, Any]:
+    def _take_step(self, opened: Job, command: TakeStep) -> dict[str, Any]:
         """Go on to the next thing to measure, with what came of the last one."""
         if self._steps is None:
             raise NotAMessage("a step after the last one")
@@ -368,14 +370,14 @@ class _Work:
                              "held": held}  # fmt: skip
         return common | {"kind": "measure", **self._told_of(step.ask)}
 
-    def _measure(self, opened: OpenWorkload, command: Measure) -> dict[str, Any]:
+    def _measure(self, opened: Job, command: MeasurePoint) -> dict[str, Any]:
         """Measure a load with the others."""
         if command.ask >= len(self._asks):
             raise NotAMessage("a load that was not asked for")
         self._agent.together.forget()
         return self._figures(opened.measure(self._asks[command.ask], repeat=command.repeat, point_id=command.point_id))
 
-    def _kept(self, opened: OpenWorkload, point: Point) -> None:
+    def _kept(self, opened: Job, point: Point) -> None:
         """Know of a point that was kept."""
         self.context.finished[point["key"]] = point
         opened.kept(point)

@@ -10,14 +10,14 @@ from typing import Any, cast
 from assay.base.errors import NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.base.secrets import secrets_for_wire
 from assay.base.units import format_duration
-from assay.fleet.from_agent import Chosen
+from assay.fleet.from_agent import HostShare
 from assay.fleet.links import LOCAL, Link, ProcessLink, agent_command, named_hosts, ssh_command
 from assay.fleet.member import Member
 from assay.fleet.opened import SpreadWorkload
 from assay.fleet.target import CHOOSE_S, HostsTarget
 from assay.fleet.team import HostLost, Team, greet
 from assay.run.part import part_report
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.workload import Workload
@@ -29,7 +29,7 @@ SSH_FAILED, NO_PROGRAM = 255, (126, 127)
 
 
 def choose_over_hosts(
-    request: Request, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None = None
+    request: TargetRequest, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None = None
 ) -> tuple[HostsTarget, list[Part[Any]]]:
     """Start an agent on each host, and have it examine its share of the target; nothing is written anywhere.
 
@@ -57,7 +57,7 @@ def choose_over_hosts(
         raise
 
 
-def _links(request: Request) -> list[tuple[str, Link]]:
+def _links(request: TargetRequest) -> list[tuple[str, Link]]:
     if request.cluster is not None:
         from assay.fleet.cluster import cluster_links
 
@@ -73,7 +73,9 @@ def _links(request: Request) -> list[tuple[str, Link]]:
     return links
 
 
-def _chosen(team: Team, request: Request, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None) -> HostsTarget:
+def _chosen(
+    team: Team, request: TargetRequest, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None
+) -> HostsTarget:
     _greeted(team)
     clocks = team.measure_clocks()
     for member in team.members:
@@ -91,7 +93,7 @@ def _chosen(team: Team, request: Request, parts: Sequence[Part[Any]], sizes: Map
         return _given(member, team, request, parts, sizes)
 
     replies = team.ask("choose", given, longest_s=CHOOSE_S)
-    chosen: dict[str, Chosen] = {name: reply.value for name, reply in replies.items()}
+    chosen: dict[str, HostShare] = {name: reply.value for name, reply in replies.items()}
     for name, one in chosen.items():
         if set(one.parts) != {part.name for part in parts}:
             raise OpenFailed(f"host {name}: its agent does not tell of the parts that it was asked for")
@@ -133,7 +135,7 @@ def _greeted(team: Team) -> None:
 
 
 def _given(
-    member: Member, team: Team, request: Request, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None
+    member: Member, team: Team, request: TargetRequest, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None
 ) -> dict[str, Any]:
     """What one agent is told of the run: the request with its own names in it, and its place among all."""
 
@@ -161,7 +163,7 @@ def _paths_of(given: Mapping[str, Any]) -> list[str]:
     return [text for text in [*texts, *given["overwrite"], *given["yes_destroy"]] if os.path.isabs(text)]
 
 
-def _refuse_same(team: Team, chosen: Mapping[str, Chosen]) -> None:
+def _refuse_same(team: Team, chosen: Mapping[str, HostShare]) -> None:
     """What two hosts were given twice under two names, or under one."""
     seen: dict[tuple[str, ...], str] = {}
     for member in team.members:
@@ -175,7 +177,7 @@ def _refuse_same(team: Team, chosen: Mapping[str, Chosen]) -> None:
                 )
 
 
-def refuse_alone(request: Request, parts: Sequence[Part[Any]], option: str) -> None:
+def refuse_alone(request: TargetRequest, parts: Sequence[Part[Any]], option: str) -> None:
     """Refuse what only one host can do, on both sides.
 
     Raises

@@ -145,7 +145,7 @@ class Hello(WireMessage):
     host: Record
 
 
-class Facts(WireMessage):
+class TargetFacts(WireMessage):
     """What is known of a target."""
 
     facts: Record
@@ -158,7 +158,7 @@ class ChosenPart(WireMessage):
     document: Record
 
 
-class Chosen(WireMessage):
+class HostShare(WireMessage):
     """The share of a host of the target."""
 
     facts: Record
@@ -173,7 +173,7 @@ class Chosen(WireMessage):
     parts: dict[str, ChosenPart]
 
 
-class Asked(WireMessage):
+class PlannedLoad(WireMessage):
     """A load as a point will have it."""
 
     workload: Record
@@ -185,7 +185,7 @@ class AskOf(WireMessage):
 
     ask: Count
     key: Record
-    asked: Asked
+    asked: PlannedLoad
 
 
 class _Step(WireMessage):
@@ -242,7 +242,7 @@ class Figures(WireMessage):
     virtual_ns: Count
 
 
-class Closed(WireMessage):
+class PartClosed(WireMessage):
     """What there is to say of a part at its end."""
 
     told: Record | None
@@ -260,12 +260,12 @@ class Left(WireMessage):
 
 _ANSWERS: Mapping[str, TypeAdapter[Any]] = {
     "hello": TypeAdapter(Hello),
-    "choose": TypeAdapter(Chosen),
-    **dict.fromkeys(("examine", "prepare"), TypeAdapter(Facts)),
+    "choose": TypeAdapter(HostShare),
+    **dict.fromkeys(("examine", "prepare"), TypeAdapter(TargetFacts)),
     "step": TypeAdapter(Annotated[Done | Searches | KeepsPoint | Measures, Discriminator("kind")]),
     "ask": TypeAdapter(AskOf),
     **dict.fromkeys(("measure", "keep"), TypeAdapter(Figures)),
-    "close": TypeAdapter(Closed),
+    "close": TypeAdapter(PartClosed),
     "leave": TypeAdapter(Left),
     "permissions": TypeAdapter(Annotated[list[Name], Field(max_length=LINES_MAX)]),
 }
@@ -281,7 +281,7 @@ def answer_to(do: str, value: object) -> Any:
         It is no answer to this one.
     """
     found = valid(_ANSWERS.get(do, _NOTHING), value)
-    if isinstance(found, (Facts, Chosen, Closed, Left)) and found.facts is not None:
+    if isinstance(found, (TargetFacts, HostShare, PartClosed, Left)) and found.facts is not None:
         check_told({"target": found.facts})
     if isinstance(found, Hello):
         check_told({"host": found.host})

@@ -54,7 +54,7 @@ class Begin(WireMessage):
     begin_utc_ns: Count
 
 
-class Window(WireMessage):
+class HostWindow(WireMessage):
     """The window in which all ran, by the agent's clock."""
 
     window: Span
@@ -72,10 +72,10 @@ class Stop(WireMessage):
     stop: Literal[True]
 
 
-class Together(WireMessage):
+class HostsTogether(WireMessage):
     """What all hosts were waiting for."""
 
-    together: Begin | Window | Refused | Stop
+    together: Begin | HostWindow | Refused | Stop
 
 
 class Command(WireMessage):
@@ -90,7 +90,7 @@ class SayHello(Command):
     do: Literal["hello"]
 
 
-class End(Command):
+class EndAgent(Command):
     """Leave everything, and end."""
 
     do: Literal["end"]
@@ -217,7 +217,7 @@ class AskAt(Command):
     load: Annotated[Amount, Field(gt=0)]
 
 
-class Measure(Command):
+class MeasurePoint(Command):
     """Measure a load with the others."""
 
     do: Literal["measure"]
@@ -226,7 +226,7 @@ class Measure(Command):
     point_id: PointId
 
 
-class Keep(Command):
+class KeepPoint(Command):
     """Give the figures of a point that came by itself."""
 
     do: Literal["keep"]
@@ -266,15 +266,15 @@ class Permissions(Command):
 
 
 AnyCommand = Annotated[
-    SayHello | End | Secrets | Choose | Again | BeginRun | Examine | Prepare | Open | TakeStep | AskAt | Measure
-    | Keep | Kept | Close | Leave | Settle | Permissions,
+    SayHello | EndAgent | Secrets | Choose | Again | BeginRun | Examine | Prepare | Open | TakeStep | AskAt
+    | MeasurePoint | KeepPoint | Kept | Close | Leave | Settle | Permissions,
     Discriminator("do"),
 ]  # fmt: skip
-FromCoordinator = Ping | Interrupt | Together | Command
+FromCoordinator = Ping | Interrupt | HostsTogether | Command
 _FROM_COORDINATOR: Mapping[str, TypeAdapter[Any]] = {
     "ping": TypeAdapter(Ping),
     "interrupt": TypeAdapter(Interrupt),
-    "together": TypeAdapter(Together),
+    "together": TypeAdapter(HostsTogether),
     "do": TypeAdapter(AnyCommand),
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.targets.files.safety import Examined
+from assay.targets.files.safety import ExaminedVolume
 from assay.targets.files.target import StorageTarget
 from assay.targets.kernel import read_text
 from assay.targets.target import Target
@@ -72,7 +72,7 @@ def _hidden(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _of_volume(volume: Examined) -> list[str]:
+def _of_volume(volume: ExaminedVolume) -> list[str]:
     path = volume.path
     if path is None:
         return []

@@ -21,7 +21,7 @@ WAITING_MAX = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clock:
+class ClockOffset:
     """How far a host's clock is ahead of this one's.
 
     Attributes
@@ -65,7 +65,7 @@ class Member:
     link: Link
     sender: Sender = field(init=False)
     facts: Hello | None = None
-    clock: Clock = field(default_factory=lambda: Clock(offset_ns=0, error_ns=0))
+    clock: ClockOffset = field(default_factory=lambda: ClockOffset(offset_ns=0, error_ns=0))
     heard_s: float | None = None
     last: str = ""
     moment: Moment | None = None

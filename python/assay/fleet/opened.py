@@ -13,7 +13,6 @@ from assay.base.progress import Display
 from assay.fleet.from_agent import (
     AskOf,
     AxisOf,
-    Closed,
     Done,
     Figures,
     FromAgent,
@@ -22,6 +21,7 @@ from assay.fleet.from_agent import (
     KeepsPoint,
     Measures,
     Meets,
+    PartClosed,
     Searches,
 )
 from assay.fleet.meeting import Meeting
@@ -36,7 +36,7 @@ from assay.record.machines import first_on_machine
 from assay.record.merged import TIMES, merged, slimmed
 from assay.record.shapes.point import Point
 from assay.record.standstill import HOSTS_APART, judged
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import split_load
 from assay.workloads.steps import Ask, Axis, Keep, Measure, Measured, Search, Steps
@@ -52,7 +52,7 @@ DEVICE_SUMS = ("device_iops", "device_bytes_per_s")
 SHOWN_HOSTS = 5
 
 
-class OverHosts(OpenWorkload):
+class FleetJob(Job):
     """A part of any kind at work on several hosts."""
 
     def __init__(self, workload: Workload[Any], part: Part[Any], target: HostsTarget, context: RunContext) -> None:
@@ -411,7 +411,7 @@ class OverHosts(OpenWorkload):
             self.context.folder.update(hosts=self.target.hosts())
         key = self.workload.document_key
         for name, reply in replies.items():
-            closed: Closed = reply.value
+            closed: PartClosed = reply.value
             self.target.facts_of[name] = closed.facts or self.target.facts_of[name]
             for notice in closed.notices:
                 notices.setdefault(notice, []).append(name)
@@ -484,7 +484,7 @@ class SpreadWorkload:
         for name, reply in replies.items():
             self._target.facts_of[name] = reply.value.facts
 
-    def open(self, part: Part[Any], target: Any, context: RunContext) -> OverHosts:
+    def open(self, part: Part[Any], target: Any, context: RunContext) -> FleetJob:
         """Begin a part on all hosts."""
         del target
-        return OverHosts(self._workload, part, self._target, context)
+        return FleetJob(self._workload, part, self._target, context)

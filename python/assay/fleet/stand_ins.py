@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.base.errors import Interrupted, IoFailed
 from assay.base.progress import Shown, Status
-from assay.fleet.from_coordinator import Begin, Refused, Stop, Window
+from assay.fleet.from_coordinator import Begin, HostWindow, Refused, Stop
 from assay.fleet.wire import Message, NotAMessage, Sender
 from assay.run.nowhere import Nowhere
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Answer = TypeVar("Answer", Begin, Window)
+Answer = TypeVar("Answer", Begin, HostWindow)
 
 SHOW_EVERY_S = 0.5
 FILES_BYTES_MAX, FILES_MAX = 64 << 20, 10_000
@@ -126,7 +126,7 @@ class Rendezvous:
         self._sender, self._interrupt = sender, interrupt
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def take(self, answer: Begin | Window | Refused | Stop) -> None:
+    def take(self, answer: Begin | HostWindow | Refused | Stop) -> None:
         """Take an answer of the coordinator.
 
         Raises
@@ -157,7 +157,7 @@ class Rendezvous:
 
     def window(self, from_utc_ns: int, to_utc_ns: int) -> tuple[int, int]:
         """The part of a window in which all ran."""
-        first, last = self._answer({"at": "window", "window": [from_utc_ns, to_utc_ns]}, Window).window
+        first, last = self._answer({"at": "window", "window": [from_utc_ns, to_utc_ns]}, HostWindow).window
         return first, last
 
     def _answer(self, question: Message, kind: type[Answer]) -> Answer:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from assay.base.errors import AssayError, NotAnswering, RefusedTarget
 from assay.base.paths import printable
 from assay.base.progress import SILENT, Display
-from assay.fleet.from_agent import Chosen
+from assay.fleet.from_agent import HostShare
 from assay.fleet.identity import servers
 from assay.fleet.member import Member
 from assay.fleet.team import HostLost, Team
@@ -31,7 +31,7 @@ class HostsTarget:
     shared: bool
     spread: Callable[[Workload[Any]], Workload[Any]] = field(init=False)
     """Gives a kind of workload as the agents do it."""
-    chosen: dict[str, Chosen]
+    chosen: dict[str, HostShare]
     facts_of: dict[str, dict[str, Any]]
     clocks: dict[str, Any]
     notices: list[str] = field(default_factory=list)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.base.errors import AssayError, Interrupted, IoFailed, error_named
-from assay.base.progress import SILENT, Display, Step
+from assay.base.progress import SILENT, Display, ProgressStep
 from assay.fleet.from_agent import FromAgent, Hello, Meets, Replies, Shows, answer_to
 from assay.fleet.links import Link
-from assay.fleet.member import GREETS, Clock, Ended, Inbox, Member, listen
+from assay.fleet.member import GREETS, ClockOffset, Ended, Inbox, Member, listen
 from assay.fleet.moments import moment_of_all
 from assay.fleet.wire import Message, NotAMessage
 
@@ -155,7 +155,7 @@ class Team:
 
     # Clocks
 
-    def measure_clocks(self) -> dict[str, Clock]:
+    def measure_clocks(self) -> dict[str, ClockOffset]:
         """How far the clocks of all hosts are ahead, by the fastest of many round trips."""
         members = self.alive
         if not members:
@@ -166,8 +166,8 @@ class Team:
             member.clock = clocks[member.name]
         return clocks
 
-    def _clock(self, member: Member) -> Clock:
-        best: Clock | None = None
+    def _clock(self, member: Member) -> ClockOffset:
+        best: ClockOffset | None = None
         for trip in range(ROUND_TRIPS):
             member.probe = [self._number, trip]
             sent_ns = time.time_ns()
@@ -179,7 +179,7 @@ class Team:
                     if about == [self._number, trip]:
                         error_ns = (back_ns - sent_ns + 1) // 2
                         if best is None or error_ns < best.error_ns:
-                            best = Clock(offset_ns=there_ns - (sent_ns + back_ns) // 2, error_ns=error_ns)
+                            best = ClockOffset(offset_ns=there_ns - (sent_ns + back_ns) // 2, error_ns=error_ns)
                         break
             else:
                 # Whoever asks for something next is told that it is gone.
@@ -313,7 +313,7 @@ class _Asking:
         member.last = message.text
         member.moment = None if message.moment is None else message.moment.moment()
         moments = [one.moment for one in self.team.alive if one.moment is not None]
-        self.display.point(Step(line=text, moment=moment_of_all(moments)))
+        self.display.point(ProgressStep(line=text, moment=moment_of_all(moments)))
 
     def _raise(self) -> None:
         """The failure that all others follow from."""

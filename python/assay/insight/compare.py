@@ -82,7 +82,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class Difference:
+class FigureDifference:
     """One figure of one matched point, in two runs.
 
     `relative` and `interval_95` are B / A - 1. `p` is the chance of such a difference without any change, `stands`
@@ -147,20 +147,20 @@ class AnswerDifference:
         return row | {"metric": name, f"a_{name}": row.pop("a"), f"b_{name}": row.pop("b")}
 
 
-def _without_figure(row: Difference | AnswerDifference) -> dict[str, Any]:
+def _without_figure(row: FigureDifference | AnswerDifference) -> dict[str, Any]:
     return {of.name: getattr(row, of.name) for of in fields(row) if of.name != "figure"}
 
 
-_AnyDifference = Difference | AnswerDifference
+_AnyDifference = FigureDifference | AnswerDifference
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Everything `compare_runs` found; `runs` are the ids, the first of which is A."""
 
     runs: tuple[str, ...]
     smallest_share: float
-    differences: tuple[Difference, ...]
+    differences: tuple[FigureDifference, ...]
     answers: tuple[AnswerDifference, ...]
     unmatched: tuple[str, ...] = field(default=())
 
@@ -241,7 +241,7 @@ def _status_text(row: _AnyDifference) -> str:
     return f"{row.status}{direction}" + (f": {row.reason}" if row.reason else "")
 
 
-def compare_runs(runs: Sequence[RunLike], *, smallest_share: float = SMALLEST_SHARE) -> Comparison:
+def compare_runs(runs: Sequence[RunLike], *, smallest_share: float = SMALLEST_SHARE) -> RunComparison:
     """Compare every run with the first.
 
     Parameters
@@ -262,7 +262,7 @@ def compare_runs(runs: Sequence[RunLike], *, smallest_share: float = SMALLEST_SH
         raise UsageError(f"compare: smallest difference {smallest_share} is outside 0 to 1 (0 % to 100 %)")
     unmatched: list[str] = []
     pools = [_pools(run.points, run_letter(at), unmatched) for at, run in enumerate(runs)]
-    differences: list[Difference] = []
+    differences: list[FigureDifference] = []
     answers: list[AnswerDifference] = []
     for at in range(1, len(runs)):
         for key, points in pools[0].items():
@@ -272,7 +272,7 @@ def compare_runs(runs: Sequence[RunLike], *, smallest_share: float = SMALLEST_SH
         unmatched += _only_in(pools[0], pools[at], run_letter(0), run_letter(at))
         unmatched += _only_in(pools[at], pools[0], run_letter(at), run_letter(0))
     names = tuple(str(run.manifest.get("run_id") or run_letter(at)) for at, run in enumerate(runs))
-    return Comparison(names, smallest_share, _holm(differences), tuple(answers), tuple(unmatched))
+    return RunComparison(names, smallest_share, _holm(differences), tuple(answers), tuple(unmatched))
 
 
 Points = list[Point]
@@ -314,7 +314,7 @@ def _workload_text(workload: Mapping[str, Any]) -> str:
     return f"{size}, {reads} read, {random} random"
 
 
-def _compare_point(a: Points, b: Points, run: int, smallest_share: float) -> list[Difference]:
+def _compare_point(a: Points, b: Points, run: int, smallest_share: float) -> list[FigureDifference]:
     return [
         _compare_figure(figure, a, b, run, smallest_share)
         for figure in figures_of(a[0])
@@ -322,7 +322,7 @@ def _compare_point(a: Points, b: Points, run: int, smallest_share: float) -> lis
     ]
 
 
-def _compare_figure(figure: Figure, a: Points, b: Points, run: int, smallest_share: float) -> Difference:
+def _compare_figure(figure: Figure, a: Points, b: Points, run: int, smallest_share: float) -> FigureDifference:
     values = [_pooled_value(figure, side) for side in (a, b)]
     saturated = [
         run_letter(at)
@@ -338,7 +338,7 @@ def _compare_figure(figure: Figure, a: Points, b: Points, run: int, smallest_sha
     interval, status = _judge(estimate, smallest_share)
     if saturated and not _are_same(a, b):
         status, reason = "cannot tell", f"the generator was the bottleneck in {' and '.join(saturated)}"
-    return Difference(
+    return FigureDifference(
         workload=_workload_text(a[0]["workload"]),
         load=load_text(a[0]["load"]),
         figure=figure,
@@ -411,7 +411,7 @@ def _are_same(a: Points, b: Points) -> bool:
     return one == other
 
 
-def _holm(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+def _holm(differences: Sequence[FigureDifference]) -> tuple[FigureDifference, ...]:
     """Mark the differences that stand when all are taken together: p_i <= 5 % / (m - i), in rising order of p."""
     tested = sorted(
         (at for at, row in enumerate(differences) if row.p is not None), key=lambda at: differences[at].p or 0

@@ -45,7 +45,7 @@ def recorded_s(rows: pl.DataFrame) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
+class DeviceLoad:
     """Load on a device, or on all together.
 
     Attributes
@@ -142,7 +142,7 @@ def device_rows(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def loads_of(rows: pl.DataFrame, spreads: Mapping[tuple[str, str, str, str], Spread] | None = None) -> list[Load]:
+def loads_of(rows: pl.DataFrame, spreads: Mapping[tuple[str, str, str, str], Spread] | None = None) -> list[DeviceLoad]:
     """Load of each device, the busiest first.
 
     Parameters
@@ -160,7 +160,7 @@ def loads_of(rows: pl.DataFrame, spreads: Mapping[tuple[str, str, str, str], Spr
     return sorted(found, key=lambda load: (-load.iops_p95, -load.bytes_per_s_p95, load.host, load.name))
 
 
-def _spread(load: Load, spreads: Mapping[tuple[str, str, str, str], Spread]) -> Load:
+def _spread(load: DeviceLoad, spreads: Mapping[tuple[str, str, str, str], Spread]) -> DeviceLoad:
     """A load with the percentiles and peaks of what was recorded before it became minutes."""
     ios, moved = (spreads.get((load.host, "block", load.name, metric)) for metric in ("ios_count", "bytes"))
     if ios is None or moved is None:
@@ -176,7 +176,7 @@ def _spread(load: Load, spreads: Mapping[tuple[str, str, str, str], Spread]) -> 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trend:
+class FillTrend:
     """How full a file system or database is, and how fast it fills.
 
     Attributes
@@ -206,7 +206,7 @@ TREND_STEPS = 500
 """Points that a trend is fitted to: pairs grow with their square."""
 
 
-def trends(frame: pl.DataFrame) -> list[Trend]:
+def trends(frame: pl.DataFrame) -> list[FillTrend]:
     """Growth of file systems and databases.
 
     The slope is the median of those of all pairs of points, which single jumps do not move (Sen 1968, "Estimates of the
@@ -238,7 +238,7 @@ def trends(frame: pl.DataFrame) -> list[Trend]:
         used = float(values[-1])
         full = ((size - used) / high, (size - used) / low) if size is not None and low > 0 else None
         found.append(
-            Trend(
+            FillTrend(
                 host=str(host), name=str(name), used_bytes=used, size_bytes=size, per_day=float(slope), low=float(low),
                 high=float(high), full_days=full,
             )
@@ -246,7 +246,7 @@ def trends(frame: pl.DataFrame) -> list[Trend]:
     return sorted(found, key=lambda one: (one.full_days or (float("inf"), 0.0))[0])
 
 
-def load_of_all(rows: pl.DataFrame) -> Load | None:
+def load_of_all(rows: pl.DataFrame) -> DeviceLoad | None:
     """Load of all devices together at each moment; None below `SAMPLES_MIN` moments."""
     import polars as pl
 
@@ -314,14 +314,14 @@ def _own(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("entity").is_in(names))
 
 
-def _load(own: pl.DataFrame, *, host: str, name: str, role: str = "", share: float | None = None) -> Load:
+def _load(own: pl.DataFrame, *, host: str, name: str, role: str = "", share: float | None = None) -> DeviceLoad:
     iops, rate = own["ios"] / own["seconds"], own["bytes"] / own["seconds"]
     peak = iops.arg_max() or 0
     ios, moved = _sum(own["ios"]), _sum(own["bytes"])
     apart = own["read_ios_count"].is_not_null().any() or own["write_ios_count"].is_not_null().any()
     reads = _sum(own["read_ios_count"])
     writes = _sum(own["write_ios_count"])
-    return Load(
+    return DeviceLoad(
         host=host,
         name=name,
         role=role,

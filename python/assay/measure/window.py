@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from assay.record.steady import Steady, steady_state
+from assay.record.steady import Steadiness, steady_state
 from assay.telemetry import ticks
 
-NOT_JUDGED = Steady(reached=False, slope_share=None, half_width_share=None)
+NOT_JUDGED = Steadiness(reached=False, slope_share=None, half_width_share=None)
 """Of a window whose length is given, whatever it holds."""
 
 
@@ -44,7 +44,7 @@ class Window:
     clock: Literal["wall", "virtual"] = "wall"
     warmup_s: float = 0.0
     ended_by: str = "time"
-    steady: Steady | None = field(default=NOT_JUDGED)
+    steady: Steadiness | None = field(default=NOT_JUDGED)
     exact_ns: tuple[int, int] | None = None
 
     @property
@@ -68,7 +68,7 @@ class Window:
         """Begin of a tick, UTC."""
         return self.started_ns + round(tick * self.interval_s * 1e9)
 
-    def judge_steady(self, values: Sequence[float]) -> Steady:
+    def judge_steady(self, values: Sequence[float]) -> Steadiness:
         """Judge whether values of each tick, oldest first, neither drift nor spread more than allowed; keep that."""
         self.steady = steady_state(values)
         return self.steady

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.record.documents import parsed
-from assay.record.flight_reading import INTERVAL_MAX_NS, Reading, Rolls, Samples
+from assay.record.flight_reading import INTERVAL_MAX_NS, RecordingReader, Rolls, Samples
 from assay.record.flight_segments import (
     MINUTE_NS,
     NAME,
@@ -23,7 +23,7 @@ from assay.record.flight_segments import (
     ROLLED_NS,
     TEXT_MAX,
     TIME_MAX_NS,
-    Layout,
+    SampleLayout,
     floor_ns,
     from_each,
     has_recording,
@@ -40,7 +40,7 @@ __all__ = [
     "MINUTE_NS",
     "NAME",
     "ROLLED_NS",
-    "Layout",
+    "SampleLayout",
     "Spread",
     "floor_ns",
     "has_recording",
@@ -138,7 +138,7 @@ def read_recording(folder: Path, *, since_ns: int = 0) -> pa.Table:
     RunFolderError
         No file can be read.
     """
-    reading = Reading(folder, since_ns=since_ns)
+    reading = RecordingReader(folder, since_ns=since_ns)
     rows = _Rows()
     for part in reading.parts((0, 1, 2)):
         if isinstance(part, Rolls):
@@ -158,13 +158,13 @@ class _Rows:
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._of_layouts: dict[int, tuple[Layout, np.ndarray[Any, Any]]] = {}
+        self._of_layouts: dict[int, tuple[SampleLayout, np.ndarray[Any, Any]]] = {}
         self._parts: dict[str, list[Any]] = {"t_ns": [], "interval_ns": [], "value": [], "series": []}
         self._rolled: dict[str, array[Any]] = {
             "t_ns": array("q"), "interval_ns": array("q"), "value": array("d"), "series": array("l"),
         }  # fmt: skip
 
-    def _series(self, layout: Layout) -> np.ndarray[Any, Any]:
+    def _series(self, layout: SampleLayout) -> np.ndarray[Any, Any]:
         """Numbers of a layout's series."""
         import numpy as np
 
@@ -256,7 +256,7 @@ def spreads(folder: Path, metrics: Sequence[str]) -> dict[tuple[str, str, str, s
     """
     wanted = set(metrics)
     found: dict[tuple[str, str, str, str], Spread] = {}
-    reading = Reading(folder, takes=lambda layout: any(one.metric in wanted for one in layout.series))
+    reading = RecordingReader(folder, takes=lambda layout: any(one.metric in wanted for one in layout.series))
     # Samples are rolled up where no minute is kept of them, as of what is in no minute yet.
     for part in reading.parts((1, 0, 2)):
         if isinstance(part, Rolls):

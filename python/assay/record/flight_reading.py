@@ -14,7 +14,7 @@ from assay.record.flight_segments import (
     MINUTE_NS,
     ROLLED_NS,
     TIME_MAX_NS,
-    Layout,
+    SampleLayout,
     Segment,
     faults,
     floor_ns,
@@ -37,7 +37,7 @@ INTERVAL_MAX_NS = 366 * 24 * 60 * MINUTE_NS
 class Samples(NamedTuple):
     """Samples of a layout: times and lengths of their intervals, and columns by series."""
 
-    layout: Layout
+    layout: SampleLayout
     times: list[tuple[int, int]]
     columns: list[array[float]]
 
@@ -45,7 +45,7 @@ class Samples(NamedTuple):
 class Rolls(NamedTuple):
     """Rolled-up values of a layout, which end at a time."""
 
-    layout: Layout
+    layout: SampleLayout
     level: int
     t_ns: int
     values: list[Rolled | None]
@@ -63,7 +63,7 @@ class _Head(NamedTuple):
 Source = tuple[str, str, str]
 
 
-class Reading:
+class RecordingReader:
     """A recording read level by level: each time of a source at the first level that has it, and from whole files.
 
     Parameters
@@ -83,7 +83,7 @@ class Reading:
 
     def __init__(
         self, path: Path, *, since_ns: int = 0, until_ns: int = TIME_MAX_NS,
-        takes: Callable[[Layout], bool] = lambda _: True,
+        takes: Callable[[SampleLayout], bool] = lambda _: True,
     ) -> None:  # fmt: skip
         self.unread: list[str] = []
         """What could not be read, a sentence each."""
@@ -157,7 +157,7 @@ class Reading:
         return 0
 
     def _heads(
-        self, connection: sqlite3.Connection, layouts: dict[int, Layout], level: int, before: Sequence[int]
+        self, connection: sqlite3.Connection, layouts: dict[int, SampleLayout], level: int, before: Sequence[int]
     ) -> Iterator[_Head]:
         """Rows of a level that no level read before holds, the newest first."""
         if level:
@@ -172,7 +172,7 @@ class Reading:
             if number in taken and not self._is_told(level, int(t_ns), layout, before):
                 yield _Head(int(t_ns), int(rowid), int(number), int(samples) * len(layout.series))
 
-    def _is_told(self, level: int, t_ns: int, layout: Layout, before: Sequence[int]) -> bool:
+    def _is_told(self, level: int, t_ns: int, layout: SampleLayout, before: Sequence[int]) -> bool:
         source = (layout.tier, layout.host, layout.source)
         quarter = (floor_ns(t_ns, ROLLED_NS[2]), source)
         if level == 2:
@@ -180,7 +180,7 @@ class Reading:
         minute = (floor_ns(t_ns, MINUTE_NS), source)
         return any(quarter in self._quarters[2] if other == 2 else minute in self._minutes[other] for other in before)
 
-    def _told(self, level: int, t_ns: int, layout: Layout) -> None:
+    def _told(self, level: int, t_ns: int, layout: SampleLayout) -> None:
         source = (layout.tier, layout.host, layout.source)
         self._quarters[level].add((floor_ns(t_ns, ROLLED_NS[2]), source))
         if not level:
@@ -189,7 +189,7 @@ class Reading:
             self._minutes[level].add((floor_ns(t_ns, MINUTE_NS), source))
 
     def _whole_heads(
-        self, segment: Segment, connection: sqlite3.Connection, layouts: dict[int, Layout], level: int,
+        self, segment: Segment, connection: sqlite3.Connection, layouts: dict[int, SampleLayout], level: int,
         before: Sequence[int],
     ) -> list[_Head]:  # fmt: skip
         """Rows as of `_heads`, the oldest first; of a damaged table those before the damage."""
@@ -201,7 +201,12 @@ class Reading:
         return found[::-1]
 
     def _part(
-        self, segment: Segment, connection: sqlite3.Connection, layouts: dict[int, Layout], level: int, head: _Head
+        self,
+        segment: Segment,
+        connection: sqlite3.Connection,
+        layouts: dict[int, SampleLayout],
+        level: int,
+        head: _Head,
     ) -> Samples | Rolls | None:
         """Values of a row; None where they are damaged."""
         table = "rolled" if level else "blocks"
@@ -222,7 +227,7 @@ class Reading:
     def _fault(self, segment: Segment, error: Exception) -> str:
         return f"{printable(self._folder.path / segment.name)}: cannot be read: {reason_of(error)}"
 
-    def _fresh(self, connection: sqlite3.Connection, layouts: dict[int, Layout]) -> Iterator[Samples]:
+    def _fresh(self, connection: sqlite3.Connection, layouts: dict[int, SampleLayout]) -> Iterator[Samples]:
         """What is in no minute yet, and so in no level that was read before."""
         query = "SELECT t_ns, interval_ns, layout, data FROM fresh WHERE t_ns > ? AND t_ns <= ? ORDER BY t_ns"
         for t_ns, interval_ns, number, data in connection.execute(query, (self._since_ns, self._until_ns)):

@@ -24,7 +24,7 @@ from assay.base.errors import RunFolderError
 from assay.base.paths import printable
 from assay.record.documents import parsed
 from assay.record.folder import Folder
-from assay.record.rolled import SERIES_MAX, Series
+from assay.record.rolled import SERIES_MAX, SeriesKey
 
 if TYPE_CHECKING:
     import sqlite3
@@ -84,13 +84,13 @@ class Segment(NamedTuple):
         return (0, 1, 2) if self.name == NAME else (self.level,)
 
 
-class Layout(NamedTuple):
+class SampleLayout(NamedTuple):
     """What the values of a collector's samples are of, in their order; it grows at its end."""
 
     tier: str
     host: str
     source: str
-    series: list[Series]
+    series: list[SeriesKey]
 
 
 def segments_in(folder: Folder) -> list[Segment]:
@@ -257,7 +257,7 @@ def reason_of(error: Exception) -> str:
     return printable(" ".join(str(error).split())[:TEXT_MAX]) or type(error).__name__
 
 
-def layouts_of(connection: sqlite3.Connection) -> dict[int, Layout]:
+def layouts_of(connection: sqlite3.Connection) -> dict[int, SampleLayout]:
     """Layouts by number.
 
     Raises
@@ -265,7 +265,7 @@ def layouts_of(connection: sqlite3.Connection) -> dict[int, Layout]:
     ValueError
         One has another form.
     """
-    found: dict[int, Layout] = {}
+    found: dict[int, SampleLayout] = {}
     rows = connection.execute("SELECT id, tier, host, source, series FROM layouts LIMIT ?", (_LAYOUTS_MAX + 1,))
     for number, tier, host, source, text in rows:
         made = parsed(text.encode())
@@ -273,10 +273,10 @@ def layouts_of(connection: sqlite3.Connection) -> dict[int, Layout]:
             raise ValueError("there are too many series")
         # Half a character of two, which JSON can hold, is none that a table can.
         texts = ((str(word)[:TEXT_MAX].encode("utf-8", "replace").decode() for word in one) for one in made)
-        series = [Series(*one) for one in texts]
+        series = [SeriesKey(*one) for one in texts]
         if any(one.kind not in ("gauge", "delta") for one in series):
             raise ValueError("a series is neither gauge nor delta")
-        found[int(number)] = Layout(str(tier)[:TEXT_MAX], str(host)[:TEXT_MAX], str(source)[:TEXT_MAX], series)
+        found[int(number)] = SampleLayout(str(tier)[:TEXT_MAX], str(host)[:TEXT_MAX], str(source)[:TEXT_MAX], series)
     return found
 
 

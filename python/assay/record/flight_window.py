@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.base.errors import RunFolderError
-from assay.record.flight_reading import Reading, Rolls, Samples, is_reading
-from assay.record.flight_segments import ROLLED_NS, TIME_MAX_NS, Layout, Told, from_each, layouts_of
-from assay.record.rolled import SERIES_MAX, Series
+from assay.record.flight_reading import RecordingReader, Rolls, Samples, is_reading
+from assay.record.flight_segments import ROLLED_NS, TIME_MAX_NS, SampleLayout, Told, from_each, layouts_of
+from assay.record.rolled import SERIES_MAX, SeriesKey
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,7 +23,7 @@ SECONDS_SPAN_NS = 3 * 3600 * 10**9
 MINUTES_SPAN_NS = 4 * 24 * 3600 * 10**9
 """Minutes are read of at most so long a time, quarter hours of a longer one."""
 
-Wanted = Callable[[Layout, Series], bool]
+Wanted = Callable[[SampleLayout, SeriesKey], bool]
 Layout3 = tuple[str, str, str]
 """Tier, host and source of a layout."""
 
@@ -31,12 +31,12 @@ Layout3 = tuple[str, str, str]
 class Line(NamedTuple):
     """One series over the steps: of deltas the rate per second; None where nothing was recorded."""
 
-    layout: Layout
-    series: Series
+    layout: SampleLayout
+    series: SeriesKey
     values: list[float | None]
 
 
-def catalogue(folder: Path) -> list[Layout]:
+def catalogue(folder: Path) -> list[SampleLayout]:
     """What a recording holds; what cannot be read of it is left out.
 
     Raises
@@ -44,10 +44,10 @@ def catalogue(folder: Path) -> list[Layout]:
     RunFolderError
         No file can be read.
     """
-    found: dict[tuple[str, str, str], Layout] = {}
+    found: dict[tuple[str, str, str], SampleLayout] = {}
     for layouts in _of_any(folder, layouts_of):
         for layout in layouts.values():
-            kept = found.setdefault(layout[:3], Layout(*layout[:3], []))
+            kept = found.setdefault(layout[:3], SampleLayout(*layout[:3], []))
             known = set(kept.series)
             kept.series.extend(one for one in layout.series[: SERIES_MAX - len(known)] if one not in known)
     return list(found.values())
@@ -105,8 +105,8 @@ def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -
     level = level_of(to_ns - from_ns)
     step_ns = max(-(-(to_ns - from_ns) // max(steps, 1)), ROLLED_NS.get(level, 10**9))
     count = max(-(-(to_ns - from_ns) // step_ns), 1)
-    sums: dict[tuple[Layout3, Series], _Sums] = {}
-    reading = Reading(
+    sums: dict[tuple[Layout3, SeriesKey], _Sums] = {}
+    reading = RecordingReader(
         folder, since_ns=from_ns, until_ns=to_ns, takes=lambda layout: any(wanted(layout, one) for one in layout.series)
     )
     # The level that is wanted, then finer ones where it lacks something, and coarser ones.
@@ -123,7 +123,7 @@ def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -
                     min(max((t_ns - 1 - from_ns) // step_ns, 0), count - 1), value, interval_ns, one.kind == "delta"
                 )
     times = [from_ns + (step + 1) * step_ns for step in range(count)]
-    lines = [Line(Layout(*of_layout, []), series, one.values()) for (of_layout, series), one in sums.items()]
+    lines = [Line(SampleLayout(*of_layout, []), series, one.values()) for (of_layout, series), one in sums.items()]
     return times, lines
 
 
@@ -167,7 +167,7 @@ class _Sums:
         return [total / weight if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]
 
 
-def told(layouts: Sequence[Layout]) -> list[dict[str, Any]]:
+def told(layouts: Sequence[SampleLayout]) -> list[dict[str, Any]]:
     """A catalogue for a page: sources, their metrics, and the entities of each."""
     groups: dict[tuple[str, str, str], dict[tuple[str, str], list[str]]] = {}
     for layout in layouts:

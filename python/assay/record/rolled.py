@@ -21,7 +21,7 @@ _HEAD = struct.Struct("<II")
 _TIMES = struct.Struct("<qq")
 
 
-class Series(NamedTuple):
+class SeriesKey(NamedTuple):
     """What a value is of."""
 
     entity: str
@@ -101,7 +101,7 @@ def quantile(histogram: dict[int, int], share: float) -> float | None:
 
 
 def roll(
-    series: Sequence[Series], times: Sequence[tuple[int, int]], columns: Sequence[Sequence[float]]
+    series: Sequence[SeriesKey], times: Sequence[tuple[int, int]], columns: Sequence[Sequence[float]]
 ) -> list[Rolled | None]:
     """Roll samples up to one value of each series; None where there is none.
 
@@ -121,7 +121,7 @@ def roll(
 
 
 def _weights(
-    one: Series, places: dict[tuple[str, str], int], columns: Sequence[Sequence[float]]
+    one: SeriesKey, places: dict[tuple[str, str], int], columns: Sequence[Sequence[float]]
 ) -> Sequence[float] | None:
     """I/Os that a mean latency or size is of, where they are recorded beside it."""
     for mean in ("_latency_mean_ns", "_size_mean_bytes"):

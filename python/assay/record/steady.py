@@ -24,7 +24,7 @@ CORRELATION_MAX = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steady:
+class Steadiness:
     """Slope over the window and half-width of the interval, as shares of the mean."""
 
     reached: bool
@@ -32,7 +32,7 @@ class Steady:
     half_width_share: float | None
 
 
-def steady_state(values: Sequence[float]) -> Steady:
+def steady_state(values: Sequence[float]) -> Steadiness:
     """Judge a window of per-tick values.
 
     Parameters
@@ -49,14 +49,14 @@ def steady_state(values: Sequence[float]) -> Steady:
     """
     count = len(values)
     if count < TICKS_MIN or sum(values) <= 0:
-        return Steady(reached=False, slope_share=None, half_width_share=None)
+        return Steadiness(reached=False, slope_share=None, half_width_share=None)
     mean = sum(values) / count
     centre = (count - 1) / 2
     covariance = sum((index - centre) * (value - mean) for index, value in enumerate(values))
     slope_share = covariance / sum((index - centre) ** 2 for index in range(count)) * (count - 1) / mean
     half_width_share = half_width_95(values) / mean
     reached = abs(slope_share) <= SLOPE_SHARE and half_width_share <= HALF_WIDTH_SHARE
-    return Steady(reached=reached, slope_share=slope_share, half_width_share=half_width_share)
+    return Steadiness(reached=reached, slope_share=slope_share, half_width_share=half_width_share)
 
 
 def half_width_95(values: Sequence[float]) -> float:

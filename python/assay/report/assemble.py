@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Examined:
+class ReportInputs:
     """What a report is made from, besides the facts of the run.
 
     Attributes
@@ -53,13 +53,13 @@ class Examined:
     hurts: Diagnosis | None
 
 
-def examined(facts: RunFacts) -> Examined:
+def examined(facts: RunFacts) -> ReportInputs:
     """Ask every workload of a run what it has to say."""
     facts = with_levels(facts) if study_of(facts) is not None else facts
     asked = workloads_of(facts)
     remarks = {workload: workload.remarks(facts) for workload in asked}
     own = {workload: workload.sections(facts) for workload in asked}
-    return Examined(facts, remarks, own, diagnosis_of(facts) if _is_diagnosed(facts) else None)
+    return ReportInputs(facts, remarks, own, diagnosis_of(facts) if _is_diagnosed(facts) else None)
 
 
 def assemble(facts: RunFacts) -> Document:

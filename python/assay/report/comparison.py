@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay.document.elements import Cell, Column, Document, Facts, Figure, Notice, Notices, Paragraph, Section, Table
-from assay.insight.compare import COLUMNS, Comparison, run_letter
+from assay.document.elements import (
+    Cell,
+    Column,
+    Document,
+    FactList,
+    FigureElement,
+    Notice,
+    Notices,
+    Paragraph,
+    Section,
+    Table,
+)
+from assay.insight.compare import COLUMNS, RunComparison, run_letter
 from assay.report.figures_compare import compare_figure
 from assay.report.files import replace_file
 from assay.report.html import html_report
@@ -15,7 +26,7 @@ from assay.report.render import render_figures
 NUMBERS = frozenset({"A", "other", "difference"})
 
 
-def write_comparison(comparison: Comparison, runs: Sequence[str], path: Path) -> None:
+def write_comparison(comparison: RunComparison, runs: Sequence[str], path: Path) -> None:
     """Write a self-contained page.
 
     Raises
@@ -27,20 +38,20 @@ def write_comparison(comparison: Comparison, runs: Sequence[str], path: Path) ->
     replace_file(path, html_report(document, render_figures(document)).encode())
 
 
-def comparison_document(comparison: Comparison, runs: Sequence[str]) -> Document:
+def comparison_document(comparison: RunComparison, runs: Sequence[str]) -> Document:
     """The document of a comparison."""
     names = [(run_letter(index), run) for index, run in enumerate(runs)]
     summary = Section(
         name="summary",
         title="What changed",
-        blocks=[Paragraph(comparison.sentence, strong=True), Facts("runs", names)],
+        blocks=[Paragraph(comparison.sentence, strong=True), FactList("runs", names)],
     )
     if comparison.unmatched:
         notices = [Notice(f"not compared: {line}") for line in comparison.unmatched]
         summary.blocks.append(Notices(notices))
     sections = [summary]
     if any(row.relative is not None for row in comparison.differences):
-        figure = Figure(
+        figure = FigureElement(
             name="differences",
             caption="Relative differences with their 95 % intervals; the grey band is too small to matter.",
             alternative=comparison.sentence,

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from assay.document.palette import BAND, INK, MAX_SERIES, QUIET, colour, shape
-from assay.insight.compare import Comparison, Difference, run_letter
+from assay.insight.compare import FigureDifference, RunComparison, run_letter
 
 WIDTH_PX = 460
 ROW_PX = 14
@@ -16,7 +16,7 @@ POINTS_MAX = 24
 """Most workloads and loads shown; beyond it the largest differences are taken, because a taller figure is not read."""
 
 
-def compare_figure(comparison: Comparison) -> alt.TopLevelMixin:
+def compare_figure(comparison: RunComparison) -> alt.TopLevelMixin:
     """Differences of every metric, one row a workload and load, one panel a run compared with A.
 
     A marker is the difference, its whisker the 95 % interval, filled where it says *changed*. The grey band is the
@@ -48,11 +48,11 @@ def compare_figure(comparison: Comparison) -> alt.TopLevelMixin:
     return figure
 
 
-def _place(row: Difference) -> str:
+def _place(row: FigureDifference) -> str:
     return f"{row.workload}, {row.load}"
 
 
-def _places(rows: list[Difference]) -> tuple[list[str], int]:
+def _places(rows: list[FigureDifference]) -> tuple[list[str], int]:
     """Workloads and loads to show, in the order of the runs, and how many were left out."""
     largest: dict[str, float] = {}
     for row in rows:
@@ -62,7 +62,7 @@ def _places(rows: list[Difference]) -> tuple[list[str], int]:
 
 
 def _panel(
-    comparison: Comparison, rows: list[Difference], places: list[str], titles: list[str], run: int
+    comparison: RunComparison, rows: list[FigureDifference], places: list[str], titles: list[str], run: int
 ) -> alt.LayerChart | alt.FacetChart:
     values: list[dict[str, Any]] = [
         {

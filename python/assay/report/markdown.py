@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from assay.document.elements import Block, Cell, Document, Figure, Table
+from assay.document.elements import Block, Cell, Document, FigureElement, Table
 from assay.document.references import Numbers, numbers_of, spans_of
 from assay.report.files import MARK
 
@@ -105,12 +105,12 @@ def _block(block: Block, numbers: Numbers, folder: str) -> Iterator[str]:
             yield from _table(block, numbers)
 
 
-def _captioned(block: Figure | Table, numbers: Numbers) -> str:
+def _captioned(block: FigureElement | Table, numbers: Numbers) -> str:
     label = numbers.labels.get(block.name)
     return (f"**{label}.** " if label else "") + _prose(block.caption, numbers)
 
 
-def _figure(block: Figure, numbers: Numbers, folder: str) -> Iterator[str]:
+def _figure(block: FigureElement, numbers: Numbers, folder: str) -> Iterator[str]:
     yield f'<a id="{block.name}"></a>'
     yield ""
     yield f"![{escaped(block.alternative)}]({folder}/{block.name}.svg)"

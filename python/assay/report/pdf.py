@@ -9,7 +9,18 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from assay.document.elements import Block, Bullets, Cell, Document, Facts, Figure, Heading, Notice, Paragraph, Table
+from assay.document.elements import (
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    FactList,
+    FigureElement,
+    Heading,
+    Notice,
+    Paragraph,
+    Table,
+)
 from assay.document.references import Numbers, numbers_of, spans_of
 from assay.document.text import cut
 
@@ -53,9 +64,9 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
         made["title"] = _fit(numbers.title(section.name, section.title))
         with_text = _with_text(section.blocks)
         for block, shown, has_text in zip(section.blocks, made["blocks"], with_text, strict=True):
-            if isinstance(block, Figure | Table):
+            if isinstance(block, FigureElement | Table):
                 shown["label"] = numbers.labels.get(block.name, "")
-            if isinstance(block, Figure):
+            if isinstance(block, FigureElement):
                 shown["svg"] = _with_font(printable(drawings[block.name]))
                 shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
                 if document.is_paper:
@@ -98,8 +109,8 @@ _KEPT = ("name", "kind", "tone", "point_id", "anchor")
 """Words of the template, not of the reader."""
 
 _PROSE = {
-    (Paragraph, "text"), (Bullets, "items"), (Notice, "text"), (Table, "caption"), (Figure, "caption"),
-    (Facts, "items"), (Cell, "text"),
+    (Paragraph, "text"), (Bullets, "items"), (Notice, "text"), (Table, "caption"), (FigureElement, "caption"),
+    (FactList, "items"), (Cell, "text"),
 }  # fmt: skip
 """Fields whose texts may refer to something."""
 
@@ -170,7 +181,7 @@ def _with_text(blocks: Sequence[Block]) -> list[bool]:
         if isinstance(block, Heading):
             groups.append([])
         groups[-1].append(block)
-    return [any(not isinstance(one, Figure | Heading) for one in group) for group in groups for _ in group]
+    return [any(not isinstance(one, FigureElement | Heading) for one in group) for group in groups for _ in group]
 
 
 def _tall(svg: str) -> float:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from assay.document.elements import Document, Figure
+from assay.document.elements import Document, FigureElement
 
 _PAIR = re.compile(r"(\\+)ud[89ab][0-9a-f]{2}\1ud[c-f][0-9a-f]{2}")
 
@@ -18,7 +18,7 @@ def render_figures(document: Document) -> dict[str, str]:
     return {figure.name: render(figure) for figure in document.figures}
 
 
-def render(figure: Figure) -> str:
+def render(figure: FigureElement) -> str:
     """SVG of one figure, with its text alternative, and ids no other figure of the page has."""
     import vl_convert
 

@@ -24,7 +24,7 @@ from assay.run.chains import chains_of
 from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
 from assay.run.targets import PartTargets
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.steps import Ask, Measured, Steps
@@ -70,7 +70,7 @@ class Ahead:
         self._context.interrupt.set()
         self._pool.shutdown(cancel_futures=True)
 
-    def open(self, part: Part[Any], context: RunContext) -> OpenWorkload:
+    def open(self, part: Part[Any], context: RunContext) -> Job:
         """The part in turn; chains behind it are begun."""
         place = self._chain_of[part.name]
         while self._begun < min(place + self._lead, len(self._chains)):
@@ -79,7 +79,7 @@ class Ahead:
         return _InTurn(self._streams[part.name], context, context.epoch_ns + sum(self._spent_ns[:place]))
 
     def _simulate(self, place: int) -> None:
-        before: OpenWorkload | None = None
+        before: Job | None = None
         chain = self._chains[place]
         for part, following in itertools.zip_longest(chain, chain[1:]):
             stream, workload = self._streams[part.name], workload_of(part.plan)
@@ -171,10 +171,10 @@ class _Stream(Silent):
             watcher.join()
 
 
-class _AheadOfTurn(OpenWorkload):
+class _AheadOfTurn(Job):
     """A part at work on a model before its turn: hands over all that takes time."""
 
-    def __init__(self, opened: OpenWorkload, context: RunContext, stream: _Stream) -> None:
+    def __init__(self, opened: Job, context: RunContext, stream: _Stream) -> None:
         self._opened, self._context, self._stream = opened, context, stream
 
     def steps(self) -> Steps:
@@ -201,14 +201,14 @@ def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
     return {key: value for key, value in after.items() if key not in before or value is not before[key]}
 
 
-class _InTurn(OpenWorkload):
+class _InTurn(Job):
     """A part whose turn it is: gives what was simulated, at the times of the run."""
 
     def __init__(self, stream: _Stream, context: RunContext, epoch_ns: int) -> None:
         self._stream, self._context, self._epoch_ns = stream, context, epoch_ns
 
     def steps(self) -> Steps:
-        opened: OpenWorkload = self._stream.take(self._context)
+        opened: Job = self._stream.take(self._context)
         try:
             with self._stream.passing_on(self._context.interrupt):
                 yield from opened.steps()

@@ -49,7 +49,7 @@ class Distance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class LoadReading:
     """What a point says of its load: a fault that makes it no answer whatever the limits say, or its distances."""
 
     fault: str | None = None
@@ -80,7 +80,7 @@ class Judgement:
 
 
 @dataclass
-class Curve:
+class SearchCurve:
     """All points of one search, by load.
 
     Attributes
@@ -97,10 +97,10 @@ class Curve:
     figures: Sequence[Figure]
     repeats: int = 1
     points: dict[float, list[Point]] = field(default_factory=dict)
-    _readings: dict[float, list[Reading]] = field(default_factory=dict)
+    _readings: dict[float, list[LoadReading]] = field(default_factory=dict)
     _judged: dict[float, Judgement] = field(default_factory=dict)
 
-    def add(self, load: float, point: Point, reading: Reading) -> None:
+    def add(self, load: float, point: Point, reading: LoadReading) -> None:
         """Keep a point and what it says. Its noise tells of all loads, so all are judged anew."""
         self.points.setdefault(load, []).append(point)
         self._readings.setdefault(load, []).append(reading)
@@ -363,7 +363,7 @@ class Curve:
         return {self.axis.name: crossing, "interval_95": None if interval is None else list(interval)}
 
 
-def _judge(readings: Sequence[Reading], deviations: Mapping[tuple[str, str], tuple[float, float]]) -> Judgement:
+def _judge(readings: Sequence[LoadReading], deviations: Mapping[tuple[str, str], tuple[float, float]]) -> Judgement:
     """Judge one load by the limiting metric, the scope with the largest mean distance over all its points.
 
     A repeated confidence interval (C. Jennison and B. W. Turnbull, "Interim Analyses: The Repeated Confidence Interval
@@ -393,7 +393,7 @@ def _judge(readings: Sequence[Reading], deviations: Mapping[tuple[str, str], tup
     )
 
 
-def _by_scope(readings: Sequence[Reading]) -> dict[tuple[str, str], list[float]]:
+def _by_scope(readings: Sequence[LoadReading]) -> dict[tuple[str, str], list[float]]:
     """Distances by limit and scope, of points without a fault."""
     found: dict[tuple[str, str], list[float]] = {}
     for reading in readings:

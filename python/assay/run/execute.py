@@ -35,8 +35,8 @@ from assay.targets.arrays.live.process import explained
 from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
-from assay.workloads.beside import Beside
-from assay.workloads.opened import Bands, OpenWorkload, RunContext
+from assay.workloads.beside import BesideLoad
+from assay.workloads.opened import Bands, Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
 from assay.workloads.workload import Conclusion, Workload, workload_at
@@ -48,7 +48,7 @@ class Raising(Protocol):
     raising: bool
 
 
-Opens = Callable[[Part[Any], RunContext], OpenWorkload]
+Opens = Callable[[Part[Any], RunContext], Job]
 """Begins a part on its target, which is ready."""
 
 StudyFindings = Callable[
@@ -196,7 +196,7 @@ class Execution:
                 opens = self._open
             self._run_in_turn(ordered, common, opens, recorder)
 
-    def _open(self, part: Part[Any], context: RunContext) -> OpenWorkload:
+    def _open(self, part: Part[Any], context: RunContext) -> Job:
         target = self._targets.of(part)
         return workload_at(workload_of(part.plan), target).open(part, target, context)
 
@@ -204,7 +204,7 @@ class Execution:
         numbers = itertools.count(len(self.folder.points()) + 1)
         spent_before = {part["name"]: part["spent_s"] or 0.0 for part in self.folder.manifest["parts"]}
         reports: dict[str, dict[str, Any]] = {}
-        before: OpenWorkload | None = None
+        before: Job | None = None
         for place, listed in enumerate(ordered):
             began = time.monotonic()
             ready = self._made_ready(listed, recorder)
@@ -260,7 +260,7 @@ class Execution:
                 else:
                     self._keep_target_facts()
 
-    def _beside(self, part: Part[Any], context: RunContext) -> Beside | None:
+    def _beside(self, part: Part[Any], context: RunContext) -> BesideLoad | None:
         """What runs beside a part, its target prepared by all the actions of its plan."""
         if part.beside is None:
             return None

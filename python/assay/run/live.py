@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assay.base.progress import Display, Gauge, Moment, Nearest, OnCurve, Shown, Status
+from assay.base.progress import Display, Gauge, Moment, NearestLimit, OnCurve, Shown, Status
 from assay.document.text import load_size
 from assay.record import live as live_file
 from assay.record.figures import value_of
@@ -71,7 +71,7 @@ class Live:
         self._curve: deque[OnCurve] = deque(maxlen=CURVE_MAX)
         self._curve_of: tuple[Any, ...] = ()
         self._axis, self._figure = "", ("", "")
-        self._judged: Nearest | None = None
+        self._judged: NearestLimit | None = None
         self._rows: deque[dict[str, Any]] = deque(maxlen=POINTS_MAX)
         self._done = self._error_count = 0
         self._folder: Folder | None = None
@@ -142,7 +142,7 @@ class Live:
         value = value_of(figures[0], point)
         self._curve.append(OnCurve(point_id=str(point["id"]), load=size, value=value, met=point.get("met")))
 
-    def _nearest_of(self, point: Mapping[str, Any]) -> Nearest | None:
+    def _nearest_of(self, point: Mapping[str, Any]) -> NearestLimit | None:
         """The limit of a finished point that is nearest to being missed."""
         bounds = {limit.text: limit for limit in self._limits}
         found = [
@@ -152,7 +152,7 @@ class Live:
         ]
         return max((one for one in found if one is not None), key=lambda one: one.share, default=None)
 
-    def _nearest(self, moment: Moment) -> Nearest | None:
+    def _nearest(self, moment: Moment) -> NearestLimit | None:
         """The same with what is under way, where its figures are bounded for all roles together."""
         gauges = {gauge.limit: gauge.value for gauge in moment.gauges if gauge.limit}
         found = [_near(one, "", gauges.get(one.name), "now") for one in self._limits if one.role is None]
@@ -268,11 +268,11 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _near(limit: Limit, scope: str, value: float | None, where: str) -> Nearest | None:
+def _near(limit: Limit, scope: str, value: float | None, where: str) -> NearestLimit | None:
     """How near a value is to its limit; None where it is not known or the limit is zero."""
     if value is None or not math.isfinite(value) or limit.value <= 0:
         return None
     share = value / limit.value if limit.is_upper else limit.value / value if value > 0 else math.inf
     if not math.isfinite(share):
         return None
-    return Nearest(limit=limit.text, scope=scope, value=value, unit=limit.unit, share=share, where=where)
+    return NearestLimit(limit=limit.text, scope=scope, value=value, unit=limit.unit, share=share, where=where)

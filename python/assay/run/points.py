@@ -20,12 +20,12 @@ from assay.record.limits import Limit, judge, met, parse_limits
 from assay.record.points import CUT_SHORT, blank_point
 from assay.record.shapes.point import Answer, JudgedLimit, Point
 from assay.record.standstill import HOSTS_APART, were_apart
-from assay.run.bracket import Distance, Reading
+from assay.run.bracket import Distance, LoadReading
 from assay.run.search import search
 from assay.targets.arrays.live.events import events_of
 from assay.targets.arrays.live.watch import PointWatch
 from assay.targets.target import Target
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Search
 from assay.workloads.workload import Workload
@@ -40,7 +40,7 @@ class PointLoop:
 
     context: RunContext
     workload: Workload[Any]
-    opened: OpenWorkload
+    opened: Job
     part: Part[Any]
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
@@ -111,13 +111,13 @@ class PointLoop:
         self.answers.append(answer)
         return answer
 
-    def reading(self, point: Point) -> Reading:
+    def reading(self, point: Point) -> LoadReading:
         """What a point says of its load: errors, nothing, the generator or the rate; or how far its limits are."""
         fault = self._fault(point)
         if fault is not None:
-            return Reading(fault=fault)
+            return LoadReading(fault=fault)
         limits = {limit.text: limit for limit in self.limits}
-        return Reading(
+        return LoadReading(
             distances=[
                 Distance(
                     limit=judged["limit"],

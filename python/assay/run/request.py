@@ -53,7 +53,7 @@ def refuse_model(targets: Sequence[str]) -> None:
 
 
 @dataclass(kw_only=True)
-class Request:
+class TargetRequest:
     """What the user asked of the target, as far as a resumed run needs it again. Holds no secrets."""
 
     paths: list[str]
@@ -208,7 +208,7 @@ class Request:
         }
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any], *, overwrite: list[str], yes_destroy: list[str]) -> Request:
+    def from_dict(cls, kept: Mapping[str, Any], *, overwrite: list[str], yes_destroy: list[str]) -> TargetRequest:
         """A request as the manifest keeps it, with what the command line permits now."""
         known = {key: value for key, value in kept.items() if key not in _PERMISSIONS}
         if "targets" in known:

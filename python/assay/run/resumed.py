@@ -14,7 +14,7 @@ from assay import _core
 from assay.base.errors import RefusedTarget, RunFolderError
 from assay.base.paths import printable
 from assay.record.run_folder import RunFolder
-from assay.targets.files.safety import Examined
+from assay.targets.files.safety import ExaminedVolume
 from assay.targets.files.target import StorageTarget
 from assay.targets.target import Target
 from assay.targets.trust import others_write
@@ -111,7 +111,7 @@ def refuse_other_volumes(
                 _refuse_other(run, volume, recorded.get(str(volume.spec.path)), permitted)
 
 
-def _refuse_other(run: str, volume: Examined, recorded: Mapping[str, Any] | None, permitted: bool) -> None:
+def _refuse_other(run: str, volume: ExaminedVolume, recorded: Mapping[str, Any] | None, permitted: bool) -> None:
     shown = printable(volume.spec.path or "")
     permission = f"give --overwrite {shown} to say that it is meant"
     identity = (recorded or {}).get("identity")

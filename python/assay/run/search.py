@@ -11,13 +11,13 @@ from typing import Any
 
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
-from assay.run.bracket import Curve, Reading
+from assay.run.bracket import LoadReading, SearchCurve
 from assay.workloads.steps import Axis
 
 Measure = Callable[[float, str, int], Point]
 """Measures a point: load, purpose (`search`, `repeat`), repeat number."""
 
-Read = Callable[[Point], Reading]
+Read = Callable[[Point], LoadReading]
 """What a point says of its load."""
 
 
@@ -38,7 +38,7 @@ def search(axis: Axis, measure: Measure, read: Read, *, figures: Sequence[Figure
     figures
         Those of the kind; the first is maximised.
     """
-    curve = Curve(axis=axis, figures=figures, repeats=repeats)
+    curve = SearchCurve(axis=axis, figures=figures, repeats=repeats)
     while (load := curve.next_load()) is not None:
         repeat = len(curve.points.get(load, ()))
         point = measure(load, "repeat" if repeat else "search", repeat)

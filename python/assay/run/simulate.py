@@ -14,19 +14,19 @@ from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.spec import VolumeSpec
-from assay.targets.files.volume import Volume
+from assay.targets.files.volume import OpenVolume
 from assay.telemetry.recorder import Recorder
-from assay.workloads.io.opened import OpenIo
-from assay.workloads.io.plan import Plan, load_plan
+from assay.workloads.io.opened import IoJob
+from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 
 
-def model_volumes(configuration: Configuration) -> list[Volume]:
+def model_volumes(configuration: Configuration) -> list[OpenVolume]:
     """The volumes of a configuration, ready for load."""
     return [
-        Volume(
+        OpenVolume(
             spec=VolumeSpec(name=name, kind="model", path=None, size_bytes=size_bytes, array=configuration),
             roles=(role or "data",),
             size_bytes=size_bytes,
@@ -38,7 +38,7 @@ def model_volumes(configuration: Configuration) -> list[Volume]:
 
 def simulate(
     configuration: Configuration,
-    plan: Plan,
+    plan: IoPlan,
     *,
     interrupt: threading.Event | None = None,
     warm: _core.WarmCaches | None = None,
@@ -71,7 +71,7 @@ def simulate(
     loop = PointLoop(
         context=context,
         workload=workload_of(plan),
-        opened=OpenIo(part, context, volumes=model_volumes(configuration), array=configuration, warm=warm),
+        opened=IoJob(part, context, volumes=model_volumes(configuration), array=configuration, warm=warm),
         part=part,
         numbers=itertools.count(1),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import AssayError, UsageError
 from assay.base.progress import Display
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.targets.arrays.live.process import served_array
 from assay.targets.databases import is_database, parse_databases
 from assay.targets.databases.common.target import choose_databases
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def choose_targets(
-    request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None
+    request: TargetRequest, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None
 ) -> tuple[Target, list[Part[Any]]]:
     """The run's target, and the parts with theirs where they have one of their own; nothing is written or opened.
 
@@ -41,7 +41,7 @@ def choose_targets(
     Raises
     ------
     RefusedTarget, OutOfSpace, UsageError
-        As `Request.choose` and `choose_databases` raise them.
+        As `TargetRequest.choose` and `choose_databases` raise them.
     """
     if request.shared:
         raise UsageError("--shared: says what hosts have in common; give --hosts, too")
@@ -78,7 +78,7 @@ def choose_targets(
     return target, [fitted(part) for part in parts]
 
 
-def _serve_beneath(parts: Sequence[Part[Any]], request: Request) -> None:
+def _serve_beneath(parts: Sequence[Part[Any]], request: TargetRequest) -> None:
     """Serve arrays whose file systems parts measure beside a database: what is examined must be there."""
     texts = [part.target_text for part in with_those_beside(parts) if part.target_text is not None]
     on_arrays = [text for text in [*texts, *request.paths] if is_database(text)]
@@ -93,7 +93,7 @@ def with_those_beside(parts: Iterable[Part[Any]]) -> list[Part[Any]]:
     return [one for part in parts for one in (part, part.beside) if one is not None]
 
 
-def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None) -> Target:
+def _choose(request: TargetRequest, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None) -> Target:
     # Other workloads on a database's URL are refused as any target is that is no storage.
     kinds = workloads_of(parts)
     table_set = kinds[0].table_set if len(kinds) == 1 else None

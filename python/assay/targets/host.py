@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
-from assay.targets.files.safety import Examined
+from assay.targets.files.safety import ExaminedVolume
 from assay.targets.kernel import (
     DeviceNumber,
     Kernel,
@@ -155,7 +155,7 @@ def _virtualization(kernel: Kernel) -> str | None:
     return "unknown hypervisor" if is_guest else None
 
 
-def volume_facts(examined: Examined, kernel: Kernel | None = None) -> dict[str, Any]:
+def volume_facts(examined: ExaminedVolume, kernel: Kernel | None = None) -> dict[str, Any]:
     """Return the manifest's `target.volumes[]` of one volume.
 
     `state` is `fresh` for a file yet to be made and `unknown` otherwise, and `bytes_laid_out` is 0, until the runner

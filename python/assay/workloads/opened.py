@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from assay.targets.arrays.live.watch import PowerCut
     from assay.targets.arrays.model.configuration import Configuration
     from assay.telemetry.recorder import Recorder
-    from assay.workloads.beside import Beside
-    from assay.workloads.spread import Together
+    from assay.workloads.beside import BesideLoad
+    from assay.workloads.spread import LoadTogether
 
 Record = Mapping[str, Any]
 
@@ -53,13 +53,13 @@ class RunContext:
     """Whether the ticks of points become rows of the series."""
     for_study: bool = False
     """Whether points will be compared with each other."""
-    before: OpenWorkload | None = None
+    before: Job | None = None
     """The part that ran before, whose state a part that continues takes over."""
     is_continued: bool = False
     """Whether the part that follows continues this one."""
-    beside: Beside | None = None
+    beside: BesideLoad | None = None
     """What runs while points are measured."""
-    together: Together | None = None
+    together: LoadTogether | None = None
     """What a point has in common with those that other hosts measure at the same time."""
     load_begins: Callable[[], None] = lambda: None
     """Told by a measurement when its first transactions or I/Os are under way."""
@@ -108,7 +108,7 @@ class RunContext:
             self.notices.append(text)
 
 
-class OpenWorkload(ABC):
+class Job(ABC):
     """A part at work on its target."""
 
     rest_s: float = 0.0

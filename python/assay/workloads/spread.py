@@ -83,7 +83,7 @@ def split_load(load: float, starts: Sequence[float], *, whole: bool) -> list[flo
     return [load * start / sum(starts) for start in starts]
 
 
-class Together(Protocol):
+class LoadTogether(Protocol):
     """What a point that several hosts measure at once has in common."""
 
     def begin(self) -> None:

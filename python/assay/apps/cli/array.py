@@ -84,7 +84,7 @@ def serve(
     del debug
     from assay.targets.arrays.live import service
     from assay.targets.arrays.live.events import read_events
-    from assay.targets.arrays.live.request import DURABILITIES, Request
+    from assay.targets.arrays.live.request import DURABILITIES, ServeRequest
 
     found = [known for known in DURABILITIES if known == cache]
     if not found:
@@ -96,7 +96,7 @@ def serve(
     if log is not None and log.exists():
         raise UsageError(f"--log: {log}: is there already; name a new file, or remove it")
     folder = at.absolute()
-    request = Request(
+    request = ServeRequest(
         target=model,
         folder=folder,
         store=store or folder.parent / f"{folder.name}.store",

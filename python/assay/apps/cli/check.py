@@ -14,7 +14,7 @@ from assay.base.errors import ExitCode, UsageError
 from assay.base.paths import printable
 
 if TYPE_CHECKING:
-    from assay.insight.rules.rule import Finding, Findings
+    from assay.insight.rules.rule import BrokenRule, Findings
 
 EXAMPLES = """
 Examples:
@@ -171,7 +171,7 @@ def _lines(told: Findings, notices: list[str]) -> list[tuple[str, str]]:
     return lines
 
 
-def _finding(one: Finding) -> list[tuple[str, str]]:
+def _finding(one: BrokenRule) -> list[tuple[str, str]]:
     from assay.base.paths import plain
 
     rule = one.rule

@@ -75,9 +75,9 @@ def _print_tables(comparison: object, runs: list[str]) -> None:
     from rich.text import Text
 
     from assay.base.paths import plain
-    from assay.insight.compare import COLUMNS, Comparison, run_letter
+    from assay.insight.compare import COLUMNS, RunComparison, run_letter
 
-    assert isinstance(comparison, Comparison)
+    assert isinstance(comparison, RunComparison)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     for index, run in enumerate(runs):
         console.print(Text(f"{run_letter(index)} = {printable(run)}"))

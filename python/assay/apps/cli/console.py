@@ -201,7 +201,7 @@ def leave_at_once(code: ExitCode) -> NoReturn:
     os._exit(int(code))
 
 
-class Signals:
+class EndSignals:
     """Ctrl-C and SIGTERM ask for a clean end once; a second time ends at once.
 
     While `raising` is set the signal raises `Interrupted` where the main thread is, for work that does not look at the

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from assay.base.paths import plain
-from assay.base.progress import Gauge, Moment, Nearest, Status, gauge_text
+from assay.base.progress import Gauge, Moment, NearestLimit, Status, gauge_text
 from assay.base.units import format_duration
 
 REFRESH_S = 0.5
@@ -95,7 +95,7 @@ def sparkline(values: Sequence[float | None], bars: str = BARS) -> str:
     return "".join(map(bar, values))
 
 
-def _nearest_line(nearest: Nearest | None) -> list[Line]:
+def _nearest_line(nearest: NearestLimit | None) -> list[Line]:
     if nearest is None:
         return []
     from assay.record.limits import show_value

@@ -78,9 +78,9 @@ def reliability(
     """Mean time to data loss and probability of loss, by RAID policy, with the inputs beside them."""
     del debug
     from assay.insight.calibration.rebuild import rebuild_hours
-    from assay.targets.arrays.model.reliability_question import Asked, question_of
+    from assay.targets.arrays.model.reliability_question import ReliabilityOptions, question_of
 
-    asked = Asked(
+    asked = ReliabilityOptions(
         array=array,
         mtbf_h=_mtbf(mtbf, afr),
         ber=_rate(ber, "--ber", most=1.0),

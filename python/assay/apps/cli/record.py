@@ -46,7 +46,7 @@ Processes = Annotated[
 ]
 
 
-class Recorder(TyperGroup):
+class RecordCommand(TyperGroup):
     """`assay record DIR` beside `assay record show DIR`: what names no command is the folder to record into."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -59,7 +59,7 @@ class Recorder(TyperGroup):
 
 app = typer.Typer(
     name="record",
-    cls=Recorder,
+    cls=RecordCommand,
     add_completion=False,
     help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
     epilog=EXAMPLES,

@@ -142,12 +142,12 @@ def _paper(
     short: bool,
 ) -> None:
     from assay.apps.cli.console import say
-    from assay.report.paper.write import Asked, write_paper
+    from assay.report.paper.write import PaperOptions, write_paper
 
     if units not in (None, "both", "binary", "decimal"):
         raise UsageError(f"--units: {units!r} is unknown; accepted: both, binary, decimal")
     written = write_paper(
-        Asked(
+        PaperOptions(
             runs=runs, folder=folder, formats=formats, template=template, checks=checks, anonymised=anonymised,
             several_targets=several_targets, short=short, units=units,  # type: ignore[arg-type]
             command=["assay", *sys.argv[1:]],

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from assay.apps.cli.console import Console, Signals, leave_at_once, print_verdict, say
+from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_verdict, say
 from assay.apps.cli.exporting import export_all, rehearse_exports
 from assay.apps.cli.options import parse_exports
 from assay.apps.cli.study_tables import print_study
@@ -28,7 +28,7 @@ from assay.record.run_folder import RunFolder
 from assay.run.chains import in_order
 from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
 from assay.run.part import part_from_report, part_report
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
 from assay.run.targets import choose_targets
 from assay.targets.arrays.live.process import arrays_of_run
@@ -79,7 +79,7 @@ class OutputOptions:
 
 def start(
     verb: str,
-    request: Request,
+    request: TargetRequest,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
     study: dict[str, Any] | None = None,
@@ -100,7 +100,7 @@ def start(
 
 def _start(
     verb: str,
-    request: Request,
+    request: TargetRequest,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
     study: dict[str, Any] | None,
@@ -167,7 +167,7 @@ def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Contex
         folder.lock()
     permitted = {name: context.params.get(name) or [] for name in ("overwrite", "yes_destroy")}
     try:
-        request = Request.from_dict(manifest["request"], **permitted)
+        request = TargetRequest.from_dict(manifest["request"], **permitted)
     except TypeError as error:
         raise RunFolderError(
             f"--resume {path}: its request is not one of `assay {verb}`; the folder was changed"
@@ -181,14 +181,19 @@ def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Contex
 
 
 def _chosen(
-    request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None
+    request: TargetRequest, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None
 ) -> tuple[Target, list[Part[Any]]]:
     """Choose the targets of a run, here or over hosts."""
     return (choose_over_hosts if request.is_spread else choose_targets)(request, parts, sizes)
 
 
 def _go_on(
-    verb: str, folder: RunFolder, request: Request, target: Target, parts: Sequence[Part[Any]], options: OutputOptions
+    verb: str,
+    folder: RunFolder,
+    request: TargetRequest,
+    target: Target,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
 ) -> None:
     """Go on with a run whose targets are those that it began with."""
     path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
@@ -237,7 +242,7 @@ def run_to_end(
     target: Target,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
-    signals: Signals | None = None,
+    signals: EndSignals | None = None,
     *,
     yes_destroy: Sequence[str] = (),
 ) -> NoReturn:
@@ -245,7 +250,7 @@ def run_to_end(
 
     `signals` are those that a verb looks after already; `yes_destroy` is what a command to go on has to repeat.
     """
-    signals = signals or Signals()
+    signals = signals or EndSignals()
     with Console(quiet=options.quiet) as console:
         run = execution(
             folder,

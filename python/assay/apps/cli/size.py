@@ -17,8 +17,8 @@ from assay.base.units import format_share, format_when, parse_percent
 
 if TYPE_CHECKING:
     from assay.insight.sizing.answer import Sized
-    from assay.insight.sizing.measured import Measured
-    from assay.insight.sizing.need import Asked
+    from assay.insight.sizing.measured import MeasuredDemand
+    from assay.insight.sizing.need import NeedAsWritten
 
 EXAMPLES = """
 Examples:
@@ -151,10 +151,10 @@ def size(
 
 def _asked(
     need: Path | None, measured_from: Path | None, percentile: str, busiest: int, volumes: Sequence[str], *, short: bool
-) -> tuple[Asked, Measured | None]:
+) -> tuple[NeedAsWritten, MeasuredDemand | None]:
     """The need as a file states it, as it was measured, or both."""
     from assay.base.reading import read_table
-    from assay.insight.sizing.need import Asked, need_of, read_need
+    from assay.insight.sizing.need import NeedAsWritten, need_of, read_need
 
     if measured_from is None:
         if need is None:
@@ -168,7 +168,7 @@ def _asked(
     measured = measure(measured_from, percentile=share, busiest=busiest, short=short, volumes=volumes)
     table = table_of(measured, read_table(need, option="need") if need is not None else None)
     source = f"--from {measured.source}"
-    return Asked(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured
+    return NeedAsWritten(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured
 
 
 def _keep(answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:

@@ -15,7 +15,7 @@ from assay.base.units import format_duration
 from assay.insight.studies.files import read_study, study_names, study_variants
 from assay.insight.studies.parts import places_missing, shown_target, study_parts
 from assay.insight.studies.plan_settings import RAW, places_asked, with_settings
-from assay.insight.studies.study import Study, choose_target, has_options, load_study, target_kind
+from assay.insight.studies.study import StudyPlan, choose_target, has_options, load_study, target_kind
 from assay.run.execute import estimate_s, print_json
 from assay.workloads.options import TARGET, TIME
 from assay.workloads.plan import Part
@@ -115,7 +115,7 @@ def show(
         print(line)
 
 
-def _lines(study: Study, parts: Sequence[Part[Any]]) -> list[str]:
+def _lines(study: StudyPlan, parts: Sequence[Part[Any]]) -> list[str]:
     lines = [f"{study.name}: {study.title}", study.question]
     for factor in study.factor:
         labels = [one.key if one.key == one.name else f"{one.key} ({one.name})" for one in factor.levels]

@@ -15,7 +15,7 @@ from assay.apps.cli.running import OutputOptions, resume, start
 from assay.base.errors import UsageError
 from assay.base.fields import FieldError
 from assay.base.reading import nearest, read_table
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET, TIME, Keys, PlanOption, plan_options
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import workload_of_plans
@@ -40,7 +40,7 @@ class Given:
     preset, plan_file
         What the plan begins as.
     target
-        What was asked of the target, as `Request` takes it.
+        What was asked of the target, as `TargetRequest` takes it.
     values
         The fields of the plan that options set.
     flags
@@ -57,9 +57,9 @@ class Given:
     values: dict[Keys, Any] = field(default_factory=dict)
     flags: dict[Keys, str] = field(default_factory=dict)
 
-    def request(self, paths: Sequence[str] | None, **asked: Any) -> Request:
+    def request(self, paths: Sequence[str] | None, **asked: Any) -> TargetRequest:
         """What is asked of the target."""
-        return Request(paths=list(paths or []), **(self.target | asked))
+        return TargetRequest(paths=list(paths or []), **(self.target | asked))
 
     def take(self, *table: str) -> dict[str, Any]:
         """The values of a table's fields by key, for verbs that apply them themselves."""

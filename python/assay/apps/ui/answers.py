@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.apps.ui.lines import Question, grouped
+from assay.apps.ui.lines import FiguresQuestion, grouped
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import plain
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from assay.document.elements import Block
-    from assay.insight.diagnosis.observed import Observed
+    from assay.insight.diagnosis.observed import Observation
 
 WINDOWS = 24
 """Steps of the slider over the matrix."""
@@ -135,7 +135,7 @@ def series(asked: Mapping[str, Any]) -> dict[str, Any]:
     frame = _frame(Path(asked["path"]))
     if "question" not in asked:
         return _catalogue(frame)
-    return _lines(frame, Question.model_validate(asked["question"], strict=False))
+    return _lines(frame, FiguresQuestion.model_validate(asked["question"], strict=False))
 
 
 def _frame(path: Path) -> pl.DataFrame:
@@ -173,7 +173,7 @@ def _catalogue(frame: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _lines(frame: pl.DataFrame, asked: Question) -> dict[str, Any]:
+def _lines(frame: pl.DataFrame, asked: FiguresQuestion) -> dict[str, Any]:
     import polars as pl
 
     asked.refuse_unknown(set(frame.select("host", "source", "metric").unique().iter_rows()))
@@ -209,13 +209,13 @@ def matrix(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The matrix of tiers and resources over all time and in parts of it, and the causes."""
     from assay.insight.diagnosis.diagnose import diagnose
     from assay.insight.diagnosis.matrix import RESOURCES, matrix_of
-    from assay.insight.diagnosis.observed import Source, unrecorded
+    from assay.insight.diagnosis.observed import ObservedSource, unrecorded
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
 
     path = Path(asked["path"])
     folder = RunFolder.open(path)
-    source = Source(
+    source = ObservedSource(
         name=path.name, manifest=folder.manifest, points=current_points(folder.points()), series=_frame(path)
     )
     found = diagnose([source])
@@ -243,7 +243,7 @@ def matrix(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _windows(observed: Observed) -> list[tuple[int, int]]:
+def _windows(observed: Observation) -> list[tuple[int, int]]:
     """Equal parts of the time, each long enough for a verdict."""
     from assay.insight.diagnosis.observed import SAMPLES_MIN
 
@@ -252,7 +252,7 @@ def _windows(observed: Observed) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in itertools.pairwise(edges) if end > begin]
 
 
-def _cut(observed: Observed, begin: int, end: int) -> Observed:
+def _cut(observed: Observation, begin: int, end: int) -> Observation:
     """What was observed in a part of the time."""
     from dataclasses import replace
 

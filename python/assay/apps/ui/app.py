@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from assay.apps.ui.asking import Answer, Asking
+from assay.apps.ui.asking import AnswerStream, Asking
 from assay.apps.ui.guard import REPORT_POLICY
-from assay.apps.ui.lines import Question, parse_question
+from assay.apps.ui.lines import FiguresQuestion, parse_question
 from assay.apps.ui.recordings import catalogue_of, lines_of
-from assay.apps.ui.runs import REPORTS, Place, Runs, live_of, stamp_of
-from assay.apps.ui.watch import Events, Watch, bounded
+from assay.apps.ui.runs import REPORTS, RunPlace, Runs, live_of, stamp_of
+from assay.apps.ui.watch import Events, RunsWatch, bounded
 from assay.base.errors import AssayError
 from assay.base.paths import plain
 from assay.record.flight import has_recording
@@ -52,7 +52,7 @@ class Pages:
     """
 
     def __init__(self, runs: Runs, is_over: Callable[[], bool]) -> None:
-        self._runs, self._asking, self._watch = runs, Asking(), Watch(runs, is_over)
+        self._runs, self._asking, self._watch = runs, Asking(), RunsWatch(runs, is_over)
         self._files = {
             f"/static/{path.relative_to(STATIC)}": path for path in sorted(STATIC.rglob("*")) if path.suffix in TYPES
         }
@@ -96,7 +96,7 @@ class Pages:
     async def _events(self, request: Request) -> Response:
         return Events(self._watch, request.query_params.get("run"))
 
-    def _place(self, request: Request) -> Place | None:
+    def _place(self, request: Request) -> RunPlace | None:
         return self._runs.find(str(request.path_params["run_id"]))
 
     async def _live(self, request: Request) -> Response:
@@ -144,7 +144,7 @@ class Pages:
         state = [stamp_of(place.path)[:2] for place in places]
         return self._answered("comparison_page", {"paths": paths}, state, media_type=TYPES[".html"])
 
-    def _two(self, request: Request) -> list[Place] | None:
+    def _two(self, request: Request) -> list[RunPlace] | None:
         found = [self._runs.find(request.query_params.get(name, "")) for name in ("a", "b")]
         places = [place for place in found if place is not None]
         return places if len(places) == len(found) else None
@@ -184,7 +184,7 @@ class Pages:
         self, kind: str, asked: Mapping[str, Any], state: object, *, media_type: str = "application/json"
     ) -> Response:
         policy = {"content-security-policy": REPORT_POLICY} if media_type == TYPES[".html"] else {}
-        return Answer(self._asking, kind, asked, repr(state), {"content-type": media_type, **policy})
+        return AnswerStream(self._asking, kind, asked, repr(state), {"content-type": media_type, **policy})
 
 
 def _taking(handler: Handler, *names: str) -> Handler:
@@ -201,7 +201,7 @@ def _taking(handler: Handler, *names: str) -> Handler:
     return answer
 
 
-def _recorded(path: Path, question: Question | None) -> dict[str, Any]:
+def _recorded(path: Path, question: FiguresQuestion | None) -> dict[str, Any]:
     return catalogue_of(path) if question is None else lines_of(path, question)
 
 

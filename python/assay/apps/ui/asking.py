@@ -82,7 +82,7 @@ class Asking:
             self._kept.popitem(last=False)
 
 
-class Answer(WhileThere):
+class AnswerStream(WhileThere):
     """An answer of another process, on its way to a client.
 
     Parameters

@@ -34,10 +34,10 @@ class Book:
     """All connections there are, by what their clients have shown."""
 
     def __init__(self) -> None:
-        self._unproved: dict[Connection, str] = {}
-        self._entered: set[Connection] = set()
+        self._unproved: dict[PageConnection, str] = {}
+        self._entered: set[PageConnection] = set()
 
-    def add(self, connection: Connection, peer: str) -> None:
+    def add(self, connection: PageConnection, peer: str) -> None:
         """Know of a new connection; an older one that has shown nothing makes room for it."""
         self._unproved[connection] = peer
         counts = Counter(self._unproved.values())
@@ -51,7 +51,7 @@ class Book:
         del self._unproved[oldest]
         oldest.abort()
 
-    def enter(self, connection: Connection) -> bool:
+    def enter(self, connection: PageConnection) -> bool:
         """Whether the client of a connection, which has shown the cookie, may stay."""
         if connection in self._entered:
             return True
@@ -61,13 +61,13 @@ class Book:
         self._entered.add(connection)
         return True
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: PageConnection) -> None:
         """Know no more of a connection that is gone."""
         self._unproved.pop(connection, None)
         self._entered.discard(connection)
 
 
-class Connection(H11Protocol):
+class PageConnection(H11Protocol):
     """One connection, from before its TLS handshake on."""
 
     def __init__(self, book: Book, abort: Callable[[], object], **of_uvicorn: Any) -> None:
@@ -128,7 +128,7 @@ class Connection(H11Protocol):
                 timer.cancel()
 
 
-class Server(uvicorn.Server):
+class ConnectionServer(uvicorn.Server):
     """Takes connections itself, to bound them before anything is read from them."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -170,7 +170,7 @@ class Server(uvicorn.Server):
     async def _connect(self, accepted: socket.socket, peer: str) -> None:
         loop, own = asyncio.get_running_loop(), asyncio.current_task()
         assert own is not None
-        connection = Connection(self.book, own.cancel, config=self.config, server_state=self.server_state)
+        connection = PageConnection(self.book, own.cancel, config=self.config, server_state=self.server_state)
         self.book.add(connection, peer)
         tls = self.config.ssl
         with contextlib.suppress(OSError, ssl.SSLError, asyncio.CancelledError):

@@ -30,7 +30,7 @@ STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=Fals
 """A question is foreign input: types as JSON has them, and no key that is not read."""
 
 
-class Query(BaseModel):
+class FigureQuery(BaseModel):
     """What one figure shows.
 
     Attributes
@@ -59,7 +59,7 @@ class Query(BaseModel):
         return f"{self.under}/{name}" if self.under and name else name or entity
 
 
-class Question(BaseModel):
+class FiguresQuestion(BaseModel):
     """Figures of one time."""
 
     model_config = STRICT
@@ -67,7 +67,7 @@ class Question(BaseModel):
     from_s: Seconds
     to_s: Seconds
     steps: Annotated[int, Field(ge=2, le=STEPS_MAX)] = 400
-    queries: Annotated[tuple[Query, ...], Field(max_length=QUERIES_MAX)]
+    queries: Annotated[tuple[FigureQuery, ...], Field(max_length=QUERIES_MAX)]
 
     @model_validator(mode="after")
     def _is_some_time(self) -> Self:
@@ -106,7 +106,7 @@ class Question(BaseModel):
                 )
 
 
-def parse_question(text: str | bytes) -> Question:
+def parse_question(text: str | bytes) -> FiguresQuestion:
     """The question of a page, in JSON: `from_s`, `to_s`, `steps`, `queries`.
 
     Raises
@@ -116,7 +116,7 @@ def parse_question(text: str | bytes) -> Question:
     """
     try:
         # Rust reads the text: nesting is bounded there, and a number such as 1e999 is none.
-        return Question.model_validate_json(text)
+        return FiguresQuestion.model_validate_json(text)
     except ValidationError as error:
         place, reason = problem_of(error.errors(include_url=False)[0])
         where = ".".join(map(str, ("q", *place)))
@@ -134,7 +134,7 @@ def is_mean(metric: str, kind: str) -> bool:
     return (kind != "delta" and not metric.endswith(("_bytes", "_count"))) or "_mean_" in metric
 
 
-def grouped(query: Query, found: Sequence[tuple[str, str, Values]]) -> list[dict[str, Any]]:
+def grouped(query: FigureQuery, found: Sequence[tuple[str, str, Values]]) -> list[dict[str, Any]]:
     """Lines of a figure, the largest first.
 
     Parameters

@@ -25,7 +25,7 @@ from assay.apps.ui.guard import Guard
 from assay.base.errors import ExitCode
 
 
-class Server(connections.Server):
+class PageServer(connections.ConnectionServer):
     """A server that ends at a signal, and says by which."""
 
     ended_by = 0
@@ -72,7 +72,7 @@ def serve(settings: dict[str, Any]) -> int:
         ssl_certfile=settings.get("tls_cert"),
         ssl_keyfile=settings.get("tls_key"),
     )
-    server = Server(config)
+    server = PageServer(config)
     # The first list is read while the browser starts.
     threading.Thread(target=runs.rows, name="assay-list", daemon=True).start()
     gc.freeze()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assay.apps.ui.lines import Question, grouped
-from assay.record.flight import Layout
+from assay.apps.ui.lines import FiguresQuestion, grouped
+from assay.record.flight import SampleLayout
 from assay.record.flight_window import catalogue, span, told, window
-from assay.record.rolled import Series
+from assay.record.rolled import SeriesKey
 
 
 def catalogue_of(path: Path) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def catalogue_of(path: Path) -> dict[str, Any]:
     return {"from_s": from_ns / 1e9, "to_s": to_ns / 1e9, "clock": "wall", "groups": told(catalogue(path))}
 
 
-def lines_of(path: Path, question: Question) -> dict[str, Any]:
+def lines_of(path: Path, question: FiguresQuestion) -> dict[str, Any]:
     """Figures of a recording over time; see `assay.apps.ui.lines`.
 
     Raises
@@ -35,7 +35,7 @@ def lines_of(path: Path, question: Question) -> dict[str, Any]:
     """
     question.refuse_unknown({(one.host, one.source, series.metric) for one in catalogue(path) for series in one.series})
 
-    def wanted(layout: Layout, one: Series) -> bool:
+    def wanted(layout: SampleLayout, one: SeriesKey) -> bool:
         return any(query.takes(layout.host, layout.source, one.metric, one.entity) for query in question.queries)
 
     times, lines = window(path, question.from_ns, question.to_ns, question.steps, wanted)

@@ -31,7 +31,7 @@ TARGETS_MAX = 3
 REPORTS = ("report.html", "report.pdf")
 
 
-class Place(NamedTuple):
+class RunPlace(NamedTuple):
     """Where a run lies: the folder that holds it, and its own name."""
 
     id: str
@@ -65,16 +65,16 @@ class Runs:
         # The list is read by several threads.
         self._reading = threading.Lock()
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[RunPlace]:
         """Every run and recording there is at this moment."""
-        found: dict[str, Place] = {}
+        found: dict[str, RunPlace] = {}
         for root in self._roots:
             for path in _runs_in(root):
-                place = Place(id_of(path), path)
+                place = RunPlace(id_of(path), path)
                 found.setdefault(place.id, place)
         return list(found.values())
 
-    def find(self, run_id: str) -> Place | None:
+    def find(self, run_id: str) -> RunPlace | None:
         """A run by its number; None where it is not there, or there no more."""
         return next((place for place in self.places() if place.id == run_id), None)
 
@@ -87,7 +87,7 @@ class Runs:
             self._rows = {key: kept for key, kept in self._rows.items() if key in known}
         return sorted(rows, key=lambda row: (row["started_s"] or 0.0, row["name"]), reverse=True)
 
-    def row(self, place: Place) -> dict[str, Any]:
+    def row(self, place: RunPlace) -> dict[str, Any]:
         """What a list says of one run."""
         stamp = stamp_of(place.path)
         with self._reading:
@@ -158,7 +158,7 @@ def reports_of(path: Path) -> list[str]:
     return [name for name in REPORTS if _state(path / name) != NOTHING]
 
 
-def _row(place: Place) -> dict[str, Any]:
+def _row(place: RunPlace) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": place.id,
         "name": printable(place.path.name or place.path)[:TEXT_MAX],

@@ -16,7 +16,7 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from assay.apps.ui.client import WhileThere
-from assay.apps.ui.runs import NOTHING, Place, Runs, Stamp, is_live, live_of, reports_of, stamp_of
+from assay.apps.ui.runs import NOTHING, RunPlace, Runs, Stamp, is_live, live_of, reports_of, stamp_of
 
 LOOK_S = 0.5
 """A run that goes on writes what it does twice a second."""
@@ -49,7 +49,7 @@ Stream = asyncio.Queue[bytes | None]
 """Pieces on their way to one client; None ends it."""
 
 
-class Watch:
+class RunsWatch:
     """Looks at the runs for all streams, as long as there are some.
 
     Parameters
@@ -63,7 +63,7 @@ class Watch:
     def __init__(self, runs: Runs, is_over: Callable[[], bool]) -> None:
         self._runs, self._is_over = runs, is_over
         self._streams: dict[Stream, str | None] = {}
-        self._followers: dict[str, Follower] = {}
+        self._followers: dict[str, RunFollower] = {}
         self._looks = 0
         self._listed: object = None
         self._looking: asyncio.Task[None] | None = None
@@ -102,7 +102,7 @@ class Watch:
         place = self._runs.find(run_id)
         if place is None:
             return GONE
-        follower = self._followers[run_id] = Follower(place)
+        follower = self._followers[run_id] = RunFollower(place)
         return b"".join(follower.news())
 
     async def _look_on(self) -> None:
@@ -148,7 +148,7 @@ class Watch:
 class Events(WhileThere):
     """A stream of events to one client."""
 
-    def __init__(self, watch: Watch, run_id: str | None) -> None:
+    def __init__(self, watch: RunsWatch, run_id: str | None) -> None:
         super().__init__()
         self._watch, self._run_id = watch, run_id
 
@@ -164,7 +164,7 @@ class Events(WhileThere):
         await send({"type": "http.response.body", "body": b""})
 
 
-class Follower:
+class RunFollower:
     """Follows one run.
 
     Attributes
@@ -173,8 +173,8 @@ class Follower:
         The last event that says what the run does; empty where it does nothing.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place: Place | None = place
+    def __init__(self, place: RunPlace) -> None:
+        self._place: RunPlace | None = place
         self.latest = b""
         self._stamp: Stamp | None = None
         self._reports: list[str] = []

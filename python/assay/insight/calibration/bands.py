@@ -25,7 +25,7 @@ from assay.insight.calibration.calibrate import MODEL_SHARE, uncertain
 from assay.insight.calibration.observations import activity_of, mean_block_bytes
 from assay.run.simulate import simulate
 from assay.targets.arrays.model.configuration import Configuration
-from assay.workloads.io.plan import Plan
+from assay.workloads.io.plan import IoPlan
 
 NORMAL_95 = 1.645
 """A band of 90 % reaches so many standard deviations to either side."""
@@ -142,7 +142,7 @@ def _band_at_load(
     """
     calibration = configuration.model.calibration
     duration_s = min(max(SIMULATED_IOS / max(iops, 1.0), 2.0), 6.0)
-    plan = Plan.model_validate(
+    plan = IoPlan.model_validate(
         {"name": "band", "timing": {"warmup_s": 2, "duration_s": duration_s}, "activity": (dict(activity),)}
     )
     warm = _core.WarmCaches()

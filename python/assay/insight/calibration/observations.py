@@ -16,8 +16,8 @@ from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
 from assay.run.simulate import simulate
 from assay.targets.arrays.model.configuration import Configuration
-from assay.workloads.io.activities import Activity
-from assay.workloads.io.plan import Plan, Search, load_plan
+from assay.workloads.io.activities import IoActivity
+from assay.workloads.io.plan import IoPlan, IoSearch, load_plan
 
 TIMING = {"warmup_s": 2, "duration_s": 6}
 """Virtual time of a point: tens of thousands of I/Os on an array of disks, so that its mean is within about 1 %."""
@@ -50,7 +50,7 @@ class Observation:
 
     label: str
     configuration: Configuration
-    plan: Plan
+    plan: IoPlan
     figures: Mapping[str, float]
     noise_share: float
     limit_ns: float | None = None
@@ -89,7 +89,7 @@ class Observation:
 
     def _at_depth(self, configuration: Configuration, depth: int) -> dict[str, float]:
         activity = {**self.plan.activity[0], "queue_depth": depth}
-        plan = self.plan.model_copy(update={"activity": (activity,), "limits": (), "search": Search()})
+        plan = self.plan.model_copy(update={"activity": (activity,), "limits": (), "search": IoSearch()})
         point = simulate(configuration, plan)[0][0]
         means = [point[name]["latency_ns"]["mean"] for name in ("read", "write") if point[name]]
         return {"iops": point["total"]["iops"], "bytes_per_s": point["total"]["bytes_per_s"], "worst_ns": max(means)}
@@ -117,7 +117,7 @@ class Observation:
 
 def mean_block_bytes(activity: Mapping[str, Any]) -> float:
     """Mean block size of a plan's activity."""
-    blocks = validated(Activity, dict(activity), "activity").blocks
+    blocks = validated(IoActivity, dict(activity), "activity").blocks
     return sum(size * weight for size, weight in blocks.items()) / sum(blocks.values())
 
 

@@ -53,7 +53,7 @@ class PublishedPoint(Strict):
         return f"model:{self.array}" + (f"?{options}" if options else "")
 
 
-class PublishedOrder(Strict):
+class PublishedRanking(Strict):
     """Points whose figures were published to fall in this order."""
 
     id: str
@@ -67,7 +67,7 @@ class Published(Strict):
     """All of a file."""
 
     point: Annotated[tuple[PublishedPoint, ...], Field(min_length=1)]
-    order: tuple[PublishedOrder, ...] = ()
+    order: tuple[PublishedRanking, ...] = ()
 
 
 def read_published(path: Path | None = None) -> Published:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assay.base.errors import UsageError
 from assay.base.paths import printable
-from assay.insight.diagnosis.observed import Source
+from assay.insight.diagnosis.observed import ObservedSource
 from assay.record.load import load
 from assay.record.points import current_points
 from assay.record.source import clean, records
@@ -18,7 +18,7 @@ from assay.telemetry.importers.importer import Options
 
 def sources_of(
     paths: Sequence[Path], options: Options, tell: Callable[[str], None] = lambda _: None
-) -> tuple[list[Source], list[str]]:
+) -> tuple[list[ObservedSource], list[str]]:
     """Read what a diagnosis is asked of, and what is to be said of it.
 
     Raises
@@ -48,7 +48,7 @@ def sources_of(
     return sources, notices
 
 
-def source_of(path: Path) -> Source:
+def source_of(path: Path) -> ObservedSource:
     """Read a run folder or a recording.
 
     Raises
@@ -59,14 +59,14 @@ def source_of(path: Path) -> Source:
     return _read(path, path.name or printable(path))
 
 
-def _read(path: Path, name: str) -> Source:
+def _read(path: Path, name: str) -> ObservedSource:
     run = load(path)
     points = [clean(point) for point in records(current_points(run.points_raw))]
     manifest = dict(run.manifest)
     if run.unread:
         told = manifest.get("recording") or {}
         manifest["recording"] = {**told, "notices": [*(told.get("notices") or ()), *run.unread]}
-    return Source(name=clean(name), manifest=clean(manifest), points=points, series=run.series)
+    return ObservedSource(name=clean(name), manifest=clean(manifest), points=points, series=run.series)
 
 
 def parse_tiers(texts: Sequence[str]) -> dict[str, str]:

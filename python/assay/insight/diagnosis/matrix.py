@@ -15,7 +15,7 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one
-from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observed, Track
+from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observation, Track
 from assay.insight.diagnosis.signals import HOLD_SHARE, Threshold, value_text, worst_share
 
 TIERS = ("client", "application", "database", "hypervisor", "storage")
@@ -28,7 +28,7 @@ WARM_SHARE = 0.1
 """Share of the worst ten minutes from which a cell is warm: single steps are no finding."""
 
 
-class Measure(NamedTuple):
+class CellMeasure(NamedTuple):
     """One measure of a cell: what USE calls it, its words, its values and its bound."""
 
     aspect: str
@@ -52,7 +52,7 @@ class Judged:
         Of the worst ten minutes in which it was.
     """
 
-    measure: Measure
+    measure: CellMeasure
     samples: int
     p95: float
     worst: float
@@ -139,7 +139,7 @@ def _distance(one: Judged) -> float:
     return one.p95 / bound.value if bound.value > 0 else one.p95
 
 
-def matrix_of(observed: Observed) -> list[CellOf]:
+def matrix_of(observed: Observation) -> list[CellOf]:
     """All cells of all hosts, tier after tier; cells without data among them."""
     rows: dict[tuple[str, str], dict[str, list[Judged]]] = {}
     for host in observed.hosts:
@@ -161,7 +161,7 @@ def matrix_of(observed: Observed) -> list[CellOf]:
     ]
 
 
-def _judge(observed: Observed, measure: Measure) -> Judged | None:
+def _judge(observed: Observation, measure: CellMeasure) -> Judged | None:
     known = measure.values[np.isfinite(measure.values) & observed.counted]
     if not known.size:
         return None
@@ -178,7 +178,7 @@ def _judge(observed: Observed, measure: Measure) -> Judged | None:
     )
 
 
-def tier_of_host(observed: Observed, host: str) -> str:
+def tier_of_host(observed: Observation, host: str) -> str:
     """Tier of a host's own processors, memory and network: as the user says, else by what it does."""
     if host in observed.tiers:
         return observed.tiers[host]
@@ -190,7 +190,7 @@ def tier_of_host(observed: Observed, host: str) -> str:
     return "client"
 
 
-def _measures(observed: Observed, host: str) -> Iterator[tuple[str, str, Measure]]:
+def _measures(observed: Observation, host: str) -> Iterator[tuple[str, str, CellMeasure]]:
     tier = tier_of_host(observed, host)
     for resource, measure in _of_host(observed, host):
         yield tier, resource, measure
@@ -210,66 +210,69 @@ def _measures(observed: Observed, host: str) -> Iterator[tuple[str, str, Measure
             yield (
                 "hypervisor",
                 "cpu",
-                Measure("saturation", f"{track.entity} {text}", track.values, threshold, track.entity),
+                CellMeasure("saturation", f"{track.entity} {text}", track.values, threshold, track.entity),
             )
 
 
-def _of_host(observed: Observed, host: str) -> Iterator[tuple[str, Measure]]:
+def _of_host(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
     busy = observed.cpu_busy(host)
     if busy is not None:
-        yield "cpu", Measure("utilisation", "busy", busy.values, at.CPU_BUSY, "cpu")
+        yield "cpu", CellMeasure("utilisation", "busy", busy.values, at.CPU_BUSY, "cpu")
     for entity, resource, threshold, text in (
         ("psi-cpu", "cpu", at.CPU_PRESSURE, "tasks wait"),
         ("psi-memory", "memory", at.MEMORY_PRESSURE, "tasks wait"),
         ("psi-io", "disk", at.IO_PRESSURE, "tasks wait"),
     ):
         for track in observed.find("some_share", source="host", entity=entity, host=host):
-            yield resource, Measure("saturation", text, track.values, threshold, entity)
+            yield resource, CellMeasure("saturation", text, track.values, threshold, entity)
     waiting = observed.waiting_per_cpu(host)
     if waiting is not None:
-        yield "cpu", Measure("saturation", "waiting per processor", waiting, at.CPU_WAITING, "cpu")
+        yield "cpu", CellMeasure("saturation", "waiting per processor", waiting, at.CPU_WAITING, "cpu")
     for track in observed.find("steal_share", source="host", entity="cpu", host=host):
-        yield "cpu", Measure("saturation", "withheld by the hypervisor", track.values, at.CPU_STEAL, "cpu")
+        yield "cpu", CellMeasure("saturation", "withheld by the hypervisor", track.values, at.CPU_STEAL, "cpu")
     total = memory_of(observed, host)
     for track in observed.find("available_bytes", source="host", entity="memory", host=host):
         if total:
-            yield "memory", Measure("utilisation", "available", track.values / total, at.MEMORY_AVAILABLE, "memory")
+            yield "memory", CellMeasure("utilisation", "available", track.values / total, at.MEMORY_AVAILABLE, "memory")
     for metric in ("pages_in_count", "pages_out_count"):
         for track in observed.find(metric, source="host", host=host):
             yield (
                 "memory",
-                Measure(
+                CellMeasure(
                     "saturation", metric.removesuffix("_count").replace("_", " "), track.values, at.PAGING, "memory"
                 ),
             )
     for track in observed.find("busy_share", source="net", host=host):
-        yield "network", Measure("utilisation", f"{track.entity} busy", track.values, at.NET_BUSY, track.entity)
+        yield "network", CellMeasure("utilisation", f"{track.entity} busy", track.values, at.NET_BUSY, track.entity)
     for track in observed.find("rate_bits_per_s", source="net", host=host):
         moved = observed.largest_of(
             [one for m in ("in_bytes", "out_bytes") if (one := observed.of(track, m)) is not None]
         )
         if moved is not None and not observed.of(track, "busy_share"):
             share = np.where(track.values > 0, moved * 8 / track.values, np.nan)
-            yield "network", Measure("utilisation", f"{track.entity} busy", share, at.NET_BUSY, track.entity)
+            yield "network", CellMeasure("utilisation", f"{track.entity} busy", share, at.NET_BUSY, track.entity)
     for metric in ("retransmit_share", "storage_retransmit_share"):
         for track in observed.find(metric, source="net", host=host):
-            yield "network", Measure("errors", f"{track.entity} sent again", track.values, at.RETRANSMITS, track.entity)
+            yield (
+                "network",
+                CellMeasure("errors", f"{track.entity} sent again", track.values, at.RETRANSMITS, track.entity),
+            )
     for metric in ("in_dropped_count", "out_dropped_count", "in_errors_count", "out_errors_count"):
         for track in observed.find(metric, source="net", host=host):
             said = metric.removesuffix("_count").replace("_", " ")
-            yield "network", Measure("errors", f"{track.entity} {said}", track.values, at.DROPS, track.entity)
+            yield "network", CellMeasure("errors", f"{track.entity} {said}", track.values, at.DROPS, track.entity)
 
 
-def _of_databases(observed: Observed, host: str) -> Iterator[tuple[str, Measure]]:
+def _of_databases(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
     for requests in observed.find("page_requests_count", source=DATABASES, host=host):
         hits = hit_share(observed, requests)
         if hits is not None and hits.count:
             yield (
                 "memory",
-                Measure("utilisation", f"{requests.entity} cache hits", hits.values, at.HIT_SHARE, requests.entity),
+                CellMeasure("utilisation", f"{requests.entity} cache hits", hits.values, at.HIT_SHARE, requests.entity),
             )
     for track in observed.find("page_life_ns", source="mssql", host=host):
-        yield "memory", Measure("saturation", "page life", track.values, at.PAGE_LIFE, track.entity)
+        yield "memory", CellMeasure("saturation", "page life", track.values, at.PAGE_LIFE, track.entity)
     for kind, resource in (("io", "disk"), ("log", "disk"), ("lwlock", "memory"), ("client", "network")):
         if kind == "client":
             # A server that waits for its client is not short of anything.
@@ -277,36 +280,39 @@ def _of_databases(observed: Observed, host: str) -> Iterator[tuple[str, Measure]
         for track in observed.find(f"waits_{kind}_share", source=DATABASES, host=host):
             yield (
                 resource,
-                Measure("saturation", f"sessions wait for {_EVENTS[kind]}", track.values, at.WAITS, track.entity),
+                CellMeasure("saturation", f"sessions wait for {_EVENTS[kind]}", track.values, at.WAITS, track.entity),
             )
     for track in observed.find("log_flush_latency_mean_ns", source=DATABASES, host=host):
-        yield "disk", Measure("saturation", "log flush", track.values, at.LOG_LATENCY, track.entity)
+        yield "disk", CellMeasure("saturation", "log flush", track.values, at.LOG_LATENCY, track.entity)
     for track in observed.find("read_latency_mean_ns", source=DATABASES, host=host):
-        yield "disk", Measure("saturation", f"{track.entity} reads", track.values, at.READ_LATENCY, track.entity)
+        yield "disk", CellMeasure("saturation", f"{track.entity} reads", track.values, at.READ_LATENCY, track.entity)
     for track in observed.find("deadlocks_count", source=DATABASES, host=host):
-        yield "memory", Measure("errors", f"{track.entity} deadlocks", track.values, at.DROPS, track.entity)
+        yield "memory", CellMeasure("errors", f"{track.entity} deadlocks", track.values, at.DROPS, track.entity)
 
 
 _EVENTS = {"io": "I/O", "log": "the log", "lwlock": "latches"}
 
 
-def _of_storage(observed: Observed, host: str) -> Iterator[tuple[str, Measure]]:
+def _of_storage(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
     for side, threshold in (("read", at.READ_LATENCY), ("write", at.WRITE_LATENCY)):
         for track in observed.latencies("block", side):
             if track.host == host:
                 bound = at.LOG_LATENCY if side == "write" and track.role == "log" else threshold
-                yield "disk", Measure("saturation", f"{track.entity} {side}s", track.values, bound, track.entity)
+                yield "disk", CellMeasure("saturation", f"{track.entity} {side}s", track.values, bound, track.entity)
     for track in devices(observed, "queue_mean_count"):
         if track.host == host:
             # A queue alone is no fault: flash needs one. It counts where the device is late as well.
             late = _late(observed, track)
             if late is not None:
-                yield "disk", Measure("utilisation", f"{track.entity} queue while late", late, at.QUEUE, track.entity)
+                yield (
+                    "disk",
+                    CellMeasure("utilisation", f"{track.entity} queue while late", late, at.QUEUE, track.entity),
+                )
     for track in observed.find("busy_share", source="nfs", host=host):
-        yield "disk", Measure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
+        yield "disk", CellMeasure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
 
 
-def _late(observed: Observed, queue: Track) -> Numbers | None:
+def _late(observed: Observation, queue: Track) -> Numbers | None:
     """The queue where I/Os are late, 0 where they are not."""
     own = [
         one.values / bound.value
@@ -320,45 +326,54 @@ def _late(observed: Observed, queue: Track) -> Numbers | None:
     return np.where(np.isfinite(worst), np.where(worst >= 1.0, queue.values, 0.0), np.nan)
 
 
-def _of_models(observed: Observed, host: str) -> Iterator[tuple[str, Measure]]:
+def _of_models(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
     """Disks, cache, controllers and links of a modelled array, each of its own."""
     for track in observed.find("busy_share", source="model", host=host):
         if is_disk(track) and serves_one(observed, track):
-            yield "disk", Measure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
+            yield "disk", CellMeasure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
         elif is_link(track):
-            yield "network", Measure("utilisation", f"{track.entity} busy", track.values, at.LINK_BUSY, track.entity)
+            yield (
+                "network",
+                CellMeasure("utilisation", f"{track.entity} busy", track.values, at.LINK_BUSY, track.entity),
+            )
     for track in observed.find("retransmit_share", source="model", host=host):
-        yield "network", Measure("errors", f"{track.entity} sent again", track.values, at.RETRANSMITS, track.entity)
+        yield "network", CellMeasure("errors", f"{track.entity} sent again", track.values, at.RETRANSMITS, track.entity)
     for track in observed.find("cpu_busy_share", source="model", host=host):
-        yield "cpu", Measure("utilisation", f"{track.entity} controller busy", track.values, at.CPU_BUSY, track.entity)
+        yield (
+            "cpu",
+            CellMeasure("utilisation", f"{track.entity} controller busy", track.values, at.CPU_BUSY, track.entity),
+        )
     writes = observed.sum_of(observed.find("write_ios_count", source="assay", host=host))
     for track in observed.find("writes_waited_count", source="model", host=host):
         if writes is not None:
             share = np.where(writes > 0, np.minimum(track.values / writes, 1.0), np.nan)
             yield (
                 "memory",
-                Measure("saturation", f"{track.entity} writes wait for cache", share, at.WAITED, track.entity),
+                CellMeasure("saturation", f"{track.entity} writes wait for cache", share, at.WAITED, track.entity),
             )
 
 
-def _of_load(observed: Observed, host: str) -> Iterator[tuple[str, Measure]]:
+def _of_load(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
     """What the load sees of storage: its latencies against the method's limits."""
     for side, threshold in (("read", at.READ_LATENCY), ("write", at.WRITE_LATENCY)):
         for track in observed.latencies("assay", side):
             if track.host == host:
-                yield "disk", Measure("saturation", f"{track.entity} {side}s", track.values, threshold, track.entity)
+                yield (
+                    "disk",
+                    CellMeasure("saturation", f"{track.entity} {side}s", track.values, threshold, track.entity),
+                )
     for track in observed.find("error_count", source="assay", host=host):
-        yield "disk", Measure("errors", f"{track.entity} errors", track.values, at.DROPS, track.entity)
+        yield "disk", CellMeasure("errors", f"{track.entity} errors", track.values, at.DROPS, track.entity)
     lag = np.full(observed.steps, np.nan)
     for window in observed.windows:
         generator = window.point.get("generator") or {}
         if generator.get("fullest_worker_share") is not None:
             lag[window.steps] = float(generator["fullest_worker_share"])
     if np.isfinite(lag).any() and host == observed.hosts[0]:
-        yield "cpu", Measure("utilisation", "fullest worker", lag, at.GUEST_BUSY, "generator")
+        yield "cpu", CellMeasure("utilisation", "fullest worker", lag, at.GUEST_BUSY, "generator")
 
 
-def first_to_saturate(observed: Observed, cells: list[CellOf]) -> dict[str, Any] | None:
+def first_to_saturate(observed: Observation, cells: list[CellOf]) -> dict[str, Any] | None:
     """Which cell leaves its threshold first as load rises, and how each goes with latency.
 
     Returns

@@ -91,7 +91,7 @@ class Track:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ObservedSource:
     """One run, recording or imported file: its manifest, its points and its series."""
 
     name: str
@@ -101,7 +101,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Window:
+class PointWindow:
     """A point of a run on the steps: what was asked, and what came of it."""
 
     point: Record
@@ -120,7 +120,7 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Observed:
+class Observation:
     """All that is known, on one clock.
 
     Attributes
@@ -137,13 +137,13 @@ class Observed:
         Tier of a host, where the user gave it.
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[ObservedSource]
     begin_ns: int
     step_ns: int
     steps: int
     counted: Flags
     tracks: Sequence[Track]
-    windows: Sequence[Window] = ()
+    windows: Sequence[PointWindow] = ()
     tiers: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -275,7 +275,7 @@ class Observed:
         return float(steps.sum()) * self.step_s / 60.0
 
 
-def observe(sources: Sequence[Source], tiers: Mapping[str, str] | None = None) -> Observed:
+def observe(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None = None) -> Observation:
     """Put all on one clock.
 
     Parameters
@@ -291,7 +291,7 @@ def observe(sources: Sequence[Source], tiers: Mapping[str, str] | None = None) -
     frames = [frame for frame in frames if frame.height]
     if not frames:
         none = np.zeros(0, dtype=bool)
-        return Observed(
+        return Observation(
             sources=sources, begin_ns=0, step_ns=SECOND_NS, steps=0, counted=none, tracks=(), tiers=tiers or {}
         )
     rows = pl.concat(frames)
@@ -303,7 +303,7 @@ def observe(sources: Sequence[Source], tiers: Mapping[str, str] | None = None) -
     windows = _windows(sources, begin_ns, step_ns, steps)
     counted = np.any([window.steps for window in windows], axis=0) if windows else np.ones(steps, dtype=bool)
     cut = [one.having(np.where(counted, one.values, np.nan)) for one in tracks]
-    return Observed(
+    return Observation(
         sources=sources,
         begin_ns=begin_ns,
         step_ns=step_ns,
@@ -366,7 +366,7 @@ def _on_steps(
     return np.asarray(np.divide(total, weight, out=np.full(steps, np.nan), where=weight > 0))
 
 
-def _windows(sources: Sequence[Source], begin_ns: int, step_ns: int, steps: int) -> list[Window]:
+def _windows(sources: Sequence[ObservedSource], begin_ns: int, step_ns: int, steps: int) -> list[PointWindow]:
     """Points that tell when they were measured."""
     found = []
     middles_ns = begin_ns + (np.arange(steps) + 0.5) * step_ns
@@ -377,7 +377,7 @@ def _windows(sources: Sequence[Source], begin_ns: int, step_ns: int, steps: int)
                 continue
             inside = (middles_ns >= start) & (middles_ns <= end)
             if inside.any():
-                found.append(Window(point=point, steps=inside))
+                found.append(PointWindow(point=point, steps=inside))
     return found
 
 

@@ -17,7 +17,7 @@ from assay.insight.rules.facts.initiators import fc_subjects, iscsi_subjects, mu
 from assay.insight.rules.facts.interfaces import interface_subjects, know_storage_links
 from assay.insight.rules.facts.manifests import run_subjects
 from assay.insight.rules.facts.mounts import mount_subjects, mounts_of_data
-from assay.insight.rules.facts.runs import Measured, measured
+from assay.insight.rules.facts.runs import MeasuredStorage, measured
 from assay.insight.rules.facts.site import add_site, read_site
 from assay.insight.rules.rule import Subject
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
@@ -108,7 +108,7 @@ def _mode(text: str) -> int | None:
         raise UsageError(f"{printable(text)}: cannot be looked at: {reason}") from None
 
 
-def _measured(runs: Sequence[Path]) -> Measured | None:
+def _measured(runs: Sequence[Path]) -> MeasuredStorage | None:
     """What the first run that measured anything of storage says."""
     found = [measured(run) for run in runs]
     return next((one for one in found if one.is_any), found[0] if found else None)

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from assay import _core
 from assay.insight.rules.registry import family_of
-from assay.insight.rules.rule import Finding, Findings, NotChecked, Rule
+from assay.insight.rules.rule import BrokenRule, Findings, NotChecked, PracticeRule
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
@@ -38,7 +38,7 @@ def document(told: Findings, targets: Sequence[str], notices: Sequence[str]) -> 
     }
 
 
-def record(one: Finding) -> dict[str, Any]:
+def record(one: BrokenRule) -> dict[str, Any]:
     """A finding for scripts."""
     rule = one.rule
     return {
@@ -85,7 +85,7 @@ def junit(told: Findings) -> str:
     )
 
 
-def _name(rule: Rule, subject: str) -> str:
+def _name(rule: PracticeRule, subject: str) -> str:
     return f"{rule.id} {subject}".strip()
 
 
@@ -98,7 +98,7 @@ def _clean(text: str) -> str:
     return "".join(one if one.isprintable() else " " for one in text)
 
 
-def sarif(told: Findings, rules: Sequence[Rule]) -> str:
+def sarif(told: Findings, rules: Sequence[PracticeRule]) -> str:
     """A SARIF log: every rule with its help, a result for each finding, and a notification for what is not checked.
 
     A result is anchored at a file, as viewers demand.
@@ -162,7 +162,7 @@ def _notification(gap: NotChecked, places: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _described(rule: Rule) -> dict[str, Any]:
+def _described(rule: PracticeRule) -> dict[str, Any]:
     text = f"{rule.why} Wanted: {rule.wanted}. {rule.fix} Source: {rule.source}."
     return {
         "id": rule.id,
@@ -175,7 +175,7 @@ def _described(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _uri(one: Finding) -> str:
+def _uri(one: BrokenRule) -> str:
     """File that a finding is shown at; where there is none, a name made of what it is about."""
     anchor = one.subject.anchor
     if anchor.startswith("/"):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from assay.insight.rules.registry import FAMILIES
-from assay.insight.rules.rule import SUBJECTS, Rule
+from assay.insight.rules.rule import SUBJECTS, PracticeRule
 
 TITLES = {
     "layout": "Layout",
@@ -24,7 +24,7 @@ TITLES = {
 NOTE = "Made from the rules by `python -m assay.insight.rules.pages docs/rules`; see [check.md](../check.md)."
 
 
-def page_of(rule: Rule) -> str:
+def page_of(rule: PracticeRule) -> str:
     """The page of one rule, as `assay check --explain` shows it."""
     lines = [
         f"{rule.id}: {rule.title}",
@@ -43,7 +43,7 @@ def page_of(rule: Rule) -> str:
     return "\n".join(lines)
 
 
-def _conditions(rule: Rule) -> str:
+def _conditions(rule: PracticeRule) -> str:
     return ", and ".join(condition.words for condition in rule.applies)
 
 

@@ -17,9 +17,9 @@ from assay.insight.rules.families import (
     postgresql,
     virtualisation,
 )
-from assay.insight.rules.rule import Rule
+from assay.insight.rules.rule import PracticeRule
 
-FAMILIES: dict[str, tuple[Rule, ...]] = {
+FAMILIES: dict[str, tuple[PracticeRule, ...]] = {
     "layout": layout.RULES,
     "host": host.RULES,
     "devices": devices.RULES,
@@ -32,10 +32,10 @@ FAMILIES: dict[str, tuple[Rule, ...]] = {
     "arrays": arrays.RULES,
 }
 
-RULES: tuple[Rule, ...] = tuple(rule for rules in FAMILIES.values() for rule in rules)
+RULES: tuple[PracticeRule, ...] = tuple(rule for rules in FAMILIES.values() for rule in rules)
 
 
-def rule_named(name: str) -> Rule:
+def rule_named(name: str) -> PracticeRule:
     """A rule by its identifier.
 
     Raises
@@ -52,7 +52,7 @@ def rule_named(name: str) -> Rule:
     )
 
 
-def chosen_rules(only: str | None, skip: str | None) -> list[Rule]:
+def chosen_rules(only: str | None, skip: str | None) -> list[PracticeRule]:
     """Rules by identifiers and families.
 
     Raises
@@ -77,6 +77,6 @@ def chosen_rules(only: str | None, skip: str | None) -> list[Rule]:
     return left
 
 
-def family_of(rule: Rule) -> str:
+def family_of(rule: PracticeRule) -> str:
     """Family of a rule."""
     return next(name for name, rules in FAMILIES.items() if rule in rules)

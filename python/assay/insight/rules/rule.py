@@ -110,7 +110,7 @@ class When(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class PracticeRule:
     """One rule: an entry in the file of its family.
 
     Attributes
@@ -155,10 +155,10 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class BrokenRule:
     """A rule that is broken by a subject."""
 
-    rule: Rule
+    rule: PracticeRule
     subject: Subject
     found: str
     origin: str
@@ -168,7 +168,7 @@ class Finding:
 class NotChecked:
     """A rule that says nothing of a subject, since something is not known."""
 
-    rule: Rule
+    rule: PracticeRule
     subject: Subject | None
     reason: str
 
@@ -189,12 +189,12 @@ class Findings:
         Rules that say nothing of what was examined.
     """
 
-    findings: list[Finding] = field(default_factory=list)
-    passed: list[tuple[Rule, Subject]] = field(default_factory=list)
+    findings: list[BrokenRule] = field(default_factory=list)
+    passed: list[tuple[PracticeRule, Subject]] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
-    not_applicable: list[Rule] = field(default_factory=list)
+    not_applicable: list[PracticeRule] = field(default_factory=list)
 
-    def at_least(self, severity: Severity) -> list[Finding]:
+    def at_least(self, severity: Severity) -> list[BrokenRule]:
         """Findings of a severity and worse ones."""
         most = SEVERITIES.index(severity)
         return [one for one in self.findings if SEVERITIES.index(one.rule.severity) <= most]
@@ -204,7 +204,7 @@ _ASKED = ("network", "layout", "array", "hypervisor")
 """Kinds that a site has although nothing of them can be read on a host."""
 
 
-def check(subjects: Sequence[Subject], rules: Sequence[Rule]) -> Findings:
+def check(subjects: Sequence[Subject], rules: Sequence[PracticeRule]) -> Findings:
     """Judge all subjects by all rules."""
     told = Findings()
     for rule in rules:
@@ -220,7 +220,7 @@ def check(subjects: Sequence[Subject], rules: Sequence[Rule]) -> Findings:
     return told
 
 
-def _judge(rule: Rule, subject: Subject, told: Findings) -> bool:
+def _judge(rule: PracticeRule, subject: Subject, told: Findings) -> bool:
     """Judge one; whether the rule says anything of it."""
 
     def skip(reason: str) -> bool:
@@ -249,11 +249,11 @@ def _judge(rule: Rule, subject: Subject, told: Findings) -> bool:
         return True
     found = rule.shown(*values) if rule.shown is not None else _shown(rule, values)
     origin = ", ".join(dict.fromkeys(subject.facts[name].origin for name in rule.reads))
-    told.findings.append(Finding(rule=rule, subject=subject, found=found, origin=origin))
+    told.findings.append(BrokenRule(rule=rule, subject=subject, found=found, origin=origin))
     return True
 
 
-def _shown(rule: Rule, values: Sequence[Any]) -> str:
+def _shown(rule: PracticeRule, values: Sequence[Any]) -> str:
     return ", ".join(f"{name} = {in_words(value)}" for name, value in zip(rule.reads, values, strict=True))
 
 

@@ -11,14 +11,14 @@ from typing import Any
 from assay.base.units import format_bytes, format_iops, format_share, format_when
 from assay.insight.sizing import candidates, demand, servers
 from assay.insight.sizing.allowance import ALL_IOS, CERTAINTY_SHARE, HOLDS_SHARE, Allowance
-from assay.insight.sizing.candidates import Ladder, Reason, Step, pool_configuration, pools_of
+from assay.insight.sizing.candidates import Ladder, LadderStep, RejectionReason, pool_configuration, pools_of
 from assay.insight.sizing.certainty import Certainty, certainty_of
 from assay.insight.sizing.growth import growth_of
 from assay.insight.sizing.judge import Judge
-from assay.insight.sizing.measured import Measured
-from assay.insight.sizing.need import Asked, Need, stated
+from assay.insight.sizing.measured import MeasuredDemand
+from assay.insight.sizing.need import Need, NeedAsWritten, stated
 from assay.insight.sizing.rules import rules_of
-from assay.insight.sizing.search import FACTOR_MOST, Factor, Found, Outcome, capacity_factor, cores, search
+from assay.insight.sizing.search import FACTOR_MOST, Found, Headroom, Outcome, capacity_factor, cores, search
 from assay.insight.sizing.sensitivity import sensitivity
 from assay.targets.arrays.model.configuration import size_text
 
@@ -35,10 +35,10 @@ class Sized:
 
 
 def size(
-    asked: Asked,
+    asked: NeedAsWritten,
     judge: Judge,
     *,
-    measured: Measured | None = None,
+    measured: MeasuredDemand | None = None,
     what_if: bool = True,
     ios: float = ALL_IOS,
     tell: Tell = lambda _: None,
@@ -94,7 +94,7 @@ def size(
     return Sized(outcome, answer)
 
 
-def _notices(asked: Asked, measured: Measured | None) -> list[str]:
+def _notices(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[str]:
     if measured is None:
         return []
     told = list(measured.notices)
@@ -104,10 +104,10 @@ def _notices(asked: Asked, measured: Measured | None) -> list[str]:
 
 
 def _choices(
-    need: Need, outcome: Outcome, judge: Judge, of_servers: servers.Servers | None, ios: float, tell: Tell
+    need: Need, outcome: Outcome, judge: Judge, of_servers: servers.DatabaseServers | None, ios: float, tell: Tell
 ) -> dict[str, dict[str, Any]]:
     """What is chosen, with all that is said of it: how much it holds and how sure that is are asked at once."""
-    picked: dict[str, tuple[Ladder, Step]] = {}
+    picked: dict[str, tuple[Ladder, LadderStep]] = {}
     for choice in CHOICES:
         found: Found | None = getattr(outcome, choice)
         if found is not None and found.step is not None:
@@ -135,7 +135,7 @@ def _choices(
     return {choice: made[ladder.label(step)] for choice, (ladder, step) in picked.items()}
 
 
-def _not_sure(label: str, factor: Factor, certain: Certainty) -> list[str]:
+def _not_sure(label: str, factor: Headroom, certain: Certainty) -> list[str]:
     told = []
     if factor.gave_up is not None:
         told.append(
@@ -151,10 +151,10 @@ def _chosen(
     need: Need,
     outcome: Outcome,
     ladder: Ladder,
-    step: Step,
+    step: LadderStep,
     judge: Judge,
-    of_servers: servers.Servers | None,
-    held: Factor,
+    of_servers: servers.DatabaseServers | None,
+    held: Headroom,
     certain: Certainty,
 ) -> dict[str, Any]:
     """All that is said of a size that may be bought."""
@@ -186,7 +186,7 @@ def _candidates(outcome: Outcome) -> list[dict[str, Any]]:
         for step, reasons in found.rejected:
             rows.append(_row(outcome, found.ladder, step, reasons))
         if found.unasked is not None and found.gave_up is not None:
-            unasked = Reason("not asked", str(found.gave_up))
+            unasked = RejectionReason("not asked", str(found.gave_up))
             rows.append(_row(outcome, found.ladder, found.unasked, (unasked,)))
         if found.step is not None:
             rows.append(_row(outcome, found.ladder, found.step, ()))
@@ -195,7 +195,7 @@ def _candidates(outcome: Outcome) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(outcome: Outcome, ladder: Ladder, step: Step, reasons: Sequence[Reason]) -> dict[str, Any]:
+def _row(outcome: Outcome, ladder: Ladder, step: LadderStep, reasons: Sequence[RejectionReason]) -> dict[str, Any]:
     latency_s = outcome.latencies_s.get(ladder.label(step))
     return {
         **candidates.facts_of(ladder, step, outcome.demand),
@@ -205,7 +205,7 @@ def _row(outcome: Outcome, ladder: Ladder, step: Step, reasons: Sequence[Reason]
     }
 
 
-def _reason(reason: Reason) -> dict[str, Any]:
+def _reason(reason: RejectionReason) -> dict[str, Any]:
     share = reason.share if math.isfinite(reason.share) else None
     return {"kind": reason.kind, "text": reason.text, "share": share}
 
@@ -261,7 +261,7 @@ def _sure(share: float) -> str:
     return "more than 99 %" if share > 0.99 else format_share(share)
 
 
-def _before(found: Found) -> tuple[Step, tuple[Reason, ...]]:
+def _before(found: Found) -> tuple[LadderStep, tuple[RejectionReason, ...]]:
     """The largest size of a ladder that does not hold the need, below the one that does."""
     assert found.step is not None
     order = {step: place for place, step in enumerate(found.ladder.steps)}
@@ -298,7 +298,7 @@ _OF_DATABASES: Sequence[tuple[str, str, Callable[[Any], str], str]] = (
 )
 
 
-def _assumptions(asked: Asked, measured: Measured | None) -> list[dict[str, Any]]:
+def _assumptions(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[dict[str, Any]]:
     """Everything that the need does not say and the answer hangs on, and what the method sets."""
     need, said = asked.need, stated(asked.table)
     of_measured = {"block", "read", "log", "log_block"} if measured else set()
@@ -353,7 +353,7 @@ def _assumptions(asked: Asked, measured: Measured | None) -> list[dict[str, Any]
     return rows
 
 
-def _derating_from(said: set[tuple[str, ...]], key: str, asked: Asked) -> str:
+def _derating_from(said: set[tuple[str, ...]], key: str, asked: NeedAsWritten) -> str:
     origin = asked.origins.get(("rules", key))
     return origin or ("stated" if ("rules", key) in said else "published: EQL-OLTP and EQL-DSS studies, 2013")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.units import count_of, format_share
-from assay.insight.sizing.demand import DATA, LOG, Demand, Stream
+from assay.insight.sizing.demand import DATA, LOG, DemandStream, PeakDemand
 from assay.insight.sizing.need import Need, Offer
 from assay.targets.arrays.model.configuration import VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model.model_file import ModelFile, catalogue_names, load_model, refuse_other_structures
@@ -34,7 +34,7 @@ PORT_BUSY_MOST = 0.95
 
 
 @dataclass(frozen=True, order=True)
-class Step:
+class LadderStep:
     """A size of a ladder: members, and disks of each; 0 for those of the model file."""
 
     members: int
@@ -57,7 +57,7 @@ class Ladder:
     log_raid: str | None
     paths: int | None
     volumes: int
-    steps: tuple[Step, ...]
+    steps: tuple[LadderStep, ...]
 
     @property
     def name(self) -> str:
@@ -71,33 +71,33 @@ class Ladder:
             words.append(count_of(self.volumes, "volume"))
         return ", ".join(words)
 
-    def label(self, step: Step) -> str:
+    def label(self, step: LadderStep) -> str:
         """A size of it in a few words."""
         members = "1 member" if step.members == 1 else f"{step.members} members"
         return f"{self.name}, {members}" + (f" of {step.disks} disks" if step.disks else "")
 
-    def cost(self, step: Step) -> float | None:
+    def cost(self, step: LadderStep) -> float | None:
         """What it costs, where that is stated."""
         if self.offer.cost is None:
             return None
         return step.members * (self.offer.cost + self.offer.disk_cost * self.disks(step) / step.members)
 
-    def disks(self, step: Step) -> int:
+    def disks(self, step: LadderStep) -> int:
         """All its disks, spares included."""
         own = step.disks or int(_model(self.array).parameters["disks.count"].value)
         return own * step.members
 
-    def rack_units(self, step: Step) -> float | None:
+    def rack_units(self, step: LadderStep) -> float | None:
         """Its height, where that is stated."""
         return None if self.offer.rack_units is None else self.offer.rack_units * step.members
 
-    def power_w(self, step: Step) -> float | None:
+    def power_w(self, step: LadderStep) -> float | None:
         """What it takes, where that is stated."""
         return None if self.offer.power is None else self.offer.power * step.members
 
 
 @dataclass(frozen=True)
-class Reason:
+class RejectionReason:
     """Why a candidate does not hold a need.
 
     Attributes
@@ -119,7 +119,7 @@ def _model(name: str) -> ModelFile:
     return load_model(name)
 
 
-def ladders(need: Need) -> tuple[list[Ladder], list[tuple[str, Reason]]]:
+def ladders(need: Need) -> tuple[list[Ladder], list[tuple[str, RejectionReason]]]:
     """All that may be bought for a need, and what a rule leaves out before anything is asked.
 
     Raises
@@ -128,7 +128,7 @@ def ladders(need: Need) -> tuple[list[Ladder], list[tuple[str, Reason]]]:
         An array, RAID policy, number of disks or paths is unknown or impossible.
     """
     found: list[Ladder] = []
-    refused: list[tuple[str, Reason]] = []
+    refused: list[tuple[str, RejectionReason]] = []
     offers = need.candidate or tuple(
         Offer(array=name) for name in catalogue_names() if _model(name).structure == "group"
     )
@@ -193,31 +193,31 @@ def _paths(offer: Offer, model: ModelFile) -> Sequence[int | None]:
     return [None, most] if most > usual else [None]
 
 
-def _steps(offer: Offer, model: ModelFile, *, split: bool) -> tuple[Step, ...]:
+def _steps(offer: Offer, model: ModelFile, *, split: bool) -> tuple[LadderStep, ...]:
     most = int(model.parameters["group.members"].value)
     low, high = offer.members or (1, most)
     if high > most:
         raise UsageError(f"candidate {offer.array}: members: {high} are more than the {most} a group has")
     low = max(low, 2) if split else low
     own = int(model.parameters["disks.count"].value)
-    steps = [Step(members, disks) for members in range(low, high + 1) for disks in (offer.disks or (0,))]
+    steps = [LadderStep(members, disks) for members in range(low, high + 1) for disks in (offer.disks or (0,))]
     return tuple(sorted(steps, key=lambda one: (one.members * (one.disks or own), one.members)))
 
 
-def _rule(need: Need, ladder: Ladder, model: ModelFile, *, has_log: bool) -> Reason | None:
+def _rule(need: Need, ladder: Ladder, model: ModelFile, *, has_log: bool) -> RejectionReason | None:
     """The rule that leaves a ladder out."""
     values = {key: parameter.value for key, parameter in model.parameters.items()}
     large = values["disk.capacity"] >= LARGE_BYTES and values.get("disk.revolution", 0) >= SLOW_REVOLUTION_NS
     if ladder.raid == "0":
-        return Reason("rule", "RAID 0 loses all with its first disk")
+        return RejectionReason("rule", "RAID 0 loses all with its first disk")
     if need.rules.raid6_large and large and ladder.raid in SINGLE_PARITY:
-        return Reason(
+        return RejectionReason(
             "rule",
             f"RAID {ladder.raid} on disks of {size_text(values['disk.capacity'])}: large nearline disks take RAID 6",
         )
     in_place = model.layout_kind == "in-place"
     if need.rules.raid_by_role and has_log and in_place and ladder.raid in PARITY and ladder.log_raid is None:
-        return Reason("rule", f"the log would lie on RAID {ladder.raid}: logs take RAID 10")
+        return RejectionReason("rule", f"the log would lie on RAID {ladder.raid}: logs take RAID 10")
     return None
 
 
@@ -269,7 +269,7 @@ class Pool:
         return self.asked_bytes / self.usable_bytes
 
 
-def pools_of(ladder: Ladder, step: Step, demand: Demand) -> list[Pool]:
+def pools_of(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> list[Pool]:
     """The pools of a size; the first has the data."""
     member = _bare(ladder.array, ladder.raid, step.disks, ladder.paths)
     if ladder.log_raid is None:
@@ -282,7 +282,7 @@ def pools_of(ladder: Ladder, step: Step, demand: Demand) -> list[Pool]:
 
 
 def pool_configuration(
-    need: Need, ladder: Ladder, step: Step, demand: Demand, pool: Pool, *, state: str = "healthy"
+    need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand, pool: Pool, *, state: str = "healthy"
 ) -> Configuration:
     """The model of a pool with its volumes of a demand, no emptier than the method sizes by.
 
@@ -327,7 +327,9 @@ def grid_fill(need: Need, fill: float) -> float:
 # What no simulation need ask
 
 
-def static_reasons(need: Need, ladder: Ladder, step: Step, demand: Demand, loaded: Demand) -> Iterator[Reason]:
+def static_reasons(
+    need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand, loaded: PeakDemand
+) -> Iterator[RejectionReason]:
     """Why a size cannot hold a demand, by arithmetic alone; nothing where only a simulation can tell.
 
     Parameters
@@ -340,7 +342,7 @@ def static_reasons(need: Need, ladder: Ladder, step: Step, demand: Demand, loade
         room = pool.usable_bytes - pool.free_bytes
         asked = size_text(pool.asked_bytes)
         if pool.asked_bytes > room:
-            yield Reason(
+            yield RejectionReason(
                 "capacity",
                 f"{asked} of {pool.role} and {size_text(room)} of room: {size_text(pool.free_bytes)} of"
                 f" {size_text(pool.usable_bytes)} stay free",
@@ -349,7 +351,7 @@ def static_reasons(need: Need, ladder: Ladder, step: Step, demand: Demand, loade
         elif pool.fill > need.rules.fill:
             # So close that whole percents would read alike.
             decimals = 1 if format_share(pool.fill) == format_share(need.rules.fill) else 0
-            yield Reason(
+            yield RejectionReason(
                 "fill",
                 f"{asked} fill {format_share(pool.fill, decimals)} of {size_text(pool.usable_bytes)}, above"
                 f" {format_share(need.rules.fill, decimals)}",
@@ -362,7 +364,7 @@ def static_reasons(need: Need, ladder: Ladder, step: Step, demand: Demand, loade
             yield from _disk_reason(pool, own, demand)
 
 
-def port_share(pool: Pool, streams: Sequence[Stream]) -> float:
+def port_share(pool: Pool, streams: Sequence[DemandStream]) -> float:
     """Share of the ports' payload that streams take, in the fuller direction."""
     links = pool.member.plan()["links"]
     controllers, ports = pool.member.controllers
@@ -372,21 +374,25 @@ def port_share(pool: Pool, streams: Sequence[Stream]) -> float:
     return float(max(read, written) / rate)
 
 
-def _port_reason(pool: Pool, streams: Sequence[Stream]) -> Iterator[Reason]:
+def _port_reason(pool: Pool, streams: Sequence[DemandStream]) -> Iterator[RejectionReason]:
     share = port_share(pool, streams)
     if share > 1:
         moved = sum(one.bytes_per_s for one in streams) / 1e6
-        yield Reason("port rate", f"{moved:,.0f} MB/s are {format_share(share)} of what its ports carry", share)
+        yield RejectionReason(
+            "port rate", f"{moved:,.0f} MB/s are {format_share(share)} of what its ports carry", share
+        )
 
 
-def _disk_reason(pool: Pool, streams: Sequence[Stream], demand: Demand) -> Iterator[Reason]:
+def _disk_reason(pool: Pool, streams: Sequence[DemandStream], demand: PeakDemand) -> Iterator[RejectionReason]:
     share = disk_share(pool, streams, demand)
     if share > 1:
         iops = sum(one.rate for one in streams)
-        yield Reason("IOPS", f"{iops:,.0f} IOPS are at least {format_share(share)} of what its disks can do", share)
+        yield RejectionReason(
+            "IOPS", f"{iops:,.0f} IOPS are at least {format_share(share)} of what its disks can do", share
+        )
 
 
-def disk_share(pool: Pool, streams: Sequence[Stream], demand: Demand) -> float:
+def disk_share(pool: Pool, streams: Sequence[DemandStream], demand: PeakDemand) -> float:
     """The least share of the disks' time that random I/O takes, whatever order they serve it in."""
     disk, members = pool.member.member_plan["disk"], pool.members
     active = (pool.member.value("disks.count") - pool.member.value("disks.spares")) * members
@@ -415,7 +421,7 @@ def _write_cost(pool: Pool) -> float:
     return cost if cost == 2 else cost / 2
 
 
-def facts_of(ladder: Ladder, step: Step, demand: Demand) -> dict[str, Any]:
+def facts_of(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> dict[str, Any]:
     """A candidate as documents carry it."""
     pools = pools_of(ladder, step, demand)
     return {

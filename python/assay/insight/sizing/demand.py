@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.base.errors import UsageError
-from assay.insight.sizing.need import Database, Mail, Need
+from assay.insight.sizing.need import Mail, Need, NeededDatabase
 
 LOG, DATA = "log", "data"
 TRANSACTIONS, SCANS, MAIL, MAINTENANCE = "transactions", "scans", "mail", "maintenance"
@@ -21,7 +21,7 @@ MAINTENANCE_BLOCK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class DemandStream:
     """I/O of one kind.
 
     Attributes
@@ -56,7 +56,7 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
+class PeakDemand:
     """What storage must hold at one time.
 
     Attributes
@@ -65,7 +65,7 @@ class Demand:
         Streams that coincide: one tuple for each set of hours that no other set covers.
     """
 
-    phases: tuple[tuple[Stream, ...], ...]
+    phases: tuple[tuple[DemandStream, ...], ...]
     data_bytes: int
     log_bytes: int
 
@@ -89,15 +89,15 @@ class Demand:
         """Most bytes a second of any phase."""
         return max((sum(stream.bytes_per_s for stream in phase) for phase in self.phases), default=0.0)
 
-    def times(self, factor: float) -> Demand:
+    def times(self, factor: float) -> PeakDemand:
         """The same with so many times the load, and the same bytes."""
         phases = tuple(tuple(replace(one, rate=one.rate * factor) for one in phase) for phase in self.phases)
         return replace(self, phases=phases)
 
 
-def demand_of(need: Need, year: float) -> Demand:
+def demand_of(need: Need, year: float) -> PeakDemand:
     """The demand after so many years of growth."""
-    streams: list[Stream] = []
+    streams: list[DemandStream] = []
     data = log = 0.0
     for database in need.database:
         size, load = growth_factors(database, year)
@@ -112,7 +112,7 @@ def demand_of(need: Need, year: float) -> Demand:
         size, load = growth_factors(mail, year)
         streams += _mail_streams(need, mail, load)
         data += mailbox_bytes(mail) * mail.mailboxes * mail.copies * size
-    return Demand(phases=_phases(streams), data_bytes=round(data), log_bytes=round(log))
+    return PeakDemand(phases=_phases(streams), data_bytes=round(data), log_bytes=round(log))
 
 
 def refuse_beyond(need: Need) -> None:
@@ -131,9 +131,9 @@ def refuse_beyond(need: Need) -> None:
         )
 
 
-def growth_factors(one: Database | Mail, year: float) -> tuple[float, float]:
+def growth_factors(one: NeededDatabase | Mail, year: float) -> tuple[float, float]:
     """By how much size and load have grown."""
-    load = one.load_growth if isinstance(one, Database) and one.load_growth is not None else one.growth
+    load = one.load_growth if isinstance(one, NeededDatabase) and one.load_growth is not None else one.growth
     return (1 + one.growth) ** year, (1 + load) ** year
 
 
@@ -149,22 +149,22 @@ def mail_servers(mail: Mail, year: float) -> int:
     return -(-round(boxes) // mail.mailboxes_per_server) * mail.copies
 
 
-def _database_streams(need: Need, database: Database, load: float) -> list[Stream]:
+def _database_streams(need: Need, database: NeededDatabase, load: float) -> list[DemandStream]:
     limits, hours = need.limits, frozenset(database.hours)
     raw = load / (1 - need.rules.derating_transactions)
     log_role = LOG if need.rules.log_apart else DATA
-    transactions = Stream(
+    transactions = DemandStream(
         name=database.name, kind=TRANSACTIONS, role=DATA, rate=database.ios * (1 - database.log) * raw,
         block_bytes=database.block, read_share=database.read, random_share=1.0, read_limit_s=limits.read,
         write_limit_s=limits.write, hours=hours,
     )  # fmt: skip
-    log = Stream(
+    log = DemandStream(
         name=f"{database.name} log", kind=LOG, role=log_role, rate=database.ios * database.log * load,
         block_bytes=database.log_block, read_share=0.0, random_share=0.0, read_limit_s=None,
         write_limit_s=limits.log, hours=hours,
     )  # fmt: skip
     scanned = (database.scan or 0.0) * load / (1 - need.rules.derating_scans)
-    scans = Stream(
+    scans = DemandStream(
         name=f"{database.name} scans", kind=SCANS, role=DATA, rate=scanned / database.scan_block,
         block_bytes=database.scan_block, read_share=1.0, random_share=0.0, read_limit_s=None, write_limit_s=None,
         hours=hours,
@@ -172,15 +172,15 @@ def _database_streams(need: Need, database: Database, load: float) -> list[Strea
     return [transactions, log, scans]
 
 
-def _mail_streams(need: Need, mail: Mail, load: float) -> list[Stream]:
+def _mail_streams(need: Need, mail: Mail, load: float) -> list[DemandStream]:
     hours = frozenset(mail.hours)
     databases = -(-round(mail.mailboxes * load) // mail.mailboxes_per_server) * mail.databases_per_server * mail.copies
-    boxes = Stream(
+    boxes = DemandStream(
         name=mail.name, kind=MAIL, role=DATA, rate=mail.mailboxes * mail.iops_per_mailbox * mail.copies * load,
         block_bytes=MAIL_PAGE_BYTES, read_share=mail.read, random_share=1.0, read_limit_s=need.limits.read,
         write_limit_s=need.limits.write, hours=hours,
     )  # fmt: skip
-    maintenance = Stream(
+    maintenance = DemandStream(
         name=f"{mail.name} maintenance", kind=MAINTENANCE, role=DATA, rate=mail.maintenance_reads * databases,
         block_bytes=MAINTENANCE_BLOCK_BYTES, read_share=1.0, random_share=0.0, read_limit_s=None,
         write_limit_s=None, hours=frozenset(range(24)),
@@ -188,15 +188,15 @@ def _mail_streams(need: Need, mail: Mail, load: float) -> list[Stream]:
     return [boxes, maintenance] if maintenance.rate else [boxes]
 
 
-def _phases(streams: Sequence[Stream]) -> tuple[tuple[Stream, ...], ...]:
+def _phases(streams: Sequence[DemandStream]) -> tuple[tuple[DemandStream, ...], ...]:
     """Sets of streams that coincide in some hour, without those that another one covers; alike streams are joined."""
     sets = {frozenset(place for place, one in enumerate(streams) if hour in one.hours) for hour in range(24)}
     widest = sorted((one for one in sets if one and not any(one < other for other in sets)), key=sorted)
     return tuple(_joined([streams[place] for place in sorted(places)]) for places in widest)
 
 
-def _joined(streams: Sequence[Stream]) -> tuple[Stream, ...]:
-    found: dict[tuple[Any, ...], Stream] = {}
+def _joined(streams: Sequence[DemandStream]) -> tuple[DemandStream, ...]:
+    found: dict[tuple[Any, ...], DemandStream] = {}
     for one in streams:
         known = found.get(one.form)
         found[one.form] = (
@@ -205,7 +205,7 @@ def _joined(streams: Sequence[Stream]) -> tuple[Stream, ...]:
     return tuple(found.values())
 
 
-def activities_of(phase: Sequence[Stream]) -> list[dict[str, Any]]:
+def activities_of(phase: Sequence[DemandStream]) -> list[dict[str, Any]]:
     """Streams as the activities of a plan; arrivals of transactions are random, as those of many users."""
     return [
         {
@@ -221,7 +221,7 @@ def activities_of(phase: Sequence[Stream]) -> list[dict[str, Any]]:
     ]
 
 
-def facts_of(demand: Demand) -> Mapping[str, Any]:
+def facts_of(demand: PeakDemand) -> Mapping[str, Any]:
     """The demand as documents carry it."""
     return {
         "data_bytes": demand.data_bytes,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from assay.base.units import format_share
-from assay.insight.sizing.candidates import Ladder, Step, pools_of, port_share
+from assay.insight.sizing.candidates import Ladder, LadderStep, pools_of, port_share
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.need import Need
-from assay.insight.sizing.servers import Servers, cores_used
+from assay.insight.sizing.servers import DatabaseServers, cores_used
 
 YEARS_MOST = 20.0
 YEARS_BEYOND = 3
@@ -19,7 +19,9 @@ STEP_YEARS = 0.1
 Share = Callable[[float], float]
 
 
-def shares_of(need: Need, ladder: Ladder, step: Step, factor: float, servers: Servers | None) -> dict[str, Share]:
+def shares_of(
+    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: DatabaseServers | None
+) -> dict[str, Share]:
     """By resource, the share of what there is that is used after so many years; 1 is where it runs out.
 
     Parameters
@@ -56,7 +58,9 @@ def shares_of(need: Need, ladder: Ladder, step: Step, factor: float, servers: Se
     return found
 
 
-def growth_of(need: Need, ladder: Ladder, step: Step, factor: float, servers: Servers | None) -> dict[str, Any]:
+def growth_of(
+    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: DatabaseServers | None
+) -> dict[str, Any]:
     """Use by year, and when each resource runs out."""
     shares = shares_of(need, ladder, step, factor, servers)
     last = min(int(need.years) + YEARS_BEYOND, int(YEARS_MOST))

@@ -15,7 +15,7 @@ from assay.insight.diagnosis.inputs import source_of
 from assay.insight.diagnosis.observed import DATABASES
 from assay.insight.sizing.demand import growth_factors
 from assay.insight.sizing.measured import seen_at, size_and_growth
-from assay.insight.sizing.need import Asked
+from assay.insight.sizing.need import NeedAsWritten
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +72,7 @@ def cache_study(path: Path) -> CacheStudy:
     return CacheStudy(path, studied, [(size, float(share)) for size, share in zip(sizes, shares, strict=True)])
 
 
-def with_hit_curve(asked: Asked, study: CacheStudy) -> Asked:
+def with_hit_curve(asked: NeedAsWritten, study: CacheStudy) -> NeedAsWritten:
     """A need whose servers' hit curve is the one that a study of the cache found.
 
     A cache's hits hang on the share of the data that it holds: caches of the study are multiplied by what the need's

@@ -20,19 +20,19 @@ from assay.insight.sizing.allowance import REBUILD_IOS, Allowance
 from assay.insight.sizing.candidates import (
     PORT_BUSY_MOST,
     Ladder,
+    LadderStep,
     Pool,
-    Reason,
-    Step,
+    RejectionReason,
     pool_configuration,
     pools_of,
     static_reasons,
 )
-from assay.insight.sizing.demand import LOG, Demand, Stream, activities_of
+from assay.insight.sizing.demand import LOG, DemandStream, PeakDemand, activities_of
 from assay.insight.sizing.need import Need
 from assay.run.simulate import simulate_load
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.arrays.model.reliability import assess_question
-from assay.targets.arrays.model.reliability_question import TRIALS_MIN, Asked, question_of
+from assay.targets.arrays.model.reliability_question import TRIALS_MIN, ReliabilityOptions, question_of
 
 WARMUP_S = 4.0
 WARM_KEPT = 8
@@ -116,7 +116,7 @@ class Judge:
         with self._lock:
             return frozenset({*self._seen, *self._rebuilds})
 
-    def reasons(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> list[Reason]:
+    def reasons(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> list[RejectionReason]:
         """Why a size does not hold a demand: all that arithmetic finds, or the first that a model shows."""
         loaded = demand.times(1 + need.head_room)
         found = list(static_reasons(need, ladder, step, demand, loaded))
@@ -131,8 +131,8 @@ class Judge:
         hours = self.rebuild_h(need, ladder, step, demand)
         if hours * 3600 > need.limits.rebuild:
             share = hours * 3600 / need.limits.rebuild
-            return [Reason("rebuild window", f"a rebuild takes {hours:.1f} h, and {need.limits.rebuild / 3600:g} h"
-                                             " are allowed", share)]  # fmt: skip
+            allowed = f"{need.limits.rebuild / 3600:g} h are allowed"
+            return [RejectionReason("rebuild window", f"a rebuild takes {hours:.1f} h, and {allowed}", share)]
         if need.limits.loss is not None:
             loss = self.loss(need, ladder, step, demand)
             if loss > need.limits.loss:
@@ -141,12 +141,19 @@ class Judge:
                     f" {format_share(loss, 2)}, and"
                     f" {format_share(need.limits.loss, 2)} are allowed"
                 )
-                return [Reason("loss", text, loss / need.limits.loss)]
+                return [RejectionReason("loss", text, loss / need.limits.loss)]
         return []
 
     def state_reasons(
-        self, need: Need, ladder: Ladder, step: Step, demand: Demand, state: str = "healthy", *, seed: int | None = None
-    ) -> list[Reason]:
+        self,
+        need: Need,
+        ladder: Ladder,
+        step: LadderStep,
+        demand: PeakDemand,
+        state: str = "healthy",
+        *,
+        seed: int | None = None,
+    ) -> list[RejectionReason]:
         """Why a size in a state misses the limits under a load, by simulation."""
         for pool, phase in questions(ladder, step, demand):
             array = pool_configuration(need, ladder, step, demand, pool, state=state)
@@ -155,7 +162,7 @@ class Judge:
                 return found
         return []
 
-    def seen(self, array: Configuration, phase: Sequence[Stream], *, seed: int | None = None) -> Seen:
+    def seen(self, array: Configuration, phase: Sequence[DemandStream], *, seed: int | None = None) -> Seen:
         """What a model does under a phase.
 
         Raises
@@ -179,7 +186,7 @@ class Judge:
             self._ran.append(array.target_text)
         return found
 
-    def _simulate(self, array: Configuration, phase: Sequence[Stream], worst_s: float, seed: int | None) -> Seen:
+    def _simulate(self, array: Configuration, phase: Sequence[DemandStream], worst_s: float, seed: int | None) -> Seen:
         rate = sum(one.rate for one in phase)
         watch = _Watch(worst_s * (HOPELESS_TIMES + HOPELESS_NOISE / rate**0.5), self.interrupt)
         try:
@@ -205,7 +212,7 @@ class Judge:
             disk_busy_share=told.get("disk_busy_share"),
         )
 
-    def _window_s(self, phase: Sequence[Stream]) -> float:
+    def _window_s(self, phase: Sequence[DemandStream]) -> float:
         """Seconds of the window of a simulation."""
         return min(max(self.window_ios / sum(one.rate for one in phase), WINDOW_S[0]), WINDOW_S[1])
 
@@ -218,11 +225,11 @@ class Judge:
                 self._warm.popitem(last=False)
         return found
 
-    def rebuild_h(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> float:
+    def rebuild_h(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float:
         """Hours until a lost disk is rebuilt, the longest of the pools; those of one member, however many there are."""
         return max(self._pool_rebuild_h(need, ladder, step, demand, pool) for pool in pools_of(ladder, step, demand))
 
-    def _pool_rebuild_h(self, need: Need, ladder: Ladder, step: Step, demand: Demand, pool: Pool) -> float:
+    def _pool_rebuild_h(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand, pool: Pool) -> float:
         key = f"{ladder.array} {pool.member.raid} {step.disks} {ladder.paths}"
         if self.allowance is not None:
             self.allowance.take_once(key, REBUILD_IOS)
@@ -238,7 +245,7 @@ class Judge:
             self._ran.append(array.target_text)
         return found
 
-    def loss(self, need: Need, ladder: Ladder, step: Step, demand: Demand) -> float:
+    def loss(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float:
         """Probability that any member loses data within the service life (docs/reliability.md)."""
         hours = self.rebuild_h(need, ladder, step, demand)
         kept = 1.0
@@ -246,14 +253,14 @@ class Judge:
             kept *= (1 - self._member_loss(need, ladder, step, pool, hours)) ** pool.members
         return 1 - kept
 
-    def _member_loss(self, need: Need, ladder: Ladder, step: Step, pool: Pool, hours: float) -> float:
+    def _member_loss(self, need: Need, ladder: Ladder, step: LadderStep, pool: Pool, hours: float) -> float:
         raid = pool.member.policy
         key = f"{ladder.array} {raid} {step.disks} {hours} {need.service_years}"
         with self._lock:
             if key in self._losses:
                 return self._losses[key]
         disks = f"&disks.count={step.disks}" if step.disks else ""
-        asked = Asked(
+        asked = ReliabilityOptions(
             array=f"model:{ladder.array}?raid={raid}{disks}", rebuild_h=hours, years=need.service_years,
             trials=TRIALS_MIN,
         )  # fmt: skip
@@ -266,7 +273,7 @@ class Judge:
         return found
 
 
-def questions(ladder: Ladder, step: Step, demand: Demand) -> Iterator[tuple[Pool, tuple[Stream, ...]]]:
+def questions(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> Iterator[tuple[Pool, tuple[DemandStream, ...]]]:
     """What must be asked of a size: each pool under the streams of each phase that are its own."""
     pools = pools_of(ladder, step, demand)
     for phase in demand.phases:
@@ -295,7 +302,7 @@ class _Watch(Silent):
             self.broken.set()
 
 
-def _stream_seen(stream: Stream, told: Mapping[str, Any]) -> StreamSeen:
+def _stream_seen(stream: DemandStream, told: Mapping[str, Any]) -> StreamSeen:
     def mean_s(side: str) -> float | None:
         found = told.get(side)
         return found["latency_ns"]["mean"] / 1e9 if found else None
@@ -309,13 +316,13 @@ _KINDS = {"healthy": "IOPS", "degraded": "degraded", "rebuilding": "rebuilding"}
 _WHILE = {"healthy": "", "degraded": " with a disk lost", "rebuilding": " during a rebuild"}
 
 
-def _reasons(phase: Sequence[Stream], seen: Seen, state: str) -> list[Reason]:
+def _reasons(phase: Sequence[DemandStream], seen: Seen, state: str) -> list[RejectionReason]:
     kind, meanwhile = _KINDS[state], _WHILE[state]
     iops = sum(one.rate for one in phase)
     if seen.broken_off_s is not None:
         limit_s = max(limit for one in phase for limit in (one.read_limit_s, one.write_limit_s) if limit is not None)
         text = f"I/Os take {seen.broken_off_s * 1e3:.1f} ms{meanwhile} at {iops:,.0f} IOPS, and ever longer"
-        return [Reason(kind, f"{text}; {limit_s * 1e3:g} ms are allowed", seen.broken_off_s / limit_s)]
+        return [RejectionReason(kind, f"{text}; {limit_s * 1e3:g} ms are allowed", seen.broken_off_s / limit_s)]
     found = []
     for one, told in zip(phase, seen.streams, strict=True):
         for side, value, limit in (
@@ -327,16 +334,16 @@ def _reasons(phase: Sequence[Stream], seen: Seen, state: str) -> list[Reason]:
                     f"{'log writes' if one.kind == LOG else f'{side}s of {one.name}'} take {value * 1e3:.1f} ms"
                     f"{meanwhile} at {iops:,.0f} IOPS, above {limit * 1e3:g} ms"
                 )
-                found.append(Reason(own, text, value / limit))
+                found.append(RejectionReason(own, text, value / limit))
         noise = 3 / max(one.rate * WINDOW_S[0], 1) ** 0.5 if one.random_share else 0.0
         is_told = one.random_share > 0 or one.rate * WINDOW_S[0] >= FEWEST_IOS
         if is_told and told.held_share < SUSTAINED_SHARE - noise:
             text = f"{one.name} reach {format_share(told.held_share)} of {one.rate:,.0f} IOPS{meanwhile}"
-            found.append(Reason(kind, text, 1 / max(told.held_share, 0.01)))
+            found.append(RejectionReason(kind, text, 1 / max(told.held_share, 0.01)))
     if found and seen.fullest_port_share >= PORT_BUSY_MOST and state == "healthy":
         worst = max(found, key=lambda one: one.share)
         return [
-            Reason(
+            RejectionReason(
                 "port rate", f"its ports are {format_share(seen.fullest_port_share)} busy: {worst.text}", worst.share
             )
         ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from assay.base.errors import UsageError
 from assay.base.units import count_of, format_duration
 from assay.insight.diagnosis.inputs import sources_of
-from assay.insight.diagnosis.observed import Source
+from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
 from assay.insight.studies.raw_gap import gap_shares
 from assay.record.run_folder import RunFolder
@@ -37,7 +37,7 @@ SCAN_BYTES, SCAN_READS = 65536, 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Volume:
+class VolumeDemand:
     """What a device or all of a role did in the busiest hours: rates at the percentile, the rest as means."""
 
     name: str
@@ -56,7 +56,7 @@ class Volume:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredDemand:
     """What was measured.
 
     Attributes
@@ -73,8 +73,8 @@ class Measured:
 
     source: str
     percentile: float
-    volumes: Sequence[Volume]
-    roles: Mapping[str, Volume]
+    volumes: Sequence[VolumeDemand]
+    roles: Mapping[str, VolumeDemand]
     spread: float | None = None
     size_bytes: int | None = None
     growth: float | None = None
@@ -98,7 +98,7 @@ class Measured:
 
 def measure(
     path: Path, *, percentile: float, busiest: int, short: bool = False, volumes: Sequence[str] = ()
-) -> Measured:
+) -> MeasuredDemand:
     """What a run, a recording or a file of another tool says of the load.
 
     Parameters
@@ -128,7 +128,9 @@ def measure(
 # Recordings
 
 
-def _of_recording(source: Source, percentile: float, busiest: int, notices: Sequence[str], *, short: bool) -> Measured:
+def _of_recording(
+    source: ObservedSource, percentile: float, busiest: int, notices: Sequence[str], *, short: bool
+) -> MeasuredDemand:
     import polars as pl
 
     assert source.series is not None
@@ -163,7 +165,7 @@ def _of_recording(source: Source, percentile: float, busiest: int, notices: Sequ
         )
     if "data" in roles and is_scanned(roles["data"]):
         told.append("large reads: the load is taken for scans, in order")
-    return Measured(
+    return MeasuredDemand(
         source=source.name,
         percentile=percentile,
         volumes=volumes,
@@ -197,12 +199,12 @@ def _busiest(own: pl.DataFrame, most: int) -> list[int]:
     return [int(hour) for hour in ranked["hour"].head(most)]
 
 
-def _volume(part: pl.DataFrame, name: str, role: str, percentile: float) -> Volume:
+def _volume(part: pl.DataFrame, name: str, role: str, percentile: float) -> VolumeDemand:
     """All rows of a part as one volume: rates are of their sum at each moment."""
     moments = _moments(part)
     ios, moved = float(moments["ios"].sum()), float(moments["bytes"].sum())
     reads, writes = (float(moments[key].sum()) for key in ("read_ios_count", "write_ios_count"))
-    return Volume(
+    return VolumeDemand(
         name=name,
         role=role,
         iops=float(moments["iops"].quantile(percentile, "linear") or 0.0),
@@ -303,7 +305,7 @@ def size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
 # Runs
 
 
-def _of_run(source: Source, percentile: float, notices: Sequence[str]) -> Measured:
+def _of_run(source: ObservedSource, percentile: float, notices: Sequence[str]) -> MeasuredDemand:
     """The busiest point of a run: a run holds one load at a time, and no week."""
     found: list[tuple[SeenIo, Mapping[str, Any]]] = []
     for point in source.points:
@@ -320,12 +322,12 @@ def _of_run(source: Source, percentile: float, notices: Sequence[str]) -> Measur
     roles = {}
     if data_iops:
         moved = seen.bytes_per_s - log_bytes
-        roles["data"] = Volume(
+        roles["data"] = VolumeDemand(
             name="data", role="data", iops=data_iops, bytes_per_s=moved, read_share=min(reads / data_iops, 1.0),
             block_bytes=block_of(moved / data_iops),
         )  # fmt: skip
     if log_iops:
-        roles["log"] = Volume(
+        roles["log"] = VolumeDemand(
             name="log", role="log", iops=log_iops, bytes_per_s=log_bytes, read_share=0.0,
             block_bytes=block_of(log_bytes / log_iops),
         )  # fmt: skip
@@ -334,7 +336,7 @@ def _of_run(source: Source, percentile: float, notices: Sequence[str]) -> Measur
     tps, busy = seen.transactions_per_s, seen.cpu_share
     size = size_and_growth(source.series)[0] if source.series is not None and not source.series.is_empty() else None
     counted = "counted by its devices" if seen.by_devices else "counted by the servers of its databases"
-    return Measured(
+    return MeasuredDemand(
         source=source.name,
         percentile=percentile,
         volumes=list(roles.values()),
@@ -369,7 +371,7 @@ def _plain(point: Mapping[str, Any]) -> SeenIo | None:
 # To a need
 
 
-def table_of(measured: Measured, table: Mapping[str, Any] | None) -> dict[str, Any]:
+def table_of(measured: MeasuredDemand, table: Mapping[str, Any] | None) -> dict[str, Any]:
     """A need's table with what was measured: one of its own, or a stated one whose database takes the measured load.
 
     Raises
@@ -424,7 +426,7 @@ def table_of(measured: Measured, table: Mapping[str, Any] | None) -> dict[str, A
     return made
 
 
-def is_scanned(volume: Volume) -> bool:
+def is_scanned(volume: VolumeDemand) -> bool:
     """Whether a load is taken for scans."""
     return volume.block_bytes >= SCAN_BYTES and volume.read_share >= SCAN_READS
 

@@ -53,7 +53,7 @@ class Rules(Strict):
         return self
 
 
-class Database(Strict):
+class NeededDatabase(Strict):
     """One database; its load is given as transactions, as I/Os, as a scan rate, or as I/Os and a scan rate."""
 
     name: str = "database"
@@ -122,7 +122,7 @@ class Mail(Strict):
     hours: Hours = DAY
 
 
-class Server(Strict):
+class NeededServer(Strict):
     """A server for the databases: what a transaction costs it, and how the hits of its cache grow with memory."""
 
     cpu_per_transaction: Latency
@@ -172,9 +172,9 @@ class Need(Strict):
     currency: str = ""
     limits: Limits = Limits()
     rules: Rules = Rules()
-    database: tuple[Database, ...] = ()
+    database: tuple[NeededDatabase, ...] = ()
     mail: tuple[Mail, ...] = ()
-    server: Server | None = None
+    server: NeededServer | None = None
     candidate: tuple[Offer, ...] = ()
 
     @model_validator(mode="after")
@@ -189,7 +189,7 @@ class Need(Strict):
 
 
 @dataclass(frozen=True)
-class Asked:
+class NeedAsWritten:
     """A need as it was given.
 
     Attributes
@@ -205,7 +205,7 @@ class Asked:
     need: Need
     origins: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
-    def with_changes(self, changes: Sequence[str]) -> Asked:
+    def with_changes(self, changes: Sequence[str]) -> NeedAsWritten:
         """The need with `KEY=VALUE` changed.
 
         Raises
@@ -217,9 +217,9 @@ class Asked:
         for text in changes:
             _change(table, text)
         source = f"--set {', '.join(changes)}"
-        return Asked(table, source, need_of(table, source), self.origins)
+        return NeedAsWritten(table, source, need_of(table, source), self.origins)
 
-    def with_value(self, keys: tuple[str, str], value: Any, origin: str) -> Asked:
+    def with_value(self, keys: tuple[str, str], value: Any, origin: str) -> NeedAsWritten:
         """The need with a value of a table that was measured.
 
         Raises
@@ -229,7 +229,7 @@ class Asked:
         """
         table = _copied(self.table)
         table.setdefault(keys[0], {})[keys[1]] = value
-        return Asked(table, self.source, need_of(table, origin), {**self.origins, keys: origin})
+        return NeedAsWritten(table, self.source, need_of(table, origin), {**self.origins, keys: origin})
 
 
 def template() -> str:
@@ -237,7 +237,7 @@ def template() -> str:
     return (resources.files(__package__) / "template.toml").read_text(encoding="utf-8")
 
 
-def read_need(path: Path) -> Asked:
+def read_need(path: Path) -> NeedAsWritten:
     """A need from a TOML file.
 
     Raises
@@ -246,7 +246,7 @@ def read_need(path: Path) -> Asked:
         The file cannot be read, or is no need.
     """
     table = read_table(path, option="need")
-    return Asked(table, str(path), need_of(table, str(path)))
+    return NeedAsWritten(table, str(path), need_of(table, str(path)))
 
 
 def need_of(table: Mapping[str, Any], source: str) -> Need:
@@ -290,7 +290,7 @@ def _change(table: dict[str, Any], text: str) -> None:
     if len(keys) == 1 and keys[0] not in Need.model_fields:
         owners = [one for one, kind in _owners(table) if keys[0] in kind.model_fields]
         if not owners:
-            known = {name for kind in (Database, Mail, Need) for name in kind.model_fields}
+            known = {name for kind in (NeededDatabase, Mail, Need) for name in kind.model_fields}
             raise UsageError(f"--set {text!r}: nothing of the need has {keys[0]!r}; known: {', '.join(sorted(known))}")
         for one in owners:
             one[keys[0]] = value
@@ -310,7 +310,7 @@ def _change(table: dict[str, Any], text: str) -> None:
 
 
 def _owners(table: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], type[Strict]]]:
-    for name, kind in (("database", Database), ("mail", Mail)):
+    for name, kind in (("database", NeededDatabase), ("mail", Mail)):
         for one in table.get(name, ()):
             if isinstance(one, dict):
                 yield one, kind

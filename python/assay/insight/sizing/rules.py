@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.base.units import count_of, format_iops, format_share, format_when
-from assay.insight.sizing.candidates import Ladder, Step, pools_of
+from assay.insight.sizing.candidates import Ladder, LadderStep, pools_of
 from assay.insight.sizing.demand import demand_of, mail_servers
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.search import Found, Outcome
@@ -137,7 +137,7 @@ def _free_effect(outcome: Outcome, best: Found | None) -> str:
     return f"keeps {size_text(free)} of {size_text(usable)} of the cheapest free"
 
 
-def _free(outcome: Outcome, ladder: Ladder, step: Step) -> tuple[int, int]:
+def _free(outcome: Outcome, ladder: Ladder, step: LadderStep) -> tuple[int, int]:
     pools = pools_of(ladder, step, outcome.demand)
     return sum(pool.free_bytes for pool in pools), sum(pool.usable_bytes for pool in pools)
 

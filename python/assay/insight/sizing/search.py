@@ -13,15 +13,15 @@ from typing import TypeVar
 from assay.insight.sizing.allowance import ALL_IOS, LATENCY_SHARE, SEARCH_SHARE, Allowance, GaveUp, shared
 from assay.insight.sizing.candidates import (
     Ladder,
-    Reason,
-    Step,
+    LadderStep,
+    RejectionReason,
     disk_share,
     ladders,
     pool_configuration,
     pools_of,
     static_reasons,
 )
-from assay.insight.sizing.demand import Demand, demand_of, refuse_beyond
+from assay.insight.sizing.demand import PeakDemand, demand_of, refuse_beyond
 from assay.insight.sizing.judge import Judge, questions
 from assay.insight.sizing.need import Need
 
@@ -50,11 +50,11 @@ class Found:
     """
 
     ladder: Ladder
-    step: Step | None
-    rejected: tuple[tuple[Step, tuple[Reason, ...]], ...] = ()
+    step: LadderStep | None
+    rejected: tuple[tuple[LadderStep, tuple[RejectionReason, ...]], ...] = ()
     asked: int = 0
     gave_up: GaveUp | None = None
-    unasked: Step | None = None
+    unasked: LadderStep | None = None
 
 
 @dataclass(kw_only=True)
@@ -70,9 +70,9 @@ class Outcome:
     """
 
     need: Need
-    demand: Demand
+    demand: PeakDemand
     found: list[Found] = field(default_factory=list)
-    refused: list[tuple[str, Reason]] = field(default_factory=list)
+    refused: list[tuple[str, RejectionReason]] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
     latencies_s: dict[str, float] = field(default_factory=dict)
     spent_ios: float = 0.0
@@ -92,13 +92,13 @@ class Outcome:
         """Whether every holder has a height; without them members and disks stand for it."""
         return bool(self.holders) and all(one.ladder.rack_units(_step(one)) is not None for one in self.holders)
 
-    def cost_key(self, ladder: Ladder, step: Step) -> tuple[float, ...]:
+    def cost_key(self, ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
         """By which the cheapest is found: cost, else disks; then disks, then the rest of the choice."""
         cost = ladder.cost(step) if self.has_costs else None
         first = float(ladder.disks(step)) if cost is None else cost
         return (first, ladder.disks(step), step.members, ladder.paths or 0, ladder.volumes)
 
-    def size_key(self, ladder: Ladder, step: Step) -> tuple[float, ...]:
+    def size_key(self, ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
         """By which the smallest is found: rack units, else members; then disks."""
         height = ladder.rack_units(step) if self.has_rack_units else None
         first = float(step.members) if height is None else height
@@ -121,7 +121,7 @@ class Outcome:
         return min(timed, key=lambda one: self.latencies_s[one.ladder.label(_step(one))], default=None)
 
     @property
-    def nearest(self) -> tuple[Ladder, Step, tuple[Reason, ...]] | None:
+    def nearest(self) -> tuple[Ladder, LadderStep, tuple[RejectionReason, ...]] | None:
         """What comes nearest to holding the need where nothing does: the least that is missing."""
         missing = [
             (max(reason.share for reason in reasons), number, (one.ladder, step, reasons))
@@ -131,13 +131,13 @@ class Outcome:
         return min(missing)[2] if missing else None
 
 
-def _step(found: Found) -> Step:
+def _step(found: Found) -> LadderStep:
     assert found.step is not None
     return found.step
 
 
 @dataclass(frozen=True)
-class Latency:
+class LatencyAtDemand:
     """Mean latency of a holder at the demand; None where it was not asked."""
 
     seconds: float | None
@@ -201,15 +201,17 @@ def at_once(
     return [one.result() for one in asked]
 
 
-def _least_within(need: Need, ladder: Ladder, demand: Demand, judge: Judge, allowance: Allowance) -> Found:
+def _least_within(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge, allowance: Allowance) -> Found:
     return least(need, ladder, demand, judge.within(allowance))
 
 
-def _latency_within(need: Need, found: Found, demand: Demand, judge: Judge, allowance: Allowance) -> Latency:
+def _latency_within(
+    need: Need, found: Found, demand: PeakDemand, judge: Judge, allowance: Allowance
+) -> LatencyAtDemand:
     try:
-        return Latency(_latency_s(need, found, demand, judge.within(allowance)))
+        return LatencyAtDemand(_latency_s(need, found, demand, judge.within(allowance)))
     except GaveUp as error:
-        return Latency(None, error)
+        return LatencyAtDemand(None, error)
 
 
 def _gave_up(found: Found) -> str:
@@ -234,18 +236,18 @@ def _told(found: Found) -> str:
     return f"held by no size of {found.ladder.name}"
 
 
-def least(need: Need, ladder: Ladder, demand: Demand, judge: Judge) -> Found:
+def least(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge) -> Found:
     """The smallest size of a ladder that holds a demand. A larger size holds whatever a smaller one does.
 
     Where the judge's allowance does not reach, it is the smallest of those that were asked.
     """
     steps = ladder.steps
     loaded = demand.times(1 + need.head_room)
-    rejected: dict[int, tuple[Reason, ...]] = {}
+    rejected: dict[int, tuple[RejectionReason, ...]] = {}
     held: list[int] = []
     asked = 0
 
-    def static(place: int) -> tuple[Reason, ...]:
+    def static(place: int) -> tuple[RejectionReason, ...]:
         return tuple(static_reasons(need, ladder, steps[place], demand, loaded))
 
     def holds(place: int) -> bool:
@@ -299,7 +301,7 @@ def _bracket(low: int, start: int, count: int, holds: Callable[[int], bool]) -> 
     return found
 
 
-def _estimate(need: Need, ladder: Ladder, demand: Demand, low: int) -> int:
+def _estimate(need: Need, ladder: Ladder, demand: PeakDemand, low: int) -> int:
     """The place where a search begins: where the least time of the disks is a usual share of what they have."""
     loaded = demand.times(1 + need.head_room)
 
@@ -315,7 +317,7 @@ def _estimate(need: Need, ladder: Ladder, demand: Demand, low: int) -> int:
     return max(low, min(_first(len(ladder.steps), fits), len(ladder.steps) - 1))
 
 
-def _latency_s(need: Need, found: Found, demand: Demand, judge: Judge) -> float:
+def _latency_s(need: Need, found: Found, demand: PeakDemand, judge: Judge) -> float:
     """Mean latency of random I/O of a holder at the demand; infinite where there is none."""
     total = weight = 0.0
     for pool, phase in questions(found.ladder, _step(found), demand):
@@ -330,7 +332,7 @@ def _latency_s(need: Need, found: Found, demand: Demand, judge: Judge) -> float:
 
 
 @dataclass(frozen=True)
-class Factor:
+class Headroom:
     """How many times a demand is held; where the search for it gave up, at least that."""
 
     times: float
@@ -338,8 +340,8 @@ class Factor:
 
 
 def capacity_factor(
-    need: Need, ladder: Ladder, step: Step, demand: Demand, judge: Judge, *, known: float = 1.0
-) -> Factor:
+    need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand, judge: Judge, *, known: float = 1.0
+) -> Headroom:
     """How many times the demand a healthy size holds within the limits, to 3 %.
 
     Parameters
@@ -349,7 +351,7 @@ def capacity_factor(
 
     Returns
     -------
-    Factor
+    Headroom
         At most `FACTOR_MOST`, which stands for any more.
     """
     holds_factor = known
@@ -365,10 +367,10 @@ def capacity_factor(
                 break
             holds_factor = fails
         else:
-            return Factor(holds_factor)
+            return Headroom(holds_factor)
         while fails / holds_factor > 1.03:
             middle = math.sqrt(fails * holds_factor)
             holds_factor, fails = (middle, fails) if holds(middle) else (holds_factor, middle)
     except GaveUp as error:
-        return Factor(holds_factor, error)
-    return Factor(holds_factor)
+        return Headroom(holds_factor, error)
+    return Headroom(holds_factor)

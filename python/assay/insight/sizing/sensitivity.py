@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.base.units import format_share
 from assay.insight.sizing.allowance import ALL_IOS, Allowance, GaveUp, shared
-from assay.insight.sizing.candidates import Ladder, Step, ladders
+from assay.insight.sizing.candidates import Ladder, LadderStep, ladders
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.need import Need
@@ -88,7 +88,7 @@ class Bought:
     """What is bought for a changed need."""
 
     change: Change
-    found: tuple[Ladder, Step] | None
+    found: tuple[Ladder, LadderStep] | None
     gave_up: GaveUp | None = None
 
     @property
@@ -139,11 +139,11 @@ def _bought(change: Change, outcome: Outcome, judge: Judge, allowance: Allowance
         return Bought(change, None, error)
 
 
-def _label(found: tuple[Ladder, Step] | None) -> str:
+def _label(found: tuple[Ladder, LadderStep] | None) -> str:
     return "none of those that hold the need now" if found is None else found[0].label(found[1])
 
 
-def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder, Step] | None:
+def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder, LadderStep] | None:
     """The cheapest size for a changed need, of the ladders that cost least; sizes that cannot win are not asked.
 
     Raises
@@ -154,7 +154,7 @@ def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder,
     need, demand = change.need, demand_of(change.need, change.need.years)
     order = sorted(outcome.holders, key=lambda one: outcome.cost_key(one.ladder, _step(one)))[:LADDERS_MOST]
     known = {one.name: one for one in ladders(need)[0]}
-    best: tuple[Ladder, Step] | None = None
+    best: tuple[Ladder, LadderStep] | None = None
     for held in order:
         ladder = known.get(held.ladder.name)
         if ladder is None:
@@ -182,7 +182,7 @@ def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder,
     return best
 
 
-def _step(found: Found) -> Step:
+def _step(found: Found) -> LadderStep:
     assert found.step is not None
     return found.step
 

@@ -14,7 +14,7 @@ from typing import Any
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.reading import nearest, read_text, table_of
-from assay.insight.studies.study import Study, load_study
+from assay.insight.studies.study import StudyPlan, load_study
 from assay.workloads.registry import DEFAULT_KIND
 
 
@@ -28,7 +28,7 @@ def _study_files() -> list[str]:
     return [entry.name for entry in entries if entry.name.endswith(".toml")]
 
 
-def study_variants(name: str, workload: str | None = None) -> list[Study]:
+def study_variants(name: str, workload: str | None = None) -> list[StudyPlan]:
     """The variants of a study that comes with Assay, each for targets of other kinds: `NAME.toml`, `NAME.KIND.toml`.
 
     Raises
@@ -87,7 +87,7 @@ def _joined(common: Mapping[str, Any], own: Mapping[str, Any], key: str, where: 
     return found
 
 
-def read_study(name: str, target: str | None = None, workload: str | None = None) -> Study:
+def read_study(name: str, target: str | None = None, workload: str | None = None) -> StudyPlan:
     """A study by name, or from a file where the name ends in `.toml` or `.json`.
 
     Parameters

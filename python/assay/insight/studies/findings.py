@@ -16,10 +16,10 @@ from typing import Any
 from assay.insight.studies.interference import interference_findings, sentences_of
 from assay.insight.studies.published import published_findings
 from assay.insight.studies.raw_gap import gaps_of
-from assay.insight.studies.result import Result, Value, ratio_95, unit_of
+from assay.insight.studies.result import StudyResult, Value, ratio_95, unit_of
 from assay.insight.studies.words import (
-    Compared,
-    Trend,
+    LevelAgainstBaseline,
+    LevelTrend,
     capacity_sentences,
     capital,
     comparison_sentence,
@@ -52,8 +52,8 @@ def study_findings(
     by_id = {point["id"]: point for point in points}
     found = [result for part in parts for result in _part_results(study, part, points, answers, by_id)]
     results = _with_series(study, _over_repeats(found))
-    compared: list[Compared] = []
-    trends: list[Trend] = []
+    compared: list[LevelAgainstBaseline] = []
+    trends: list[LevelTrend] = []
     if study["comparison"] is not None:
         for series in _series(study, results):
             compared += _compare_series(study, series)
@@ -77,7 +77,7 @@ def study_findings(
     }
 
 
-def _capacity(study: Record, result: Result) -> dict[str, Any]:
+def _capacity(study: Record, result: StudyResult) -> dict[str, Any]:
     """Capacity of a result's array and its IOPS per usable terabyte, where the study asks for them."""
     held = study.get("capacities", {}).get(result.part)
     if held is None:
@@ -88,7 +88,7 @@ def _capacity(study: Record, result: Result) -> dict[str, Any]:
 
 def _part_results(
     study: Record, part: Record, points: Sequence[Point], answers: Sequence[Answer], by_id: Mapping[str, Point]
-) -> Iterator[Result]:
+) -> Iterator[StudyResult]:
     name = part["name"]
     levels = study["levels"].get(name, {})
     told = {"part": name, "levels": levels, "title": _title(study, levels) or part["title"]}
@@ -115,9 +115,9 @@ def level_label(study: Record, factor: str, key: str) -> str:
     return str(next(level["label"] for level in levels if level["key"] == key))
 
 
-def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: dict[str, Any]) -> Result:
+def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: dict[str, Any]) -> StudyResult:
     best: Record | None = answer["max"]
-    result = Result(
+    result = StudyResult(
         **told,
         workload=str(answer["workload"]["name"]),
         load=None,
@@ -144,8 +144,8 @@ def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: dic
     )
 
 
-def _of_point(point: Point, place: int, told: dict[str, Any]) -> Result:
-    return Result(
+def _of_point(point: Point, place: int, told: dict[str, Any]) -> StudyResult:
+    return StudyResult(
         **told,
         workload=str(point["workload"]["name"]),
         load=load_text(point["load"]),
@@ -197,9 +197,9 @@ def _scaled(value: Value, factor: float) -> Value:
     return figure * factor, (interval[0] * factor, interval[1] * factor) if interval else None
 
 
-def _over_repeats(found: Sequence[Result]) -> list[Result]:
+def _over_repeats(found: Sequence[StudyResult]) -> list[StudyResult]:
     """One result for all repeats of a combination and place, in the order of the first ones."""
-    pools: dict[tuple[Any, ...], list[Result]] = {}
+    pools: dict[tuple[Any, ...], list[StudyResult]] = {}
     for result in found:
         pools.setdefault((first_name(result.part), result.place), []).append(result)
     return [pool[0] if len(pool) == 1 else _pooled(pool) for pool in pools.values()]
@@ -216,7 +216,7 @@ def first_name(part: str) -> str:
     return re.sub(r" #[0-9]+$", "", part)
 
 
-def _pooled(pool: Sequence[Result]) -> Result:
+def _pooled(pool: Sequence[StudyResult]) -> StudyResult:
     """Means over repeats; the interval covers every repeat, as that of a search does."""
     first = pool[0]
     held = [result for result in pool if result.values]
@@ -254,7 +254,7 @@ def _of_repeats(each: Sequence[float]) -> tuple[float, float] | None:
 # Comparisons
 
 
-def _with_series(study: Record, results: Sequence[Result]) -> list[Result]:
+def _with_series(study: Record, results: Sequence[StudyResult]) -> list[StudyResult]:
     """The results with the names of their series: the workload where parts have several, else the other levels."""
     if study["comparison"] is None:
         return list(results)
@@ -265,10 +265,10 @@ def _with_series(study: Record, results: Sequence[Result]) -> list[Result]:
     for result in results:
         loads.setdefault(_series_key(result, by), set()).add(result.load)
 
-    def levels_of(result: Result) -> str:
+    def levels_of(result: StudyResult) -> str:
         return ", ".join(level_label(study, name, result.levels[name]) for name in varied if name in result.levels)
 
-    def workload_of(result: Result) -> str:
+    def workload_of(result: StudyResult) -> str:
         same = len(loads[_series_key(result, by)]) == 1 and result.load
         return result.workload + (f", {result.load}" if same else "")
 
@@ -281,21 +281,21 @@ def _with_series(study: Record, results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def _series_key(result: Result, by: str) -> tuple[Any, ...]:
+def _series_key(result: StudyResult, by: str) -> tuple[Any, ...]:
     return tuple((name, key) for name, key in result.levels.items() if name != by), result.place
 
 
 @dataclass(frozen=True, kw_only=True)
-class Series:
+class ResultSeries:
     """Results that differ in the compared factor alone, by its levels in their order."""
 
     name: str
-    results: dict[str, Result]
+    results: dict[str, StudyResult]
 
 
-def _series(study: Record, results: Sequence[Result]) -> list[Series]:
+def _series(study: Record, results: Sequence[StudyResult]) -> list[ResultSeries]:
     by = study["comparison"]["by"]
-    found: dict[tuple[Any, ...], list[Result]] = {}
+    found: dict[tuple[Any, ...], list[StudyResult]] = {}
     for result in results:
         if by in result.levels:
             found.setdefault(_series_key(result, by), []).append(result)
@@ -303,11 +303,11 @@ def _series(study: Record, results: Sequence[Result]) -> list[Series]:
     made = []
     for group in found.values():
         rising = sorted(group, key=lambda result: order.index(result.levels[by]))
-        made.append(Series(name=rising[0].series, results={result.levels[by]: result for result in rising}))
+        made.append(ResultSeries(name=rising[0].series, results={result.levels[by]: result for result in rising}))
     return made
 
 
-def _compare_series(study: Record, series: Series) -> Iterator[Compared]:
+def _compare_series(study: Record, series: ResultSeries) -> Iterator[LevelAgainstBaseline]:
     wanted = study["comparison"]
     by, baseline = wanted["by"], wanted["baseline"]
     key = next(
@@ -323,14 +323,14 @@ def _compare_series(study: Record, series: Series) -> Iterator[Compared]:
             yield _compare(study, series.name, result, base)
 
 
-def _compare(study: Record, series: str, one: Result, base: Result) -> Compared:
+def _compare(study: Record, series: str, one: StudyResult, base: StudyResult) -> LevelAgainstBaseline:
     wanted = study["comparison"]
     figure, by = wanted["figure"], wanted["by"]
     values = [result.values.get(figure) for result in (one, base)]
     estimate = ratio_95(values[0], values[1])
     bands = [_band(result, figure) for result in (one, base)]
     reasons = [f"{level_label(study, by, r.levels[by])}: {r.reason}" for r in (one, base) if r.reason]
-    return Compared(
+    return LevelAgainstBaseline(
         part=one.part,
         place=one.place,
         figure=figure,
@@ -351,7 +351,7 @@ def _compare(study: Record, series: str, one: Result, base: Result) -> Compared:
     )
 
 
-def _band(result: Result, figure: str) -> tuple[float, float] | None:
+def _band(result: StudyResult, figure: str) -> tuple[float, float] | None:
     """The model's band for a figure: that of the first of its kind, which the others of answers follow."""
     if result.band_90 is None or figure not in result.answered or result.answered[0] not in result.values:
         return None
@@ -360,7 +360,7 @@ def _band(result: Result, figure: str) -> tuple[float, float] | None:
     return result.band_90[0] * factor, result.band_90[1] * factor
 
 
-def _trend(study: Record, series: Series) -> Iterator[Trend]:
+def _trend(study: Record, series: ResultSeries) -> Iterator[LevelTrend]:
     """Whether the figure rises or falls over all levels, and where it is largest and least."""
     by, figure = study["comparison"]["by"], study["comparison"]["figure"]
     factor = next(factor for factor in study["factors"] if factor["name"] == by)
@@ -376,7 +376,7 @@ def _trend(study: Record, series: Series) -> Iterator[Trend]:
     elif factor["ordered"] and all(step > 0 for step, _ in steps):
         direction = "rise"
     least, most = (pick(held, key=lambda pair: pair[1][0]) for pick in (min, max))
-    yield Trend(
+    yield LevelTrend(
         figure=figure,
         unit=unit_of(figure),
         series=series.name,

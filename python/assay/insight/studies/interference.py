@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from assay.insight.studies.result import Result, ratio_95
+from assay.insight.studies.result import StudyResult, ratio_95
 from assay.insight.studies.words import capital, change_text, noun_of, percent_text
 from assay.record.shapes.point import Point
 from assay.record.steady import geometric_mean_95
@@ -17,7 +17,7 @@ Record = Mapping[str, Any]
 
 
 def interference_findings(
-    study: Record, parts: Sequence[Record], points: Sequence[Point], results: Sequence[Result]
+    study: Record, parts: Sequence[Record], points: Sequence[Point], results: Sequence[StudyResult]
 ) -> list[dict[str, Any]]:
     """The manifest's `beside` (docs/studies.md): each point that another load ran beside.
 

@@ -15,7 +15,7 @@ from assay.insight.studies.study import (
     GIVEN,
     SEED_STEP,
     Combination,
-    Study,
+    StudyPlan,
     as_text,
     combination_options,
     combination_places,
@@ -34,7 +34,7 @@ from assay.workloads.registry import DEFAULT_KIND, load_plan_of_any_kind, worklo
 
 
 def study_parts(
-    study: Study,
+    study: StudyPlan,
     *,
     target: str,
     options: Mapping[str, str] | None = None,
@@ -94,7 +94,7 @@ def study_parts(
     return parts, _facts(study, target, parts, order, published)
 
 
-def _refuse_no_baseline(study: Study, chosen: Sequence[Combination], source: str) -> None:
+def _refuse_no_baseline(study: StudyPlan, chosen: Sequence[Combination], source: str) -> None:
     """Refuse several levels without the one they are compared with; one alone is measured for itself."""
     wanted = study.comparison
     if wanted is None:
@@ -109,7 +109,7 @@ def _refuse_no_baseline(study: Study, chosen: Sequence[Combination], source: str
 
 
 def _facts(
-    study: Study, target: str, parts: Sequence[Part[Any]], order: Sequence[str], published: Published | None
+    study: StudyPlan, target: str, parts: Sequence[Part[Any]], order: Sequence[str], published: Published | None
 ) -> dict[str, Any]:
     measured = {(name, key) for part in parts for name, key in part.levels.items()}
     return {
@@ -141,7 +141,7 @@ def _facts(
     }
 
 
-def _capacities(study: Study, target: str, parts: Sequence[Part[Any]]) -> dict[str, dict[str, int]]:
+def _capacities(study: StudyPlan, target: str, parts: Sequence[Part[Any]]) -> dict[str, dict[str, int]]:
     """Raw and usable bytes of the model under each part, where the study sets figures beside them."""
     if study.comparison is None or not study.comparison.capacity:
         return {}
@@ -152,7 +152,7 @@ def _capacities(study: Study, target: str, parts: Sequence[Part[Any]]) -> dict[s
     return {name: {"raw_bytes": one.raw_bytes, "usable_bytes": one.usable_bytes} for name, one in arrays.items()}
 
 
-def _places(study: Study, target: str, given: Mapping[str, str], source: str) -> dict[str, str]:
+def _places(study: StudyPlan, target: str, given: Mapping[str, str], source: str) -> dict[str, str]:
     """Targets of the places that the study's levels name: those given, and beside an embedded server its own."""
     asked = places_asked(study)
     if not asked:
@@ -178,7 +178,7 @@ def _places(study: Study, target: str, given: Mapping[str, str], source: str) ->
     return found
 
 
-def places_missing(study: Study, parts: Sequence[Part[Any]]) -> list[str]:
+def places_missing(study: StudyPlan, parts: Sequence[Part[Any]]) -> list[str]:
     """Levels of other targets that no part has, since no target was given for their place, in words."""
     missing = []
     for factor in study.factor:
@@ -193,7 +193,7 @@ def places_missing(study: Study, parts: Sequence[Part[Any]]) -> list[str]:
 
 
 def _part(
-    study: Study,
+    study: StudyPlan,
     combination: Combination,
     target: str,
     repeat: int,
@@ -226,14 +226,14 @@ def _part(
     )
 
 
-def _is_baseline(study: Study, combination: Combination) -> bool:
+def _is_baseline(study: StudyPlan, combination: Combination) -> bool:
     wanted = study.comparison
     if wanted is None or wanted.by not in combination.levels:
         return True
     return combination.levels[wanted.by] == study.factor_named(wanted.by, study.name).level(wanted.baseline, study.name)
 
 
-def _beside(study: Study, combination: Combination, places: Mapping[str, str], source: str) -> Part[Any] | None:
+def _beside(study: StudyPlan, combination: Combination, places: Mapping[str, str], source: str) -> Part[Any] | None:
     asked = combination_places(study, combination, "beside")
     if not asked:
         return None
@@ -291,7 +291,9 @@ def _named(part: Part[Any], repeat: int) -> Part[Any]:
     )
 
 
-def _published_parts(study: Study, published: Published, options: Mapping[str, str], repeat: int) -> list[Part[Any]]:
+def _published_parts(
+    study: StudyPlan, published: Published, options: Mapping[str, str], repeat: int
+) -> list[Part[Any]]:
     parts = []
     for point in published.point:
         data = {

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import nearest
-from assay.insight.studies.study import ELSEWHERE, PLACES, Study, load_study, places_of
+from assay.insight.studies.study import ELSEWHERE, PLACES, StudyPlan, load_study, places_of
 from assay.workloads.options import Fixed, Option, value_of
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
@@ -21,7 +21,7 @@ BESIDE_KEY = "beside."
 """Before keys of the plan of what runs beside."""
 
 
-def places_asked(study: Study) -> set[str]:
+def places_asked(study: StudyPlan) -> set[str]:
     """Places that the levels of a study name, beside its own target."""
     named = {place for factor in study.factor if factor.of in ELSEWHERE for level in factor.levels
              for place in places_of(level)}  # fmt: skip
@@ -32,7 +32,7 @@ _IDENTITY = ("kind", "name", "title", "seed", "user_limits", "search")
 """Keys of plans of every kind that make a study what it is."""
 
 
-def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[str, str]]:
+def with_settings(study: StudyPlan, given: Mapping[str, str]) -> tuple[StudyPlan, dict[str, str]]:
     """The study with what `--set` says of its plan, and what is left: options of the target.
 
     Parameters
@@ -68,7 +68,7 @@ def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[s
     return load_study(changed, source="--set"), left
 
 
-def _with(study: Study, plan: Mapping[str, Any], given: Mapping[str, str], *, prefix: str = "") -> dict[str, Any]:
+def _with(study: StudyPlan, plan: Mapping[str, Any], given: Mapping[str, str], *, prefix: str = "") -> dict[str, Any]:
     """A plan with settings, whose keys begin with `prefix`."""
     workload = workload_named(str(plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
     places = _places(workload.plan_type)
@@ -105,7 +105,7 @@ def _places(plan_type: type[Strict]) -> dict[str, tuple[str, str, FieldInfo]]:
     return plain | inner
 
 
-def _refuse_varied(study: Study, table: str, name: str, key: str) -> None:
+def _refuse_varied(study: StudyPlan, table: str, name: str, key: str) -> None:
     for factor in study.factor:
         if factor.of == table and any(name in factor.changes(level) for level in factor.levels):
             raise UsageError(

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.insight.studies.result import Result, ratio_95
+from assay.insight.studies.result import StudyResult, ratio_95
 
 Record = Mapping[str, Any]
 
 
-def published_findings(study: Record, parts: Sequence[Record], results: Sequence[Result]) -> list[dict[str, Any]]:
+def published_findings(study: Record, parts: Sequence[Record], results: Sequence[StudyResult]) -> list[dict[str, Any]]:
     """One row for each published figure with a value, and one for each published order.
 
     Parameters
@@ -68,7 +68,7 @@ def published_findings(study: Record, parts: Sequence[Record], results: Sequence
     return rows + [_order_row(order, told, by_part) for order in study.get("orders") or []]
 
 
-def _order_row(order: Record, told: Mapping[str, Record], by_part: Mapping[str, Result]) -> dict[str, Any]:
+def _order_row(order: Record, told: Mapping[str, Record], by_part: Mapping[str, StudyResult]) -> dict[str, Any]:
     held = [
         by_part[point_id].values.get(told[point_id]["figure"])
         for point_id in order["points"]

@@ -25,7 +25,7 @@ def unit_of(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class StudyResult:
     """The figure of one workload at one combination of levels, over its repeats.
 
     Attributes

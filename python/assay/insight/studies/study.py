@@ -52,7 +52,7 @@ SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""
 
 
-class Level(Strict):
+class FactorLevel(Strict):
     """One level of a factor: the value of the factor's key, or several keys in `set`."""
 
     label: str = ""
@@ -91,7 +91,7 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-class Factor(Strict):
+class StudyFactor(Strict):
     """What is varied: a key of the target's options or of the plan."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
@@ -102,11 +102,14 @@ class Factor(Strict):
     ordered: bool = True
     """Whether the levels rise: figures then join them with a line, and a trend is looked for."""
     levels: Annotated[
-        tuple[Annotated[Level, BeforeValidator(lambda v: v if isinstance(v, dict | Level) else {"value": v})], ...],
+        tuple[
+            Annotated[FactorLevel, BeforeValidator(lambda v: v if isinstance(v, dict | FactorLevel) else {"value": v})],
+            ...,
+        ],
         Field(min_length=2),
     ]
 
-    def level(self, text: str, source: str) -> Level:
+    def level(self, text: str, source: str) -> FactorLevel:
         """A level by its key or its label.
 
         Raises
@@ -122,7 +125,7 @@ class Factor(Strict):
         hint = f"did you mean {meant!r}? " if meant else ""
         raise UsageError(f"{source}: factor {self.name} has no level {text!r}; {hint}levels: {', '.join(keys)}")
 
-    def changes(self, level: Level) -> dict[str, Any]:
+    def changes(self, level: FactorLevel) -> dict[str, Any]:
         """The keys a level sets."""
         return dict(level.set) or {self.key or self.name: level.value}
 
@@ -146,7 +149,7 @@ class Case(Strict):
     of reads that their storage saw."""
 
 
-class Comparison(Strict):
+class StudyComparison(Strict):
     """What is compared: a figure at each level of one factor against the baseline."""
 
     figure: FigureName = "iops"
@@ -164,7 +167,7 @@ class Comparison(Strict):
     """Whether the levels are states that come by themselves, such as a lost disk: nobody chooses among them."""
 
 
-class Study(Strict):
+class StudyPlan(Strict):
     """A study as its TOML file has it."""
 
     name: str
@@ -179,13 +182,13 @@ class Study(Strict):
     plan: dict[str, Any] = Field(default_factory=dict)
     beside: dict[str, Any] = Field(default_factory=dict)
     """Plan of a load that runs while points are measured, on a target of its own (a factor of `beside`)."""
-    factor: tuple[Factor, ...] = ()
+    factor: tuple[StudyFactor, ...] = ()
     case: tuple[Case, ...] = ()
-    comparison: Comparison | None = None
+    comparison: StudyComparison | None = None
     repeats: Annotated[int, Field(ge=1, le=20)] = 1
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 1
 
-    def factor_named(self, name: str, source: str) -> Factor:
+    def factor_named(self, name: str, source: str) -> StudyFactor:
         """A factor by name.
 
         Raises
@@ -216,7 +219,7 @@ class Study(Strict):
         return any(factor.of == "target" for factor in self.factor) or any(case.target for case in self.case)
 
 
-def load_study(data: Mapping[str, Any], *, source: str) -> Study:
+def load_study(data: Mapping[str, Any], *, source: str) -> StudyPlan:
     """A study from its TOML or JSON form.
 
     Raises
@@ -224,7 +227,7 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
     UsageError
         A key, factor or level is unknown, or the plan is wrong; `source` says where.
     """
-    study = validated(Study, data, source)
+    study = validated(StudyPlan, data, source)
     _refuse_misshapen(study.plan, f"{source}: plan")
     for position, case in enumerate(study.case, start=1):
         _refuse_misshapen(case.plan or {}, f"{source}: case {position}: plan")
@@ -259,7 +262,7 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
     return study
 
 
-def _refuse_unknown_places(factor: Factor, source: str) -> None:
+def _refuse_unknown_places(factor: StudyFactor, source: str) -> None:
     known = {*PLACES, NOWHERE if factor.of == "beside" else GIVEN}
     for level in factor.levels:
         if strange := {*places_of(level)} - known:
@@ -268,7 +271,7 @@ def _refuse_unknown_places(factor: Factor, source: str) -> None:
             )
 
 
-def _refuse_following(combined: Sequence[Combination], study: Study, source: str) -> None:
+def _refuse_following(combined: Sequence[Combination], study: StudyPlan, source: str) -> None:
     """Refuse a case that follows none on databases, or does not measure one load of I/O."""
     for place, combination in enumerate(combined):
         case = combination.case
@@ -304,7 +307,7 @@ def _refuse_misshapen(plan: Mapping[str, Any], source: str) -> None:
 class Combination:
     """Levels by factor, in the study's order, and the case they were listed in."""
 
-    levels: dict[str, Level]
+    levels: dict[str, FactorLevel]
     case: Case
 
     @property
@@ -320,7 +323,7 @@ class Combination:
         return ", ".join(text for text in (self.case.label, told) if text)
 
 
-def combinations(study: Study, chosen: Mapping[str, Sequence[str]], source: str) -> list[Combination]:
+def combinations(study: StudyPlan, chosen: Mapping[str, Sequence[str]], source: str) -> list[Combination]:
     """What is measured: the listed cases, or every combination of all levels.
 
     Parameters
@@ -353,7 +356,7 @@ def combinations(study: Study, chosen: Mapping[str, Sequence[str]], source: str)
     return found
 
 
-def _every(study: Study, source: str) -> Iterator[Combination]:
+def _every(study: StudyPlan, source: str) -> Iterator[Combination]:
     if math.prod(len(factor.levels) for factor in study.factor) > COMBINATIONS_MAX:
         raise UsageError(f"{source}: its levels have more than {COMBINATIONS_MAX:,} combinations; give fewer levels")
     for levels in itertools.product(*(factor.levels for factor in study.factor)):
@@ -361,7 +364,7 @@ def _every(study: Study, source: str) -> Iterator[Combination]:
         yield Combination(levels=named, case=Case())
 
 
-def _listed(study: Study, source: str) -> Iterator[Combination]:
+def _listed(study: StudyPlan, source: str) -> Iterator[Combination]:
     for position, case in enumerate(study.case, start=1):
         where = f"{source}: case {position}"
         for name in case.levels:
@@ -374,7 +377,7 @@ def _listed(study: Study, source: str) -> Iterator[Combination]:
         yield Combination(levels=named, case=case)
 
 
-def combination_plan(study: Study, combination: Combination, *, repeat: int, source: str) -> Any:
+def combination_plan(study: StudyPlan, combination: Combination, *, repeat: int, source: str) -> Any:
     """The plan of a combination, of the kind that the study's plan names.
 
     Raises
@@ -399,7 +402,7 @@ def combination_plan(study: Study, combination: Combination, *, repeat: int, sou
     return workload.study_plan(data, tables, seed=seed, source=where)
 
 
-def combination_places(study: Study, combination: Combination, of: str) -> tuple[str, ...]:
+def combination_places(study: StudyPlan, combination: Combination, of: str) -> tuple[str, ...]:
     """Places that a combination's levels of `of` name; none where no factor does."""
     return tuple(
         place
@@ -410,12 +413,12 @@ def combination_places(study: Study, combination: Combination, of: str) -> tuple
     )
 
 
-def places_of(level: Level) -> list[str]:
+def places_of(level: FactorLevel) -> list[str]:
     """Places that a level names."""
     return str(level.value).split("+")
 
 
-def combination_options(study: Study, combination: Combination) -> dict[str, str]:
+def combination_options(study: StudyPlan, combination: Combination) -> dict[str, str]:
     """The target's options that a combination sets."""
     options: dict[str, Any] = {}
     for factor in study.factor:
@@ -463,7 +466,7 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
     return name + ("?" + "&".join(f"{key}={value}" for key, value in merged.items()) if merged else "")
 
 
-def choose_target(study: Study, text: str | None, options: Mapping[str, str]) -> str:
+def choose_target(study: StudyPlan, text: str | None, options: Mapping[str, str]) -> str:
     """The target of a study, with the options of `--set`.
 
     Raises
@@ -492,7 +495,7 @@ def choose_target(study: Study, text: str | None, options: Mapping[str, str]) ->
     return with_options(chosen, options) if options else chosen
 
 
-def _refuse_varied(study: Study, key: str, what: str) -> None:
+def _refuse_varied(study: StudyPlan, key: str, what: str) -> None:
     """Refuse an option for all levels that levels or cases set: theirs would win."""
     for factor in study.factor:
         if factor.of == "target" and any(key in factor.changes(level) for level in factor.levels):
@@ -502,7 +505,7 @@ def _refuse_varied(study: Study, key: str, what: str) -> None:
         raise UsageError(f"{what}: cases of study {study.name} set it; leave it out")
 
 
-def _accepted(study: Study) -> str:
+def _accepted(study: StudyPlan) -> str:
     words: dict[str, str] = {
         "model": "a model (model:NAME)",
         "file": "a file, folder or device",
@@ -513,7 +516,7 @@ def _accepted(study: Study) -> str:
     return " or ".join(words[kind] for kind in study.targets)
 
 
-def _with_options(study: Study) -> str:
+def _with_options(study: StudyPlan) -> str:
     if study.targets == ("array",):
         return "embedded+array:NAME"
     return "embedded:DIR" if study.targets == ("database",) else "model:NAME"

@@ -72,7 +72,7 @@ def full_name_of(figure: str, results: Sequence[Record] = ()) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class LevelAgainstBaseline:
     """One level against the baseline; `ratio` is the level's figure over the baseline's."""
 
     part: str
@@ -94,7 +94,7 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trend:
+class LevelTrend:
     """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval."""
 
     figure: str
@@ -160,7 +160,7 @@ def _half_text(ratio: float, interval_95: Sequence[float] | None) -> str:
     return f" +- {percent_text(max(interval_95[1] - ratio, ratio - interval_95[0]))}"
 
 
-def comparison_sentence(study: Record, one: Compared) -> str:
+def comparison_sentence(study: Record, one: LevelAgainstBaseline) -> str:
     """What was found of one level, with its interval and, of a model, with how far it may be off.
 
     Parameters
@@ -180,7 +180,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _found(study: Record, one: Compared) -> str:
+def _found(study: Record, one: LevelAgainstBaseline) -> str:
     noun = noun_of(one.figure)
     if one.ratio is None:
         return f"{one.level} cannot be compared with {one.baseline}: {one.reason or 'nothing was measured'}"
@@ -206,7 +206,7 @@ def _found(study: Record, one: Compared) -> str:
     return f"{one.level} {verb} {change.lstrip('+-')} {word} {noun} than {one.baseline} {against}"
 
 
-def _band_text(one: Compared) -> str:
+def _band_text(one: LevelAgainstBaseline) -> str:
     told = [
         f"{(low / value - 1) * 100:+.0f} % to {(high / value - 1) * 100:+.0f} % at {name}"
         for name, value, (low, high) in (
@@ -221,7 +221,7 @@ def _band_text(one: Compared) -> str:
     return f"; the model may be off by {' and '.join(told)} (90 % band{basis})"
 
 
-def trend_sentence(study: Record, one: Trend) -> str:
+def trend_sentence(study: Record, one: LevelTrend) -> str:
     """How the figure goes over the levels."""
     noun = noun_of(one.figure)
     before = f"{one.series}: " if one.series else ""
@@ -245,7 +245,7 @@ def _compared_title(study: Record) -> str:
 
 
 def study_sentences(
-    study: Record, compared: Sequence[Compared], trends: Sequence[Trend], published: Sequence[Record]
+    study: Record, compared: Sequence[LevelAgainstBaseline], trends: Sequence[LevelTrend], published: Sequence[Record]
 ) -> list[str]:
     """The headline sentences: every comparison where they are few, else what they come to, series by series."""
     if published:
@@ -288,9 +288,9 @@ def capacity_texts(result: Record) -> tuple[str, ...]:
     return (*sizes, "-" if per_tb is None else format_iops(per_tb))
 
 
-def _far_ends(study: Record, compared: Sequence[Compared]) -> list[str]:
+def _far_ends(study: Record, compared: Sequence[LevelAgainstBaseline]) -> list[str]:
     """The level farthest from the baseline in each series, or the range over the series where those are many."""
-    last: dict[str, Compared] = {one.series: one for one in compared}
+    last: dict[str, LevelAgainstBaseline] = {one.series: one for one in compared}
     ends = list(last.values())
     if len(ends) <= ALL_SAID:
         return [comparison_sentence(study, one) for one in ends]
@@ -310,7 +310,7 @@ def _far_ends(study: Record, compared: Sequence[Compared]) -> list[str]:
     return sentences
 
 
-def _summed_trends(study: Record, trends: Sequence[Trend]) -> list[str]:
+def _summed_trends(study: Record, trends: Sequence[LevelTrend]) -> list[str]:
     if len(trends) <= 2:
         return [trend_sentence(study, one) for one in trends]
     noun = noun_of(trends[0].figure)

@@ -10,12 +10,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Table
+from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
 from assay.record.source import records
 from assay.report.paper.measured import title_of_source
 from assay.report.paper.parts import Draft, own_names
-from assay.report.paper.sources import Source
+from assay.report.paper.sources import PaperSource
 from assay.report.sections.array import parameter_table
 from assay.report.sections.points import points_section
 
@@ -28,7 +28,7 @@ def _differing(parameters: Mapping[str, Any], number: str) -> Block:
     return replace(made, caption=caption) if isinstance(made, Table) else made
 
 
-def settings(sources: Sequence[Source], taken: set[str]) -> Draft:
+def settings(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """Every setting of every run: of its plans, of the servers, of the model."""
     blocks: list[Block] = []
     arrays: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -51,7 +51,7 @@ def settings(sources: Sequence[Source], taken: set[str]) -> Draft:
     return Draft("settings", "Every setting", "settings", {}, {"settings": shown}, lettered=True)
 
 
-def _plan_tables(source: Source) -> list[Block]:
+def _plan_tables(source: PaperSource) -> list[Block]:
     """Settings that all parts share, and those in which they differ."""
     plans = {
         str(part.get("name")): dict(_flat(part.get("plan") or {})) for part in records(source.manifest.get("parts"))
@@ -80,7 +80,7 @@ def _plan_tables(source: Source) -> list[Block]:
     return blocks
 
 
-def _engine(source: Source) -> list[tuple[str, str]]:
+def _engine(source: PaperSource) -> list[tuple[str, str]]:
     """What drove the load of a run."""
     engine = source.manifest.get("engine") or {}
     return [(f"engine.{key}", shorten(_words(value), VALUE_LETTERS)) for key, value in engine.items() if value]
@@ -106,7 +106,7 @@ def _words(value: Any) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else str(value) or "none"
 
 
-def _server_tables(source: Source) -> list[Block]:
+def _server_tables(source: PaperSource) -> list[Block]:
     blocks: list[Block] = []
     for database in records((source.manifest.get("target") or {}).get("databases")):
         held = database.get("settings")
@@ -131,7 +131,7 @@ def _pairs(name: str, caption: str, held: Sequence[tuple[str, str]]) -> Table:
     return Table(name, caption, columns, rows, dense=True)
 
 
-def points(sources: Sequence[Source], taken: set[str]) -> Draft:
+def points(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """Every point of every run."""
     blocks: list[Block] = []
     for source in sources:
@@ -139,13 +139,13 @@ def points(sources: Sequence[Source], taken: set[str]) -> Draft:
             continue
         made = points_section(source.made.facts, list(source.made.remarks.values()))
         # Words stand in the section of terms.
-        own = [block for block in made.blocks if not isinstance(block, Heading | Facts)]
+        own = [block for block in made.blocks if not isinstance(block, Heading | FactList)]
         blocks += [Heading(f"Run {source.number}: {title_of_source(source)}"), *own_names(own, source.number, taken)]
     shown = blocks or [Paragraph("The runs hold no points.")]
     return Draft("points", "Every point", "points", {}, {"points": shown}, wide=bool(blocks), lettered=True)
 
 
-def commands(sources: Sequence[Source], command: str, taken: set[str]) -> Draft:
+def commands(sources: Sequence[PaperSource], command: str, taken: set[str]) -> Draft:
     """The commands that made the runs, with what they were made by."""
     columns = [Column("Run", weight=0.5), Column("What", weight=1.6), Column("Command", weight=3.6),
                Column("Made", weight=1.4), Column("Assay", weight=1.1)]  # fmt: skip
@@ -175,7 +175,7 @@ def _studies() -> dict[str, str]:
     return {name: str(title) for name, title in tomllib.loads(text).items()}
 
 
-def references(sources: Sequence[Source], taken: set[str]) -> Draft:
+def references(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """Documents that the paper rests on, each with what it is cited for."""
     cited: dict[str, dict[str, None]] = {}
 

@@ -11,7 +11,7 @@ from assay.report.head import version_of
 from assay.report.paper import appendices, configuration, front, guidance
 from assay.report.paper.measured import absent_study, name_of_source, section_of
 from assay.report.paper.parts import Draft
-from assay.report.paper.sources import Source
+from assay.report.paper.sources import PaperSource
 from assay.report.paper.texts import Texts
 from assay.report.paper.words import Words, paragraphs
 
@@ -21,7 +21,7 @@ IN_GUIDANCE = {"sizing": "sizing", "check": "best-practices"}
 BACK = ("best-practices", "sizing", "limitations", "settings", "commands", "points", "references")
 
 
-def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -> Document:
+def paper(sources: Sequence[PaperSource], words: Words, texts: Texts, command: str) -> Document:
     """The document of a paper.
 
     Parameters
@@ -63,7 +63,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _facts_line(sources: Sequence[Source]) -> str:
+def _facts_line(sources: Sequence[PaperSource]) -> str:
     from assay.report.paper.measured import counted
 
     count = sum(len(source.facts.points) for source in sources)
@@ -71,7 +71,7 @@ def _facts_line(sources: Sequence[Source]) -> str:
     return f"{counted(sources)} · made {when} · {count:,} points"
 
 
-def drafts(sources: Sequence[Source], words: Words, command: str) -> list[Draft]:
+def drafts(sources: Sequence[PaperSource], words: Words, command: str) -> list[Draft]:
     """Every section before its text is made, in order."""
     taken: set[str] = {*FRONT, *BACK}  # names that blocks may not have
     names: dict[str, str] = {}

@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from assay.document.elements import Block, Cell, Column, Facts, Figure, Table
+from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Table
 from assay.document.limits import limit_text
 from assay.document.text import DASH, joined, percent, server_text, shorten
 from assay.insight.studies.words import capital
 from assay.record.source import Record, records
 from assay.report.figures_topology import topology_figure
 from assay.report.paper.parts import Draft, own_names
-from assay.report.paper.sources import Source
+from assay.report.paper.sources import PaperSource
 from assay.report.paper.topology import topology_of
 from assay.report.sections.array import array_blocks
 from assay.report.sections.method import host_facts, queue_table, timing_of, volume_table
@@ -23,7 +23,7 @@ MEASURED = ("run", "study")
 ENGINE = ("I/O engine", "Features in force", "Degraded")
 
 
-def configuration(sources: Sequence[Source], taken: set[str]) -> Draft:
+def configuration(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """Every target once with its picture, and the hosts that drove the load."""
     configurations: list[dict[str, Any]] = []
     shown: dict[str, Sequence[Block]] = {}
@@ -44,29 +44,29 @@ def configuration(sources: Sequence[Source], taken: set[str]) -> Draft:
         # What drove the load differs by run: it stands among the settings.
         facts = host_facts({**first.manifest, "engine": None}, first.made.remarks if first.kind in MEASURED else {})
         facts = [(name, value) for name, value in facts if name not in ENGINE]
-        shown[name] = own_names([Facts("host", facts)], first.number, taken)
+        shown[name] = own_names([FactList("host", facts)], first.number, taken)
     return Draft(
         "configuration", "Test configuration", "configuration", {"configurations": configurations}, shown, listed=True
     )
 
 
-def _grouped(sources: Sequence[Source], key: Any) -> list[list[Source]]:
-    groups: dict[str, list[Source]] = {}
+def _grouped(sources: Sequence[PaperSource], key: Any) -> list[list[PaperSource]]:
+    groups: dict[str, list[PaperSource]] = {}
     for source in sources:
         groups.setdefault(key(source), []).append(source)
     return list(groups.values())
 
 
-def _runs(sources: Sequence[Source]) -> str:
+def _runs(sources: Sequence[PaperSource]) -> str:
     numbers = ", ".join(source.number for source in sources)
     return f"{'run' if len(sources) == 1 else 'runs'} [{numbers}]"
 
 
-def _is_model(source: Source) -> bool:
+def _is_model(source: PaperSource) -> bool:
     return bool((source.manifest.get("target") or {}).get("array"))
 
 
-def _target_key(source: Source) -> str:
+def _target_key(source: PaperSource) -> str:
     """Equal for runs whose targets are described alike."""
     target = source.manifest.get("target") or {}
     if target.get("array"):
@@ -78,15 +78,15 @@ def _target_key(source: Source) -> str:
     return json.dumps([_hostname(source), volumes], sort_keys=True, default=str)
 
 
-def _host_key(source: Source) -> str:
+def _host_key(source: PaperSource) -> str:
     return json.dumps([source.manifest.get("host"), source.manifest.get("build")], sort_keys=True, default=str)
 
 
-def _hostname(source: Source) -> str:
+def _hostname(source: PaperSource) -> str:
     return shorten(str((source.manifest.get("host") or {}).get("hostname") or "without a name"), 40)
 
 
-def _target_title(source: Source) -> str:
+def _target_title(source: PaperSource) -> str:
     target = source.manifest.get("target") or {}
     if target.get("array"):
         return shorten(str(target["array"].get("title") or target["array"].get("name")), 80)
@@ -95,7 +95,7 @@ def _target_title(source: Source) -> str:
     return capital(f"{what} of host {_hostname(source)}")
 
 
-def _target_blocks(source: Source) -> list[Block]:
+def _target_blocks(source: PaperSource) -> list[Block]:
     target = source.manifest.get("target") or {}
     blocks: list[Block] = []
     topology = topology_of(source.manifest)
@@ -103,7 +103,7 @@ def _target_blocks(source: Source) -> list[Block]:
         what = "as modelled" if target.get("array") else "as the host sees them"
         changed = " The levels of studies change it." if source.study is not None else ""
         caption = f"{capital(joined(topology.kinds))} {what} in run {source.number}.{changed}"
-        blocks.append(Figure("topology", caption, f"Topology. {topology.told}.", topology_figure(topology)))
+        blocks.append(FigureElement("topology", caption, f"Topology. {topology.told}.", topology_figure(topology)))
     if target.get("array"):
         # Parameters stand in the appendix.
         blocks += array_blocks(target)[:1]
@@ -135,7 +135,7 @@ def _database_table(databases: Sequence[Record]) -> Table:
     return Table("databases", "Databases and their servers.", columns, rows)
 
 
-def method(sources: Sequence[Source], taken: set[str]) -> Draft:
+def method(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """How it was measured, and against which limits."""
     measured = [source for source in sources if source.kind in MEASURED]
     told: dict[str, list[str]] = {}
@@ -154,7 +154,7 @@ def method(sources: Sequence[Source], taken: set[str]) -> Draft:
     return Draft("method", "Method and limits", "method", fields, shown)
 
 
-def _timing_table(sources: Sequence[Source]) -> Table:
+def _timing_table(sources: Sequence[PaperSource]) -> Table:
     columns = [Column("Run", weight=0.7), Column("Points", number=True, weight=0.8), Column("Warm-up", weight=1.3),
                Column("Measured", weight=1.4), Column("Steady", weight=1.2), Column("Window", weight=1.3),
                Column("Ended by", weight=2.2), Column("Load threads", weight=1.2)]  # fmt: skip
@@ -176,7 +176,7 @@ def _timing_table(sources: Sequence[Source]) -> Table:
     return Table("timing", caption, columns, rows)
 
 
-def _limit_table(sources: Sequence[Source]) -> Table:
+def _limit_table(sources: Sequence[PaperSource]) -> Table:
     runs: dict[str, dict[str, None]] = {}
     for source in sources:
         for part in records(source.manifest.get("parts")):
@@ -214,7 +214,7 @@ def _judges(text: str) -> str:
     return f"{what.replace('_', ' ')}{' time' if what == 'response' else ''}, {statistic}"
 
 
-def _modelled(sources: Sequence[Source]) -> list[str]:
+def _modelled(sources: Sequence[PaperSource]) -> list[str]:
     texts: dict[str, list[str]] = {}
     for source in sources:
         array = (source.manifest.get("target") or {}).get("array")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.document.elements import Facts
+from assay.document.elements import FactList
 from assay.document.references import see
 from assay.document.remarks import WORDS, Word
 from assay.document.text import joined, moment
@@ -14,7 +14,7 @@ from assay.insight.sizing.text import headline
 from assay.report.assemble import target_names
 from assay.report.paper.measured import counted, findings_of, follows_from, question_of, title_of_source
 from assay.report.paper.parts import Draft, traced
-from assay.report.paper.sources import Source
+from assay.report.paper.sources import PaperSource
 from assay.report.paper.words import Words, paragraphs
 
 SENTENCES_MAX = 2
@@ -35,7 +35,7 @@ OWN_WORDS: tuple[Word, ...] = (
 )
 
 
-def summary(sources: Sequence[Source], sections: Mapping[str, str], target: str) -> Draft:
+def summary(sources: Sequence[PaperSource], sections: Mapping[str, str], target: str) -> Draft:
     """The executive summary; `sections` gives the section of each run by its number."""
     findings = []
     advice: list[str] = []
@@ -62,7 +62,7 @@ def summary(sources: Sequence[Source], sections: Mapping[str, str], target: str)
     return Draft("summary", "Executive summary", "summary", fields)
 
 
-def when(sources: Sequence[Source]) -> str:
+def when(sources: Sequence[PaperSource]) -> str:
     """When the runs were made, to the day."""
     starts = sorted(
         int(source.manifest["started_utc_ns"]) for source in sources if source.manifest.get("started_utc_ns")
@@ -73,7 +73,7 @@ def when(sources: Sequence[Source]) -> str:
     return f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[1]}"
 
 
-def objectives(sources: Sequence[Source], sections: Mapping[str, str], words: Words, target: str) -> Draft:
+def objectives(sources: Sequence[PaperSource], sections: Mapping[str, str], words: Words, target: str) -> Draft:
     """What the paper shall decide, and for whom."""
     asked = [{"question": question_of(source), "section": sections[source.number]} for source in sources]
     distinct = {str(one["question"]): one for one in reversed(asked)}
@@ -91,7 +91,7 @@ def objectives(sources: Sequence[Source], sections: Mapping[str, str], words: Wo
     return Draft("objectives", "Objectives and audience", "objectives", fields)
 
 
-def terms(sources: Sequence[Source]) -> Draft:
+def terms(sources: Sequence[PaperSource]) -> Draft:
     """Words that the paper uses."""
     found: dict[str, str] = {}
     for source in sources:
@@ -100,10 +100,10 @@ def terms(sources: Sequence[Source]) -> Draft:
             found.setdefault(word, meaning)
     for word, meaning in (*WORDS, *OWN_WORDS):
         found.setdefault(word, meaning)
-    return Draft("terms", "Terms", "terms", {}, {"terms": [Facts("words", list(found.items()))]})
+    return Draft("terms", "Terms", "terms", {}, {"terms": [FactList("words", list(found.items()))]})
 
 
-def target_words(sources: Sequence[Source]) -> str:
+def target_words(sources: Sequence[PaperSource]) -> str:
     """What the paper is about, in words."""
     names: list[str] = []
     for source in sources:

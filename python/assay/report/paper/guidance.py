@@ -12,7 +12,7 @@ from assay.insight.rules.registry import RULES
 from assay.insight.studies.raw_gap import gap_shares
 from assay.record.source import Record, clean, records
 from assay.report.paper.parts import Draft, flat, own_names
-from assay.report.paper.sources import Source
+from assay.report.paper.sources import PaperSource
 from assay.report.sections.best_practice import findings_table, gaps_table
 from assay.report.sections.method import gap_texts
 from assay.report.sections.sizing import sizing_sections
@@ -27,7 +27,7 @@ GENERAL = (
 )
 
 
-def best_practices(sources: Sequence[Source], taken: set[str]) -> Draft:
+def best_practices(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """What `assay check` found in the runs: what does not hold here, what holds, and what is not known."""
     told = [(source, checked) for source in sources if (checked := source.facts.told("check"))]
     # The same host and storage may have been checked by several runs: each finding stands once.
@@ -79,7 +79,7 @@ def _passed_table(passed: Sequence[Record]) -> Table:
     return Table("passed", "Best practice that holds here.", columns, rows, dense=True)
 
 
-def sizing(sources: Sequence[Source], taken: set[str]) -> Draft:
+def sizing(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """The sizing guideline: what a sizing answered, and what the studies say to size with."""
     answers = [source for source in sources if source.kind == "sizing"]
     blocks: list[Block] = []
@@ -106,7 +106,7 @@ def _marked(block: Block, number: str) -> Block:
     return block
 
 
-def _guidance(sources: Sequence[Source]) -> list[str]:
+def _guidance(sources: Sequence[PaperSource]) -> list[str]:
     """What the studies of the paper say to size with."""
     texts = []
     for source in sources:
@@ -123,7 +123,7 @@ def _guidance(sources: Sequence[Source]) -> list[str]:
     return texts
 
 
-def limitations(sources: Sequence[Source], taken: set[str]) -> Draft:
+def limitations(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """What qualifies the figures, worst first, and what was not measured."""
     general = list(GENERAL)
     notices: dict[tuple[str, str], list[str]] = {}

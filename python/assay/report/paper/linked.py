@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from assay.document.elements import Document, Figure
+from assay.document.elements import Document, FigureElement
 from assay.report.paper.rewritten import Redrawn
 
 _OF_RUN = re.compile(r"r(\d+)-")
@@ -25,13 +25,15 @@ def linked(document: Document) -> Document:
     """A paper whose drawings lead to the points and runs that it introduces."""
     anchors = document.anchors
     sections = [
-        replace(section, blocks=[_linked(one, anchors) if isinstance(one, Figure) else one for one in section.blocks])
+        replace(
+            section, blocks=[_linked(one, anchors) if isinstance(one, FigureElement) else one for one in section.blocks]
+        )
         for section in document.sections
     ]
     return replace(document, sections=sections)
 
 
-def _linked(figure: Figure, anchors: Collection[str]) -> Figure:
+def _linked(figure: FigureElement, anchors: Collection[str]) -> FigureElement:
     match = _OF_RUN.match(figure.name)
     run = f"R{match[1]}" if match and f"R{match[1]}" in anchors else None
     point = figure.point_id if figure.point_id in anchors else None

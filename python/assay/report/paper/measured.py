@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.units import count_of, format_duration
-from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Table
+from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Table
 from assay.document.limits import limit_text
 from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
@@ -16,7 +16,7 @@ from assay.record.source import Record, records
 from assay.report.assemble import placed, title_of
 from assay.report.paper.follows import follows_of
 from assay.report.paper.parts import Draft, flat, own_names, slug, traced
-from assay.report.paper.sources import Source, covered_s
+from assay.report.paper.sources import PaperSource, covered_s
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.study import UNFINISHED, study_method, study_shown
@@ -29,7 +29,7 @@ VALUE_LETTERS = 300
 FOLLOWS_MAX = 4
 
 
-def question_of(source: Source) -> str:
+def question_of(source: PaperSource) -> str:
     """The question that a run answers."""
     if source.study is not None:
         return str(source.study.get("question") or "What does what is varied change?")
@@ -46,7 +46,7 @@ def question_of(source: Source) -> str:
             return "What does the storage hold within the limits, and is it good enough?"
 
 
-def title_of_source(source: Source) -> str:
+def title_of_source(source: PaperSource) -> str:
     """What a run is called in the paper."""
     if source.study is not None:
         return str(source.study["title"])
@@ -65,7 +65,7 @@ def title_of_source(source: Source) -> str:
             return title_of(source.facts)
 
 
-def name_of_source(source: Source, taken: set[str]) -> str:
+def name_of_source(source: PaperSource, taken: set[str]) -> str:
     """Name of its section: the study's, else the verb's; with its number where another has it."""
     name = (
         slug(str(source.study["name"])) if source.study is not None else slug(str(source.manifest.get("verb") or "run"))
@@ -73,7 +73,7 @@ def name_of_source(source: Source, taken: set[str]) -> str:
     return f"{name}-{source.number.lower()}" if name in taken else name
 
 
-def findings_of(source: Source) -> tuple[str, list[str]]:
+def findings_of(source: PaperSource) -> tuple[str, list[str]]:
     """The verdict, and what was found, in sentences with their points."""
     if source.study is not None:
         return "", _study_sentences(source, source.study)
@@ -98,11 +98,11 @@ def findings_of(source: Source) -> tuple[str, list[str]]:
     ]
 
 
-def _texts(blocks: Iterable[Block], source: Source) -> list[str]:
+def _texts(blocks: Iterable[Block], source: PaperSource) -> list[str]:
     return [traced(block.text, [], source.number) for block in blocks if isinstance(block, Paragraph)]
 
 
-def _study_sentences(source: Source, study: Record) -> list[str]:
+def _study_sentences(source: PaperSource, study: Record) -> list[str]:
     """Sentences of a study, each with the points of the levels that it compares."""
     points = {
         (result.get("part"), result.get("place")): result.get("point_ids") or []
@@ -121,7 +121,7 @@ def _study_sentences(source: Source, study: Record) -> list[str]:
     ]
 
 
-def follows_from(source: Source) -> list[str]:
+def follows_from(source: PaperSource) -> list[str]:
     """What follows from a run."""
     if source.study is not None:
         return [traced(text, [], source.number) for text in follows_of(source.study)]
@@ -131,7 +131,7 @@ def follows_from(source: Source) -> list[str]:
     return [traced(text, [], source.number) for text in dict.fromkeys(told)][:FOLLOWS_MAX]
 
 
-def section_of(source: Source, name: str, taken: set[str]) -> Draft:
+def section_of(source: PaperSource, name: str, taken: set[str]) -> Draft:
     """The section of a run; sizings have theirs in the guideline."""
     title = title_of_source(source)
     match source.kind:
@@ -146,7 +146,7 @@ def section_of(source: Source, name: str, taken: set[str]) -> Draft:
             return _run(source, name, title, taken)
 
 
-def _study(source: Source, name: str, title: str, taken: set[str]) -> Draft:
+def _study(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:
     study = source.study
     assert study is not None
     made = source.made
@@ -170,14 +170,14 @@ def _study(source: Source, name: str, title: str, taken: set[str]) -> Draft:
 
 def _where(blocks: Sequence[Block]) -> str:
     """Which figure shows what was found, and which table has the values."""
-    figure = next((block.name for block in blocks if isinstance(block, Figure)), None)
+    figure = next((block.name for block in blocks if isinstance(block, FigureElement)), None)
     table = next((block.name for block in reversed(blocks) if isinstance(block, Table)), None)
     words = [f"{see(figure)} shows it" if figure else "", f"{see(table)} has the values" if table else ""]
     told = joined(word for word in words if word)
     return f"{told}." if told else ""
 
 
-def _asked_table(source: Source, study: Record) -> Table:
+def _asked_table(source: PaperSource, study: Record) -> Table:
     """What was varied, and what was held."""
     parts = records(source.manifest.get("parts"))
     plans = [part.get("plan") or {} for part in parts]
@@ -243,7 +243,7 @@ def _timing_words(plan: Record) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _run(source: Source, name: str, title: str, taken: set[str]) -> Draft:
+def _run(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:
     made = source.made
     verdict, sentences = findings_of(source)
     judged = verdict_section(made.facts)
@@ -264,7 +264,7 @@ def _run(source: Source, name: str, title: str, taken: set[str]) -> Draft:
     return Draft(name, title, "run", fields, blocks, listed=True)
 
 
-def _recording(source: Source, name: str, title: str, taken: set[str]) -> Draft:
+def _recording(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:
     whole = recording_document(source.facts)
     covered = covered_s(source.facts)
     fields = {
@@ -298,7 +298,7 @@ def absent_study(name: str, target: str) -> Draft:
     return Draft(slug(name), study.title, "absent", fields)
 
 
-def counted(sources: Sequence[Source]) -> str:
+def counted(sources: Sequence[PaperSource]) -> str:
     """The number of runs of each kind."""
     words = {"study": "study", "run": "run", "sizing": "sizing", "recording": "recording", "reliability": "computation",
              "check": "check"}  # fmt: skip

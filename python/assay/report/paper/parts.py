@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay.document.elements import Block, Cell, Facts, Figure, Heading, Section, Table
+from assay.document.elements import Block, Cell, FactList, FigureElement, Heading, Section, Table
 from assay.document.text import id_range
 
 RANGES_MAX = 4
@@ -63,7 +63,7 @@ def own_names(blocks: Iterable[Block], number: str, taken: set[str]) -> list[Blo
     for block in blocks:
         if isinstance(block, Table) and not block.rows:
             continue
-        if isinstance(block, Table | Figure | Facts):
+        if isinstance(block, Table | FigureElement | FactList):
             name = first = (f"{number.lower()}-" if number else "") + slug(block.name)
             count = 1
             while name in taken:
@@ -73,7 +73,7 @@ def own_names(blocks: Iterable[Block], number: str, taken: set[str]) -> list[Blo
             block = replace(block, name=name)
         if isinstance(block, Table):
             block = replace(block, rows=[[_introduced_once(cell, taken) for cell in row] for row in block.rows])
-        if isinstance(block, Table | Figure) and number:
+        if isinstance(block, Table | FigureElement) and number:
             block = replace(block, caption=_of_run(block.caption, number))
         made.append(block)
     return made

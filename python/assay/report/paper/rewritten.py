@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from assay.document.elements import Block, Bullets, Facts, Figure, Heading, Notices, Paragraph, Table
+from assay.document.elements import Block, Bullets, FactList, FigureElement, Heading, Notices, Paragraph, Table
 
 _DRAWN = ("title", "text", "format", "labelExpr")
 
@@ -20,7 +20,7 @@ def rewritten(block: Block, text: Change) -> Block:
             return replace(block, text=text(block.text))
         case Bullets():
             return replace(block, items=[text(item) for item in block.items])
-        case Facts():
+        case FactList():
             return replace(block, items=[(text(name), text(value)) for name, value in block.items])
         case Notices():
             return replace(block, items=[replace(notice, text=text(notice.text)) for notice in block.items])
@@ -31,7 +31,7 @@ def rewritten(block: Block, text: Change) -> Block:
                 columns=[replace(column, title=text(column.title)) for column in block.columns],
                 rows=[[replace(cell, text=text(cell.text)) for cell in row] for row in block.rows],
             )
-        case Figure():
+        case FigureElement():
             return replace(
                 block,
                 caption=text(block.caption),

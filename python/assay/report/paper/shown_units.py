@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from assay.document.elements import Block, Cell, Document, Figure, Table
+from assay.document.elements import Block, Cell, Document, FigureElement, Table
 from assay.report.paper.rewritten import Redrawn, rewritten
 from assay.report.paper.words import Units
 
@@ -56,7 +56,7 @@ def _block(block: Block, units: Units) -> Block:
     made = rewritten(block, lambda text: in_one(text, units))
     if isinstance(made, Table):
         return _table(made, units)
-    if isinstance(made, Figure):
+    if isinstance(made, FigureElement):
         other, wanted = _NAMES["decimal" if units == "binary" else "binary"], _NAMES[units]
         told = made.alternative.replace(f"({other})", f"({wanted})")
         return replace(made, alternative=told, chart=Redrawn(made.chart, lambda value: _chart(value, units)))

@@ -14,7 +14,7 @@ from assay.base.paths import printable
 from assay.base.units import format_duration
 from assay.insight.recording import recorded_s
 from assay.record.source import Record, RunFacts
-from assay.report.assemble import Examined, examined
+from assay.report.assemble import ReportInputs, examined
 from assay.report.facts import load_facts
 from assay.report.paper.findings import read_findings
 from assay.report.paper.names import Names
@@ -28,7 +28,7 @@ RECORDING_LEAST_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Source:
+class PaperSource:
     """A run of a paper.
 
     Attributes
@@ -55,7 +55,7 @@ class Source:
         return self.facts.manifest
 
     @cached_property
-    def made(self) -> Examined:
+    def made(self) -> ReportInputs:
         """What its workloads have to say."""
         return examined(self.facts)
 
@@ -81,7 +81,7 @@ def kind_of(facts: RunFacts) -> Kind:
 
 def read_sources(
     paths: Sequence[Path], *, names: Names, several_targets: bool, short: bool, checks: Sequence[Path] = ()
-) -> list[Source]:
+) -> list[PaperSource]:
     """Read the runs of a paper.
 
     Parameters
@@ -118,7 +118,7 @@ def read_sources(
     paths = [*paths, *checks]
     names.learn(facts.manifest for facts in read)
     return [
-        Source(f"R{number}", lettered(names.facts(facts), f"R{number}"), path)
+        PaperSource(f"R{number}", lettered(names.facts(facts), f"R{number}"), path)
         for number, (path, facts) in enumerate(zip(paths, read, strict=True), 1)
     ]
 

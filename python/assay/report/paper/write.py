@@ -27,7 +27,7 @@ FIGURES = "paper-figures"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PaperOptions:
     """What is asked of a paper.
 
     Attributes
@@ -70,7 +70,7 @@ class Written:
     notices: list[str] = field(default_factory=list)
 
 
-def write_paper(asked: Asked) -> Written:
+def write_paper(asked: PaperOptions) -> Written:
     """Write a paper.
 
     Raises

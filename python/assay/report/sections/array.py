@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.base.units import format_bytes
-from assay.document.elements import Block, Cell, Column, Facts, Paragraph, Table
+from assay.document.elements import Block, Cell, Column, FactList, Paragraph, Table
 from assay.document.text import DASH, percent, shorten
 from assay.record.source import Record
 
@@ -30,7 +30,7 @@ def array_blocks(target: Record) -> list[Block]:
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
-    return [Facts("array", facts), parameter_table(array.get("parameters") or {})]
+    return [FactList("array", facts), parameter_table(array.get("parameters") or {})]
 
 
 def served_blocks(array: Record) -> list[Block]:
@@ -47,7 +47,7 @@ def served_blocks(array: Record) -> list[Block]:
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
-    return [Facts("served-array", facts)]
+    return [FactList("served-array", facts)]
 
 
 def _parts(array: Record) -> str:

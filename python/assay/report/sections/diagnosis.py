@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.base.units import format_duration
-from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
+from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table, Tone
 from assay.document.palette import MAX_SERIES
 from assay.document.series_charts import timeline
 from assay.document.text import DASH, percent, shorten
 from assay.insight.diagnosis.diagnose import TITLES, Diagnosis, diagnose
 from assay.insight.diagnosis.matrix import HOT, NONE, RESOURCES, WARM, CellOf
-from assay.insight.diagnosis.observed import SAMPLES_MIN, Source
+from assay.insight.diagnosis.observed import SAMPLES_MIN, ObservedSource
 from assay.record.source import RunFacts
 
 STEPS_MAX = 400
@@ -28,7 +28,7 @@ def diagnosis_of(facts: RunFacts) -> Diagnosis | None:
     if facts.series is None or facts.series.is_empty():
         return None
     name = str(facts.manifest.get("run_id") or "the run")
-    found = diagnose([Source(name=name, manifest=facts.manifest, points=facts.points, series=facts.series)])
+    found = diagnose([ObservedSource(name=name, manifest=facts.manifest, points=facts.points, series=facts.series)])
     return found if found.is_enough else None
 
 
@@ -116,7 +116,7 @@ def _causes(causes: Sequence[dict[str, Any]]) -> Table:
     )
 
 
-def _figure(found: Diagnosis) -> Figure | None:
+def _figure(found: Diagnosis) -> FigureElement | None:
     """How far each hot cell's leading measure was beyond its threshold over time, and when the first cause held."""
     import numpy as np
 
@@ -160,7 +160,7 @@ def _figure(found: Diagnosis) -> Figure | None:
     if bands:
         caption += f" Shaded: when the signals of {found.causes[0].cause} held together."
     told = "; ".join(f"{_name(cell)}: {cell.words}" for cell in cells)
-    return Figure("diagnosis-time", caption, f"Measures beyond their thresholds over time: {told}.", chart)
+    return FigureElement("diagnosis-time", caption, f"Measures beyond their thresholds over time: {told}.", chart)
 
 
 def _bands(found: Diagnosis) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.base.units import format_bytes, format_duration
-from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.record.source import Record, RunFacts
@@ -22,7 +22,7 @@ from assay.workloads.workload import Workload
 def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Section:
     """Build the section on host, target, engine and timing; `remarks` are those of each workload of the run."""
     run = facts.manifest
-    blocks: list[Block] = [Facts("run", _run_facts(run)), Heading("Target")]
+    blocks: list[Block] = [FactList("run", _run_facts(run)), Heading("Target")]
     volumes = (run.get("target") or {}).get("volumes") or []
     if (run.get("target") or {}).get("array"):
         blocks += [*_own_targets(run), *array_blocks(run["target"])]
@@ -34,7 +34,7 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
             blocks.append(queue_table(volumes))
     else:
         blocks.append(Paragraph("The run does not describe its target."))
-    blocks += [Heading("Host and engine"), Facts("host", host_facts(run, remarks))]
+    blocks += [Heading("Host and engine"), FactList("host", host_facts(run, remarks))]
     blocks += [*hosts_blocks(run, facts.points), Heading("Timing")]
     blocks.append(Paragraph(timing_text(facts, [text for found in remarks.values() for text in found.timing])))
     blocks += [Paragraph(text) for found in remarks.values() for text in found.method]
@@ -187,7 +187,7 @@ def _imported_facts(run: Record) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timing:
+class TimingWords:
     """How long the points of a run were warmed up and measured, and how they ended, in words.
 
     Attributes
@@ -209,7 +209,7 @@ class Timing:
     threads: str
 
 
-def timing_of(facts: RunFacts) -> Timing | None:
+def timing_of(facts: RunFacts) -> TimingWords | None:
     """Timing of a run; None where no point has ended."""
     points = measured_points(facts)
     if not points:
@@ -220,7 +220,7 @@ def timing_of(facts: RunFacts) -> Timing | None:
     ends = Counter(str(point.get("ended_by") or "unknown") for point in points).most_common()
     lags = [value for point in points if (value := (point.get("generator") or {}).get("cpu_share")) is not None]
     known = any(one.get("reached") is not None for one in told)
-    return Timing(
+    return TimingWords(
         points=len(points),
         warm_up=_span(warm),
         measured=_span(held),

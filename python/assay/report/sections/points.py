@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.point_cells import errors_cell, limits_cell, steady_cell
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, iops_text, latency_text, load_label, shorten, throughput_texts
@@ -21,7 +21,7 @@ def points_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section:
     if not blocks:
         blocks.append(Paragraph("No point has been measured."))
     words = dict.fromkeys(word for found in remarks for word in found.words)
-    blocks += [Heading("Words"), Facts("glossary", list(words))]
+    blocks += [Heading("Words"), FactList("glossary", list(words))]
     return Section("points", "Every point", blocks, wide=True)
 
 

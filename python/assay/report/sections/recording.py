@@ -10,8 +10,8 @@ from assay.document.elements import (
     Cell,
     Column,
     Document,
-    Facts,
-    Figure,
+    FactList,
+    FigureElement,
     Notice,
     Notices,
     Paragraph,
@@ -24,7 +24,7 @@ from assay.document.text import DASH, joined, moment, percent, shorten
 from assay.insight.recording import (
     HOUR_NS,
     SAMPLES_MIN,
-    Load,
+    DeviceLoad,
     busiest_hours,
     device_rows,
     gaps_told,
@@ -93,7 +93,7 @@ def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None, hurts: Di
             )
         )
         blocks.append(Paragraph(f"The peak was {format_iops(load.iops_peak)} IOPS, at {moment(load.peak_ns)}."))
-        blocks.append(Facts("recording-load", _facts(load)))
+        blocks.append(FactList("recording-load", _facts(load)))
     if hurts is not None:
         blocks.append(Paragraph(limiting_words(hurts)))
         blocks += [Paragraph(text) for text in next_words(hurts)]
@@ -103,7 +103,7 @@ def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None, hurts: Di
     return Section("summary", "Summary", blocks)
 
 
-def _facts(load: Load) -> list[tuple[str, str]]:
+def _facts(load: DeviceLoad) -> list[tuple[str, str]]:
     items = [
         ("Reads", percent(load.read_share) if load.read_share is not None else ""),
         ("Mean I/O", format_bytes(load.size_mean_bytes) if load.size_mean_bytes else ""),
@@ -204,7 +204,7 @@ def _load_sections(rows: pl.DataFrame | None, facts: RunFacts) -> list[Section]:
     return found
 
 
-def _table(loads: list[Load]) -> Table:
+def _table(loads: list[DeviceLoad]) -> Table:
     several = len({load.host for load in loads}) > 1
     columns = [
         Column("Device", weight=1.8), Column("Role", weight=0.8), Column("IOPS p95", number=True),
@@ -246,7 +246,7 @@ def _hours(rows: pl.DataFrame) -> Table:
     return Table("hours", "The busiest hours (UTC): means of all devices together.", columns, cells)
 
 
-def _figure(rows: pl.DataFrame, loads: list[Load]) -> Figure | None:
+def _figure(rows: pl.DataFrame, loads: list[DeviceLoad]) -> FigureElement | None:
     """IOPS, throughput, latency, size and queue of the busiest devices on one axis."""
     import polars as pl
 
@@ -278,7 +278,7 @@ def _figure(rows: pl.DataFrame, loads: list[Load]) -> Figure | None:
         return None
     caption = f"The busiest devices over time, from {moment(begin)}; lines break where nothing was recorded."
     told = f"{joined(load.name for load in shown)}: {joined(dict.fromkeys(row['panel'] for row in charts))}."
-    return Figure("recording-timeline", caption, told, chart)
+    return FigureElement("recording-timeline", caption, told, chart)
 
 
 def _mean(latency: str, count: str) -> pl.Expr:

@@ -11,8 +11,8 @@ from assay.document.elements import (
     Cell,
     Column,
     Document,
-    Facts,
-    Figure,
+    FactList,
+    FigureElement,
     Notice,
     Notices,
     Paragraph,
@@ -61,7 +61,7 @@ def _summary(answer: Record) -> Section:
     sentences = [Paragraph(ratio_sentence(ratio, answer), strong=True) for ratio in answer["ratios"]]
     facts = [("With", inputs_sentence(answer)), *((one["title"], _shares(one)) for one in answer["policies"])]
     notices = [Notice(text) for text in answer["notices"]]
-    blocks: list[Block] = [*sentences, Facts("facts", facts)]
+    blocks: list[Block] = [*sentences, FactList("facts", facts)]
     if notices:
         blocks.append(Notices(notices))
     return Section("summary", "Which policy loses data how often", blocks)
@@ -114,7 +114,7 @@ def _sensitivity(answer: Record) -> Section:
             "How often RAID 5 and RAID 10 lose data, RAID-DP = 1, while one input goes over its plausible range and"
             " the others stay as stated; the lines are the stated inputs, the last row is every combination."
         )
-        blocks.append(Figure("sensitivity", caption, sentence, chart))
+        blocks.append(FigureElement("sensitivity", caption, sentence, chart))
     blocks.append(_ratio_table(answer))
     blocks += _curve_figures(answer)
     return Section("sensitivity-section", "What the ratios and the losses hang on", blocks)
@@ -164,7 +164,7 @@ def _ratio_table(answer: Record) -> Table:
     return Table("ratios", f"Ratios of loss rates with {inputs_sentence(answer)}", columns, rows, dense=True)
 
 
-def _curve_figures(answer: Record) -> list[Figure]:
+def _curve_figures(answer: Record) -> list[FigureElement]:
     """Losses over each input, at most six curves in a figure; layouts that are one and the same share a curve."""
     count = len(answer["policies"])
     titles: dict[str, list[str]] = {}
@@ -185,7 +185,7 @@ def _curve_figures(answer: Record) -> list[Figure]:
                 " input, the others as stated (closed forms); markers are the stated inputs."
             )
             alternative = f"Loss probability by input: {', '.join(taken)}."
-            figures.append(Figure(f"losses-{number}", caption, alternative, chart))
+            figures.append(FigureElement(f"losses-{number}", caption, alternative, chart))
     return figures
 
 

@@ -10,8 +10,8 @@ from assay.document.elements import (
     Cell,
     Column,
     Document,
-    Facts,
-    Figure,
+    FactList,
+    FigureElement,
     Notice,
     Notices,
     Paragraph,
@@ -61,7 +61,7 @@ def _summary(answer: Record) -> Section:
             blocks.append(Paragraph(words.sensitivity_sentence(answer)))
         blocks.append(_table("chosen", f"What to buy; cheapest by {answer['cheapest_by']}, smallest by"
                              f" {answer['smallest_by']}", _CHOICES, _choices(answer)))  # fmt: skip
-        blocks.append(Facts("chosen-facts", _facts(answer, best)))
+        blocks.append(FactList("chosen-facts", _facts(answer, best)))
     if answer["difference"] is not None:
         rows = [[one["what"], one["before"], one["after"]] for one in answer["difference"]["rows"]]
         asked = ", ".join(answer["difference"]["changes"])
@@ -152,7 +152,7 @@ def _frontier_rows(answer: Record) -> list[Record]:
     ]
 
 
-def _frontier(answer: Record) -> Figure:
+def _frontier(answer: Record) -> FigureElement:
     rows = _frontier_rows(answer)
     by_cost = answer["cheapest_by"] == "cost"
     title = f"cost, {answer['currency']}".rstrip(", ") if by_cost else "disks (no costs are stated)"
@@ -163,7 +163,7 @@ def _frontier(answer: Record) -> Figure:
         " those that no other beats in both."
     )
     alternative = "; ".join(f"{row['label']}: {row['cost']:g}, {row['latency_ms']:.1f} ms" for row in rows)
-    return Figure("frontier", caption, alternative, chart)
+    return FigureElement("frontier", caption, alternative, chart)
 
 
 def _growth(answer: Record) -> Section:
@@ -181,7 +181,7 @@ def _growth(answer: Record) -> Section:
             " upright line is the end of the time that is sized for."
         )
         alternative = "; ".join(": ".join(row) for row in words.growth_rows(best))
-        blocks.append(Figure("growth", caption, alternative, chart))
+        blocks.append(FigureElement("growth", caption, alternative, chart))
     blocks.append(_table("runs-out", "The year in which each resource runs out", words.GROWTH_COLUMNS,
                          words.growth_rows(best)))  # fmt: skip
     return Section("growth", "How long it lasts", blocks)

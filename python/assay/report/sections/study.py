@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from assay.base.units import format_bytes, format_iops
-from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
+from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table, Tone
 from assay.document.limits import limited_text
 from assay.document.palette import MAX_SERIES, chunks
 from assay.document.remarks import Remarks
@@ -160,7 +160,7 @@ def _gap_figures(study: Record) -> list[Block]:
             )  # fmt: skip
         chart = level_figure(rows, figure, "who asks the storage", joined=False)
         if chart is not None:
-            blocks.append(Figure(f"study-gap-{number}", _gap_caption(gap), str(gap["sentences"][0]), chart))
+            blocks.append(FigureElement(f"study-gap-{number}", _gap_caption(gap), str(gap["sentences"][0]), chart))
     return blocks
 
 
@@ -178,7 +178,7 @@ def _beside_figure(study: Record) -> list[Block]:
         return []
     ids = id_range(point_id for one in found for point_id in one["point_ids"])
     caption = f"Mean time of a query alone, and while the points were measured; the same queries in both. Points {ids}."
-    return [Figure("study-beside", caption, joined(one["sentences"][0] for one in found), chart)]
+    return [FigureElement("study-beside", caption, joined(one["sentences"][0] for one in found), chart)]
 
 
 def _gap_caption(gap: Record) -> str:
@@ -203,14 +203,14 @@ def _groups(rows: Sequence[Record]) -> list[list[str]]:
     return [part for names in by_group.values() for part in chunks(names)]
 
 
-def _figure(name: str, title: str, by: str, number: int, rows: Sequence[Record], chart: Any) -> Figure:
+def _figure(name: str, title: str, by: str, number: int, rows: Sequence[Record], chart: Any) -> FigureElement:
     banded = any(row["band_low"] is not None for row in rows)
     told = joined(f"{row['told']} {figure_text(row['value'], row['unit'])}" for row in rows)
     spanned = any(row["low"] is not None for row in rows)
     caption = f"{title[0].upper()}{title[1:]} by {by}" + ("; whiskers are 95 % intervals" if spanned else "")
     caption += ", wide pale ones how far the model may be off (90 %)." if banded else "."
     caption += f" Points {id_range(point_id for row in rows for point_id in row['point_ids'])}."
-    return Figure(f"study-{name.replace('_', '-')}-{number}", caption, f"{title} by {by}: {told}.", chart)
+    return FigureElement(f"study-{name.replace('_', '-')}-{number}", caption, f"{title} by {by}: {told}.", chart)
 
 
 def _rows(study: Record, factor: Record, name: str) -> list[dict[str, Any]]:
@@ -406,7 +406,7 @@ def _published(study: Record) -> list[Block]:
             "The model against published figures; the grey band is 10 % to either side, whiskers are 95 % intervals"
             + (", wide pale ones how far the model may be off (90 %)." if bands else ".")
         )
-        blocks.append(Figure("published", caption, f"Errors of the model: {told}.", chart))
+        blocks.append(FigureElement("published", caption, f"Errors of the model: {told}.", chart))
     columns = [
         Column("Figure", weight=3.2), Column("Source", weight=1.1), Column("Published", number=True, weight=1.7),
         Column("Model", number=True, weight=1.7), Column("Error", number=True), Column("Used for fitting"),

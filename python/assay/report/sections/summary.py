@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from assay.base.units import count_of
-from assay.document.elements import Block, Figure, Heading, Notice, Notices, Paragraph, Section
+from assay.document.elements import Block, FigureElement, Heading, Notice, Notices, Paragraph, Section
 from assay.document.remarks import Remarks
 from assay.document.text import joined, sentence
 from assay.record.limits import show_value
@@ -129,7 +129,7 @@ def _picture(found: Sequence[Standing]) -> list[Block]:
     if any(row["state"] == EXCUSED for row in rows):
         caption += " Grey bars miss theirs for a reason other than the storage."
     told = joined(f"{row['label']} {row['text'][2:]} ({row['state']})" for row in rows)
-    return [Figure("limits", caption, f"Measured values against their limits: {told}.", chart)]
+    return [FigureElement("limits", caption, f"Measured values against their limits: {told}.", chart)]
 
 
 def _bar(one: Standing) -> dict[str, Any]:

@@ -14,7 +14,7 @@ Drivers are loaded when a database is opened.
 
 from __future__ import annotations
 
-from assay.targets.databases.common.connection import Connection, ConnectionLost, Dialect, Progress, Session
+from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.database import LAID_OUT, OWN_TABLES, Database, SchemaState
 from assay.targets.databases.common.spec import DatabaseSpec, is_database, parse_database, parse_databases
 from assay.targets.databases.common.table_set import RangeKey, TableSet
@@ -23,8 +23,8 @@ from assay.targets.databases.kinds import open_database
 __all__ = [
     "LAID_OUT",
     "OWN_TABLES",
-    "Connection",
     "ConnectionLost",
+    "ConnectionPlan",
     "Database",
     "DatabaseSpec",
     "Dialect",

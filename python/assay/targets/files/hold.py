@@ -32,7 +32,7 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EBADF})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity:
+class FileIdentity:
     """What tells one file or device from another of the same name; None for what is not known or has no meaning.
 
     Attributes
@@ -139,7 +139,7 @@ class Hold:
         self._left = (status.st_size, status.st_mtime_ns) if self._exact_times and not self.is_device else None
         self._marked_in_use = False
         self._beneath: int | None = None
-        self._identity: Identity | None = None
+        self._identity: FileIdentity | None = None
         self._close = weakref.finalize(self, let_go, descriptor)
         _held[_key(status)] = self
 
@@ -324,7 +324,7 @@ class Hold:
         self._marked_in_use = False
         return unmade(self.path, self._descriptor)
 
-    def identity(self, kernel: Kernel | None = None) -> Identity:
+    def identity(self, kernel: Kernel | None = None) -> FileIdentity:
         """What tells it from another of its name; of storage that has disappeared, what was true before.
 
         Raises
@@ -340,14 +340,14 @@ class Hold:
                 raise
         return self._identity
 
-    def _ask_identity(self, tables: Kernel) -> Identity:
+    def _ask_identity(self, tables: Kernel) -> FileIdentity:
         status = os.fstat(self._descriptor)
         birth_ns, generation, disk_sequence = _core.file_identity(self._descriptor)
         boot = read_text(tables.proc / "sys/kernel/random/boot_id")
         if not self.is_device:
             major, minor = device_number(status.st_dev)
             found = self.mark
-            return Identity(
+            return FileIdentity(
                 device=f"{major}:{minor}",
                 boot=boot,
                 inode=status.st_ino,
@@ -359,7 +359,7 @@ class Hold:
         directory = tables.directory(number)
         disk = disk_of(directory) if directory is not None else None
         sectors = read_number(directory / "size") if directory is not None else None
-        return Identity(
+        return FileIdentity(
             device=f"{number[0]}:{number[1]}",
             boot=boot,
             size_bytes=sectors * 512 if sectors is not None else None,

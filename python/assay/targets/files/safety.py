@@ -50,7 +50,7 @@ _COMPRESSING_FILE_SYSTEMS = frozenset({"bcachefs", "btrfs", "zfs"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examined:
+class ExaminedVolume:
     """One volume as it was found, permitted for what was asked.
 
     Attributes
@@ -125,7 +125,7 @@ def examine(
     yes_destroy: Collection[str] = (),
     writes: bool,
     kernel: Kernel | None = None,
-) -> Examined:
+) -> ExaminedVolume:
     """Look at a volume and refuse it if the work asked could harm what Assay did not make.
 
     Nothing is written. What exists is opened and locked, a device exclusively, as long as the result lives.
@@ -155,7 +155,7 @@ def examine(
     path = spec.path
     tables = kernel or Kernel()
 
-    def look() -> Examined:
+    def look() -> ExaminedVolume:
         resolved = os.path.realpath(path)
         request = _Request(
             spec=spec,
@@ -170,9 +170,9 @@ def examine(
     return answer_within(EXAMINE_TIMEOUT_S, look, what=str(path))
 
 
-def _examined_imagined(spec: VolumeSpec) -> Examined:
+def _examined_imagined(spec: VolumeSpec) -> ExaminedVolume:
     """A volume without storage behind it, of `null:` or of a model: there is nothing to look at or to destroy."""
-    return Examined(
+    return ExaminedVolume(
         spec=spec,
         path=None,
         exists=True,
@@ -186,7 +186,7 @@ def _examined_imagined(spec: VolumeSpec) -> Examined:
     )
 
 
-def _examine_path(request: _Request) -> Examined:
+def _examine_path(request: _Request) -> ExaminedVolume:
     try:
         status = os.stat(request.path)
     except FileNotFoundError:
@@ -212,7 +212,7 @@ def _examine_path(request: _Request) -> Examined:
 # Files
 
 
-def _examine_new_file(request: _Request) -> Examined:
+def _examine_new_file(request: _Request) -> ExaminedVolume:
     if request.spec.kind == "device":
         raise request.refusal("there is no such device", "lsblk lists the devices of this machine")
     folder = request.path.parent
@@ -238,7 +238,7 @@ def _examine_new_file(request: _Request) -> Examined:
     return _examined_file(request, device, room, exists=False, size_bytes=None, is_empty=True)
 
 
-def _examine_file(request: _Request, status: os.stat_result) -> Examined:
+def _examine_file(request: _Request, status: os.stat_result) -> ExaminedVolume:
     _refuse_kernel_file_system(request, request.path)
     use = use_of_file(request.kernel, request.path, status)
     if use is not None:
@@ -294,7 +294,7 @@ def _examined_file(
     created_by_assay: bool = False,
     allocated_bytes: int = 0,
     hold: Hold | None = None,
-) -> Examined:
+) -> ExaminedVolume:
     mount = request.kernel.mount_of(device, str(request.path))
     # A file system without a number of its own (btrfs) still names one of its devices as the source.
     beneath = mount.device if mount is not None else device
@@ -302,7 +302,7 @@ def _examined_file(
         beneath = block_device_at(mount.source) or beneath
     logical, physical = block_sizes(request.kernel, beneath, otherwise=(512, room.f_bsize))
     file_system = mount.file_system if mount is not None else ""
-    return Examined(
+    return ExaminedVolume(
         spec=request.spec,
         path=request.path,
         exists=exists,
@@ -347,7 +347,7 @@ def _is_written(descriptor: int, size_bytes: int, allocated_bytes: int, file_sys
 # Devices
 
 
-def _examine_device(request: _Request, status: os.stat_result) -> Examined:
+def _examine_device(request: _Request, status: os.stat_result) -> ExaminedVolume:
     number = device_number(status.st_rdev)
     use = use_of_device(request.kernel, number)
     if use is not None:
@@ -369,7 +369,7 @@ def _examine_device(request: _Request, status: os.stat_result) -> Examined:
     except OSError as error:
         raise OpenFailed(f"{request.shown}: cannot be read: {error.strerror}; check the device (dmesg)") from error
     logical, physical = block_sizes(request.kernel, number, otherwise=(512, 512))
-    return Examined(
+    return ExaminedVolume(
         spec=request.spec,
         path=request.path,
         exists=True,
@@ -439,7 +439,7 @@ def block_sizes(kernel: Kernel, device: DeviceNumber, *, otherwise: tuple[int, i
 # Room
 
 
-def check_space(examined: Sequence[Examined], sizes: Mapping[str, int]) -> None:
+def check_space(examined: Sequence[ExaminedVolume], sizes: Mapping[str, int]) -> None:
     """Refuse sizes that do not fit, all volumes of a file system taken together.
 
     Parameters
@@ -470,7 +470,7 @@ def check_space(examined: Sequence[Examined], sizes: Mapping[str, int]) -> None:
         _check_file_system(here, files)
 
 
-def _check_device_size(volume: Examined, size_bytes: int) -> None:
+def _check_device_size(volume: ExaminedVolume, size_bytes: int) -> None:
     if volume.size_bytes is not None and size_bytes > volume.size_bytes:
         raise OutOfSpace(
             f"{volume.spec.path}: {format_bytes(size_bytes)} asked, the device has {format_bytes(volume.size_bytes)}; "
@@ -478,7 +478,7 @@ def _check_device_size(volume: Examined, size_bytes: int) -> None:
         )
 
 
-def usable_bytes(examined: Sequence[Examined], sizes: Mapping[str, int], device: DeviceNumber) -> int:
+def usable_bytes(examined: Sequence[ExaminedVolume], sizes: Mapping[str, int], device: DeviceNumber) -> int:
     """Room on a file system beside the volumes of these sizes and what stays free; 0 where it is not known."""
     here = [volume for volume in examined if volume.device_id == device and volume.free_bytes is not None]
     if not here or not here[0].file_system_bytes:
@@ -491,7 +491,7 @@ def _kept_bytes(file_system_bytes: int) -> int:
     return min(int(file_system_bytes * FREE_SHARE_KEPT), FREE_BYTES_KEPT_MAX)
 
 
-def _check_file_system(here: Examined, files: Mapping[Path, int]) -> None:
+def _check_file_system(here: ExaminedVolume, files: Mapping[Path, int]) -> None:
     total_bytes, free_bytes = here.file_system_bytes or 0, here.free_bytes or 0
     if total_bytes == 0:
         # An unlimited tmpfs and some network file systems do not say how large they are.

@@ -23,10 +23,10 @@ from assay.targets.arrays.live.process import ServedArray
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.hold import Hold
 from assay.targets.files.ownership import make
-from assay.targets.files.safety import Examined, check_space, examine
+from assay.targets.files.safety import ExaminedVolume, check_space, examine
 from assay.targets.files.session import AnySession, drain
 from assay.targets.files.spec import VolumeSpec
-from assay.targets.files.volume import Volume, begin_io, volume_plan
+from assay.targets.files.volume import OpenVolume, begin_io, volume_plan
 from assay.targets.host import memory_bytes, volume_facts
 
 NULL_BYTES = 1 << 40
@@ -59,7 +59,7 @@ Progress = Callable[[str, float, float], None]
 class StorageTarget:
     """Examined volumes with the sizes they shall have."""
 
-    examined: list[Examined]
+    examined: list[ExaminedVolume]
     sizes: dict[str, int]
     roles: dict[str, tuple[str, ...]]
     places: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class StorageTarget:
     """Id of the run, for the marks of files that it writes to."""
     holds: dict[str, Hold] = field(default_factory=dict)
     """What is open and locked, by the name of its volume; files that are made join when they are."""
-    created: list[Examined] = field(default_factory=list)
+    created: list[ExaminedVolume] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     io_timeout_s: float = 0.0
@@ -95,10 +95,10 @@ class StorageTarget:
     _is_ready: bool = False
 
     @property
-    def volumes(self) -> list[Volume]:
+    def volumes(self) -> list[OpenVolume]:
         """The volumes, ready for load once laid out."""
         return [
-            Volume(
+            OpenVolume(
                 spec=volume.spec,
                 roles=self.roles[volume.spec.name],
                 places=self.places.get(volume.spec.name, ()),
@@ -110,7 +110,7 @@ class StorageTarget:
         ]
 
     @property
-    def unwritten(self) -> list[Examined]:
+    def unwritten(self) -> list[ExaminedVolume]:
         """Files that reads would not find real data in, and that may be written to."""
         return [
             volume
@@ -119,7 +119,7 @@ class StorageTarget:
         ]
 
     @property
-    def to_lay_out(self) -> list[Examined]:
+    def to_lay_out(self) -> list[ExaminedVolume]:
         """Files to be filled before the work begins."""
         return [] if self.database else self.unwritten
 
@@ -229,7 +229,7 @@ class StorageTarget:
         return {"volumes": volumes, "cache_notice": "caches between host and disk are not excluded", **served}
 
 
-def _state(volume: Examined, laid_out_bytes: int) -> str:
+def _state(volume: ExaminedVolume, laid_out_bytes: int) -> str:
     if volume.spec.kind == "null":
         return "unknown"
     if volume.spec.kind == "model":
@@ -239,7 +239,7 @@ def _state(volume: Examined, laid_out_bytes: int) -> str:
     return "preconditioned" if volume.created_by_assay and volume.fully_allocated else "unknown"
 
 
-def _is_unwritten(volume: Examined, size_bytes: int) -> bool:
+def _is_unwritten(volume: ExaminedVolume, size_bytes: int) -> bool:
     if volume.spec.kind not in STORED_IN_FILES:
         return False
     return not (volume.exists and volume.fully_allocated and (volume.size_bytes or 0) >= size_bytes)
@@ -313,7 +313,7 @@ def log_size_bytes(data_bytes: int) -> int:
     return min(max(int(data_bytes * LOG_SHARE), LOG_MIN_BYTES), LOG_MAX_BYTES) >> 20 << 20
 
 
-def _foreign(examined: Sequence[Examined], overwrite: Collection[str]) -> frozenset[str]:
+def _foreign(examined: Sequence[ExaminedVolume], overwrite: Collection[str]) -> frozenset[str]:
     """Files with content that is neither Assay's nor named by `--overwrite`: work that only reads may use them."""
     permitted = {os.path.realpath(path) for path in overwrite}
     return frozenset(
@@ -355,7 +355,9 @@ def _places(
     return found
 
 
-def _size_of(volume: Examined, target: StorageTarget, size_most_bytes: int, *, new_bytes: int | None = None) -> int:
+def _size_of(
+    volume: ExaminedVolume, target: StorageTarget, size_most_bytes: int, *, new_bytes: int | None = None
+) -> int:
     """Size of a volume: the one asked for, its own, or for a new file `new_bytes` or a share of the free space."""
     spec = volume.spec
     if spec.kind == "null":
@@ -442,7 +444,7 @@ def restore_sizes(target: StorageTarget) -> None:
 
 
 def make_file(
-    volume: Examined, size_bytes: int, target: StorageTarget, *, emptied: bool = False, sparse: bool = False
+    volume: ExaminedVolume, size_bytes: int, target: StorageTarget, *, emptied: bool = False, sparse: bool = False
 ) -> None:
     """Create a file where it is missing, mark it as Assay's, and reserve its space; what it holds beyond stays.
 
@@ -482,7 +484,7 @@ def reserving_most_s(size_bytes: int, io_timeout_s: float) -> float:
 
 
 def _lay_out_one(
-    volume: Examined, target: StorageTarget, io_timeout_s: float, interrupt: threading.Event, progress: Progress
+    volume: ExaminedVolume, target: StorageTarget, io_timeout_s: float, interrupt: threading.Event, progress: Progress
 ) -> None:
     path, size_bytes = volume.path, target.sizes[volume.spec.name]
     assert path is not None
@@ -491,7 +493,7 @@ def _lay_out_one(
     answer_within(longest_s, lambda: make_file(volume, size_bytes, target), what=str(path))
     spec = replace(volume.spec, path=path)
     hold = target.holds[spec.name]
-    written = Volume(
+    written = OpenVolume(
         spec=spec,
         roles=target.roles[spec.name],
         size_bytes=size_bytes,
@@ -508,7 +510,7 @@ def _lay_out_one(
     target.laid_out_bytes[spec.name] = size_bytes
 
 
-def _writing_plan(volume: Volume, block_bytes: int, io_timeout_s: float) -> dict[str, Any]:
+def _writing_plan(volume: OpenVolume, block_bytes: int, io_timeout_s: float) -> dict[str, Any]:
     """A plan of the compiled core that writes all of a volume once, from its begin to its end."""
     access = {
         "blocks": [{"bytes": block_bytes, "weight": 1.0}],

@@ -14,7 +14,7 @@ from assay.targets.files.spec import VolumeSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Volume:
+class OpenVolume:
     """A volume ready for load; `roles` are those it was named for, several when it is shared, and `places` likewise."""
 
     spec: VolumeSpec
@@ -31,7 +31,7 @@ class Volume:
         return self.spec.name
 
 
-def takes_no_time(volume: Volume) -> bool:
+def takes_no_time(volume: OpenVolume) -> bool:
     """Whether the volume answers at once, so that what is measured on it is the load generator alone."""
     return volume.spec.kind == "null" and not {"latency", "stall"} & volume.spec.options.keys()
 
@@ -57,7 +57,7 @@ def begin_io(holds: Sequence[Hold], *, writes: bool) -> None:
         answer_within(ANSWER_TIMEOUT_S, look, what=", ".join(printable(hold.path) for hold in holds))
 
 
-def volume_plan(volume: Volume) -> dict[str, Any]:
+def volume_plan(volume: OpenVolume) -> dict[str, Any]:
     """A volume as plans of the compiled core name it."""
     if volume.spec.kind == "null":
         kind: dict[str, Any] = {"kind": "null", "options": null_options(volume.spec.options)}

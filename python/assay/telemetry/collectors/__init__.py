@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.base.errors import UsageError
 from assay.record.served_names import prefixes
 from assay.targets.host import roles_by_device
-from assay.telemetry.collectors.activity import Activity, activity, hottest
+from assay.telemetry.collectors.activity import ServerActivity, activity, hottest
 from assay.telemetry.collectors.block import BlockCollector
 from assay.telemetry.collectors.cpu import CpuCollector
 from assay.telemetry.collectors.duckdb import DuckdbCollector
@@ -28,11 +28,10 @@ from assay.telemetry.collectors.tcp_recovery import TcpRecoveryCollector
 if TYPE_CHECKING:
     from assay.targets.databases import Database
     from assay.targets.target import Target
-    from assay.telemetry.collectors.database import DatabaseCollector, Session
+    from assay.telemetry.collectors.database import DatabaseCollector, ObserverSession
     from assay.telemetry.recorder import Collector
 
 __all__ = [
-    "Activity",
     "BlockCollector",
     "CpuCollector",
     "DuckdbCollector",
@@ -45,6 +44,7 @@ __all__ = [
     "PsiCollector",
     "RunQueueCollector",
     "ServedArrayCollector",
+    "ServerActivity",
     "StorageNetCollector",
     "TcpRecoveryCollector",
     "activity",
@@ -109,7 +109,7 @@ def database_collectors(databases: Sequence[Database], *, beside: bool = True) -
     ]
 
 
-def _session_beside(database: Database) -> Session:
+def _session_beside(database: Database) -> ObserverSession:
     """Connect for observing; on PostgreSQL to another database, since one in use cannot be saved or restored."""
     if database.dialect == "postgresql":
         from assay.targets.databases.postgresql.database import Postgresql

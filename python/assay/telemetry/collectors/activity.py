@@ -17,7 +17,7 @@ MIN_SHARE = 0.001
 """Statements with less of the time are left out: Assay's own looks at the statistics among them."""
 
 
-class Observed(Protocol):
+class ObservedDatabase(Protocol):
     """What is asked of a database target."""
 
     @property
@@ -36,7 +36,7 @@ class Observed(Protocol):
 
 
 @dataclass(frozen=True)
-class Activity:
+class ServerActivity:
     """Statistics of statements and tables since the servers count, by database and key; and what was missing."""
 
     statements: Mapping[tuple[str, str], Record] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Activity:
     notices: tuple[str, ...] = ()
 
 
-def activity(databases: Sequence[Observed]) -> Activity:
+def activity(databases: Sequence[ObservedDatabase]) -> ServerActivity:
     """Statistics of this moment; take them at both ends of a window for `hottest`.
 
     A server that refuses (no rights, statistics switched off) is left out with a notice.
@@ -58,10 +58,10 @@ def activity(databases: Sequence[Observed]) -> Activity:
                 found.update({(database.name, key): record for key, record in read(database.query).items()})
             except AssayError as error:
                 notices.append(f"{database.name}: statistics of its {what} cannot be read: {error}")
-    return Activity(statements, tables, tuple(notices))
+    return ServerActivity(statements, tables, tuple(notices))
 
 
-def hottest(before: Activity, after: Activity) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def hottest(before: ServerActivity, after: ServerActivity) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Statements that took the most time, and tables with the most bytes read, then rows changed, between two moments.
 
     Returns
@@ -123,7 +123,9 @@ def _growth(
     return grown
 
 
-def _readers(database: Observed) -> tuple[Callable[[Query], dict[str, Record]], Callable[[Query], dict[str, Record]]]:
+def _readers(
+    database: ObservedDatabase,
+) -> tuple[Callable[[Query], dict[str, Record]], Callable[[Query], dict[str, Record]]]:
     """Functions that read statements and tables of this kind of server."""
     module = {"postgresql": postgresql, "mssql": mssql, "mariadb": mariadb, "mysql": mariadb}.get(database.dialect)
     return (module.statements, module.tables) if module is not None else (_nothing, _nothing)

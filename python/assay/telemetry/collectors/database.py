@@ -38,7 +38,7 @@ Key = tuple[str, str]
 """Entity and metric."""
 
 
-class Session(Protocol):
+class ObserverSession(Protocol):
     """A connection of the observer's own."""
 
     def query(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -104,11 +104,11 @@ class DatabaseCollector(ABC):
     tier = "database"
     source = ""
 
-    def __init__(self, connect: Callable[[], Session], databases: Mapping[str, str]) -> None:
+    def __init__(self, connect: Callable[[], ObserverSession], databases: Mapping[str, str]) -> None:
         self.name = f"{self.source} {next(iter(databases.values()))}"
         self.databases = dict(databases)
         self._connect = connect
-        self._session: Session | None = None
+        self._session: ObserverSession | None = None
         self._last: Counters | None = None
         self._failure: Exception | None = None
         self._has_answered = False
@@ -133,7 +133,7 @@ class DatabaseCollector(ABC):
         return next(iter(self.databases.values()))
 
     @abstractmethod
-    def read(self, session: Session) -> Counters:
+    def read(self, session: ObserverSession) -> Counters:
         """Ask the server; whatever is raised closes the connection."""
 
     def sample(self) -> Counters | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from assay.telemetry.collectors.database import Counters, DatabaseCollector, Session
+from assay.telemetry.collectors.database import Counters, DatabaseCollector, ObserverSession
 
 _MEMORY = "SELECT lower(tag), memory_usage_bytes FROM duckdb_memory() WHERE memory_usage_bytes > 0"
 _TEMPORARY = "SELECT count(*), coalesce(sum(size), 0) FROM duckdb_temporary_files()"
@@ -20,7 +20,7 @@ class DuckdbCollector(DatabaseCollector):
 
     source = "duckdb"
 
-    def read(self, session: Session) -> Counters:
+    def read(self, session: ObserverSession) -> Counters:
         """Ask for memory and temporary files; the file system tells the sizes of file and log."""
         memory = {str(tag): float(used) for tag, used in session.query(_MEMORY)}
         files, temporary = session.query(_TEMPORARY)[0]

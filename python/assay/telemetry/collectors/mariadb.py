@@ -19,9 +19,9 @@ from assay.telemetry.collectors.database import (
     Counters,
     DatabaseCollector,
     Key,
+    ObserverSession,
     Query,
     Record,
-    Session,
 )
 
 _COUNTS = {
@@ -88,7 +88,7 @@ class MariadbCollector(DatabaseCollector):
     _has_files: bool | None = None
     _has_locks = False
 
-    def read(self, session: Session) -> Counters:
+    def read(self, session: ObserverSession) -> Counters:
         """Ask for the status variables, for the times of files where the server keeps them, and who waits for locks."""
         status = {str(name): value for name, value in session.query(_STATUS)}
         if self._has_files is None:
@@ -117,7 +117,7 @@ class MariadbCollector(DatabaseCollector):
             self._starts,
         )
 
-    def _look_at_rights(self, session: Session) -> None:
+    def _look_at_rights(self, session: ObserverSession) -> None:
         """Find out what the server keeps and the user may see; the status variables are open to all."""
         is_on = session.query("show global variables where variable_name = 'performance_schema' and value = 'ON'")
         files, locks = _refusal(session, _FILES) if is_on else "it is off", _refusal(session, _WAITING)
@@ -130,7 +130,7 @@ class MariadbCollector(DatabaseCollector):
         self.missing = missing
 
 
-def _refusal(session: Session, sql: str) -> str:
+def _refusal(session: ObserverSession, sql: str) -> str:
     """Why the server does not answer a query; empty if it does."""
     try:
         session.query(sql)

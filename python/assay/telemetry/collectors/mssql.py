@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.telemetry.collectors.database import TEXT_LENGTH, Counters, DatabaseCollector, Key, Query, Record, Session
+from assay.telemetry.collectors.database import (
+    TEXT_LENGTH,
+    Counters,
+    DatabaseCollector,
+    Key,
+    ObserverSession,
+    Query,
+    Record,
+)
 
 _FILES = """
 select d.name, f.type, f.name, s.num_of_reads, s.num_of_bytes_read, s.io_stall_read_ms,
@@ -53,7 +61,7 @@ class MssqlCollector(DatabaseCollector):
 
     source = "mssql"
 
-    def read(self, session: Session) -> Counters:
+    def read(self, session: ObserverSession) -> Counters:
         """Ask for files, waits and performance counters."""
         counts = file_counts(session.query(_FILES), self.databases)
         for metric, value in wait_counts(session.query(_WAITS)).items():

@@ -15,9 +15,9 @@ from assay.telemetry.collectors.database import (
     Counters,
     DatabaseCollector,
     Key,
+    ObserverSession,
     Query,
     Record,
-    Session,
 )
 
 SIZE_EVERY = 10
@@ -164,7 +164,7 @@ class PostgresqlCollector(DatabaseCollector):
     _samples = 0
     _sizes: tuple[tuple[str, float], ...] = ()
 
-    def read(self, session: Session) -> Counters:
+    def read(self, session: ObserverSession) -> Counters:
         """Ask for all counters in one query, and every tenth time for sizes."""
         if not self._sql:
             version, block, user, sees_all = session.query(

@@ -39,7 +39,7 @@ _RETRANSMITTED_AT, _OUT_AT = 100, 136
 """Offsets of tcpi_total_retrans and tcpi_segs_out; the latter came with kernel 4.2."""
 
 
-class Connection(NamedTuple):
+class StorageConnection(NamedTuple):
     """A connection to storage: the local address, and its segments; those sent out include those sent again."""
 
     address: str
@@ -64,7 +64,7 @@ class StorageNetCollector:
         self._ports = frozenset(ports)
         self._interfaces: dict[str, str] = {}
 
-    def sample(self) -> dict[bytes, Connection]:
+    def sample(self) -> dict[bytes, StorageConnection]:
         """Ask the kernel for all connections to the ports, by what names each while it lasts.
 
         Raises
@@ -72,7 +72,7 @@ class StorageNetCollector:
         NotSupported
             The kernel does not tell.
         """
-        found: dict[bytes, Connection] = {}
+        found: dict[bytes, StorageConnection] = {}
         try:
             for family in (socket.AF_INET, socket.AF_INET6):
                 for message in _dump(family):
@@ -82,14 +82,14 @@ class StorageNetCollector:
         return found
 
     def readings(
-        self, before: Mapping[bytes, Connection], after: Mapping[bytes, Connection], interval_ns: int
+        self, before: Mapping[bytes, StorageConnection], after: Mapping[bytes, StorageConnection], interval_ns: int
     ) -> Iterator[Reading]:
         """Segments between two samples of each interface; no share if none was sent."""
         del interval_ns  # Counts and their ratio need no time.
         totals: dict[str, list[int]] = {}
         for cookie, now in after.items():
             # One that was not there before has counted from zero since.
-            then = before.get(cookie, Connection(now.address, 0, 0))
+            then = before.get(cookie, StorageConnection(now.address, 0, 0))
             total = totals.setdefault(self._interface(now.address), [0, 0])
             total[0] += now.out_count - then.out_count
             total[1] += now.retransmitted_count - then.retransmitted_count
@@ -142,7 +142,7 @@ def _dump(family: int) -> Iterator[bytes]:
                 place += -(-length // 4) * 4
 
 
-def connection_of(message: bytes, ports: Collection[int]) -> dict[bytes, Connection]:
+def connection_of(message: bytes, ports: Collection[int]) -> dict[bytes, StorageConnection]:
     """The connection an `inet_diag_msg` tells of, by its cookie; none where it leads to another port."""
     _, port, local, _, cookie = _MESSAGE.unpack_from(message)
     if port not in ports:
@@ -153,7 +153,7 @@ def connection_of(message: bytes, ports: Collection[int]) -> dict[bytes, Connect
         info = message[place + _ATTRIBUTE.size : place + length]
         if kind == _INET_DIAG_INFO and len(info) >= _OUT_AT + 4:
             again, out = (struct.unpack_from("=I", info, at)[0] for at in (_RETRANSMITTED_AT, _OUT_AT))
-            return {cookie: Connection(_address(message[0], local), out, again)}
+            return {cookie: StorageConnection(_address(message[0], local), out, again)}
         place += max(-(-length // 4) * 4, _ATTRIBUTE.size)
     return {}
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 
-from assay.record.flight_segments import Layout
-from assay.record.rolled import SERIES_MAX, VALUE_MAX, Series
+from assay.record.flight_segments import SampleLayout
+from assay.record.rolled import SERIES_MAX, VALUE_MAX, SeriesKey
 from assay.telemetry.columns import Reading
 
 LAYOUT_SERIES = 400
@@ -32,7 +32,7 @@ class Layouts:
         Layouts that the segment has; new ones are added to them.
     """
 
-    def __init__(self, host: str, by_number: dict[int, Layout]) -> None:
+    def __init__(self, host: str, by_number: dict[int, SampleLayout]) -> None:
         self._host, self.by_number = host, by_number
         self._places: dict[Source, dict[tuple[str, str], tuple[int, int]]] = {}
         self._numbers: dict[Source, dict[str, int]] = {}
@@ -83,8 +83,8 @@ class Layouts:
             number = self._newest.get(source)
             if number is None or len(self.by_number[number].series) >= LAYOUT_SERIES:
                 number = self._newest[source] = next_number()
-                self.by_number[number] = Layout(source[0], self._host, source[1], [])
+                self.by_number[number] = SampleLayout(source[0], self._host, source[1], [])
             numbers[one.entity] = number
         series = self.by_number[number].series
-        series.append(Series(one.entity, one.role, one.metric, str(one.kind)))
+        series.append(SeriesKey(one.entity, one.role, one.metric, str(one.kind)))
         return number, len(series) - 1

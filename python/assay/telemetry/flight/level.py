@@ -23,7 +23,7 @@ from assay.record.flight_segments import (
     SCHEMA,
     STEMS,
     TEXT_MAX,
-    Layout,
+    SampleLayout,
     Segment,
     is_aside,
     next_segment,
@@ -61,12 +61,12 @@ CONTENT_FAULTS = (ValueError, TypeError, LookupError, OverflowError, RecursionEr
 class SegmentDamaged(Exception):
     """A segment that cannot be gone on with."""
 
-    def __init__(self, level: Level, reason: str) -> None:
+    def __init__(self, level: LevelWriter, reason: str) -> None:
         super().__init__(reason)
         self.level = level
 
 
-class Level:
+class LevelWriter:
     """The newest segment of a level, open for writing.
 
     Parameters
@@ -84,7 +84,7 @@ class Level:
     def __init__(self, folder: Folder, level: int, *, share_bytes: int, log_bytes: int) -> None:
         self._folder, self.level = folder, level
         self.share_bytes, self._log_bytes = share_bytes, log_bytes
-        self.layouts: dict[int, Layout] = {}
+        self.layouts: dict[int, SampleLayout] = {}
         self._written: dict[int, int] = {}
         self._unsure: set[int] = set()
         self._told: dict[str, str] = {}
@@ -215,7 +215,7 @@ class Level:
             return self._connection.execute(sql, values).fetchall()
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Level]:
+    def writing(self) -> Iterator[LevelWriter]:
         """All that is written within is written, or nothing of it.
 
         Raises
@@ -248,7 +248,7 @@ class Level:
         assert self._connection is not None
         self._connection.executemany(sql, rows)
 
-    def put_layout(self, number: int, layout: Layout) -> None:
+    def put_layout(self, number: int, layout: SampleLayout) -> None:
         """Write a layout that the segment lacks, or that has grown, within `writing`."""
         self.layouts[number] = layout
         if self._written.get(number) != len(layout.series):
@@ -305,11 +305,11 @@ class Level:
             with self.writing():
                 self.tell(meta)
 
-    def taken(self, below: Level, rowid: int) -> dict[str, str]:
+    def taken(self, below: LevelWriter, rowid: int) -> dict[str, str]:
         """What a segment says of the rows of the level below that it was made of: up to which one."""
         return {"taken": json.dumps([below.name, int(rowid)])}
 
-    def taken_of(self, below: Level) -> int:
+    def taken_of(self, below: LevelWriter) -> int:
         """Up to which row of the level below this level was made; a segment that does not know begins with the next."""
         if "taken" in self.meta:
             with self.faults():

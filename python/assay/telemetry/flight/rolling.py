@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.record.flight_segments import MINUTE_NS, ROLLED_NS, floor_ns
 from assay.record.rolled import Rolled, floats_of, merge, pack_block, pack_rolled, roll, unpack_block, unpack_rolled
-from assay.telemetry.flight.level import Level
+from assay.telemetry.flight.level import LevelWriter
 
 _ROWS_AT_A_TIME = 20
 
@@ -22,7 +22,7 @@ class Rolling:
     becomes part of the next level exactly once whenever the recorder ends.
     """
 
-    def __init__(self, seconds: Level, minutes: Level, quarters: Level) -> None:
+    def __init__(self, seconds: LevelWriter, minutes: LevelWriter, quarters: LevelWriter) -> None:
         self._seconds, self._minutes, self._quarters = seconds, minutes, quarters
         self._quarter_ns: int | None = None
         """Beginning of the quarter hour that is not over."""
@@ -42,7 +42,7 @@ class Rolling:
         Raises
         ------
         SegmentDamaged, sqlite3.Error, OSError
-            As of `Level.open`; nothing is changed.
+            As of `LevelWriter.open`; nothing is changed.
         """
         seconds = self._seconds
         with seconds.writing():
@@ -61,7 +61,7 @@ class Rolling:
         Raises
         ------
         SegmentDamaged, sqlite3.Error, OSError
-            As of `Level.open`; what was made is whole, and the rest is made next time.
+            As of `LevelWriter.open`; what was made is whole, and the rest is made next time.
         """
         seconds, minutes = self._seconds, self._minutes
         while rows := seconds.ask(
@@ -129,7 +129,7 @@ class Rolling:
         return 2, max(int(t_ns) for _, t_ns in rows), number, pack_rolled(merged)
 
 
-def last_step(level: Level, table: str, step_ns: int) -> int | None:
+def last_step(level: LevelWriter, table: str, step_ns: int) -> int | None:
     """Step that the last row of a table belongs to."""
     found = level.ask(f"SELECT t_ns FROM {table} ORDER BY rowid DESC LIMIT 1")
     with level.faults():

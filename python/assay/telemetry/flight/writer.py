@@ -28,7 +28,7 @@ from assay.record.flight_segments import (
     NAME,
     NOTICES_MAX,
     VERSION,
-    Layout,
+    SampleLayout,
     floor_ns,
 )
 from assay.record.folder import PRIVATE, Folder
@@ -39,7 +39,7 @@ from assay.record.rolled import (
 from assay.targets.trust import open_own
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.layouts import Layouts, Source
-from assay.telemetry.flight.level import Level, SegmentDamaged, bytes_used, remove_segment, size_of
+from assay.telemetry.flight.level import LevelWriter, SegmentDamaged, bytes_used, remove_segment, size_of
 from assay.telemetry.flight.rolling import Rolling, last_step
 
 KEEP_MIN_BYTES = 16 * 2**20
@@ -117,7 +117,7 @@ class FlightWriter:
         self._file = ""
         """The segment that the numbers of layouts are of."""
         self._folder = own_folder(Path(folder))
-        self._levels: list[Level] = []
+        self._levels: list[LevelWriter] = []
         self._lock = self._locked()
         try:
             self._open_all()
@@ -131,7 +131,8 @@ class FlightWriter:
     def _open_all(self) -> None:
         shares = [int((self._keep_bytes - sum(LOG_BYTES)) * share) for share in SHARES]
         self._levels = [
-            Level(self._folder, level, share_bytes=shares[level], log_bytes=LOG_BYTES[level]) for level in range(3)
+            LevelWriter(self._folder, level, share_bytes=shares[level], log_bytes=LOG_BYTES[level])
+            for level in range(3)
         ]
         self._seconds, self._minutes, self._quarters = self._levels
         self._rolling = Rolling(*self._levels)
@@ -168,7 +169,7 @@ class FlightWriter:
         UsageError
             A newer Assay wrote them.
         SegmentDamaged, sqlite3.Error, OSError
-            As of `Level.open`.
+            As of `LevelWriter.open`.
         """
         seconds = self._seconds
         with seconds.faults():
@@ -442,7 +443,7 @@ def own_folder(path: Path) -> Folder:
     return folder
 
 
-def _is_same(layout: Layout, other: Layout | None) -> bool:
+def _is_same(layout: SampleLayout, other: SampleLayout | None) -> bool:
     """Whether a layout of a coarser level is that of samples, which may have grown since."""
     if other is None:
         return True

@@ -8,12 +8,12 @@ from typing import Any
 
 from assay import _core
 from assay.base.errors import Interrupted
-from assay.base.progress import Step
+from assay.base.progress import ProgressStep
 from assay.targets.databases import Database
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.brokerage.plan import BrokeragePlan
 from assay.workloads.brokerage.tables import DRAWN, GROWING, KIND
-from assay.workloads.transactions.opened import OpenTransactions
+from assay.workloads.transactions.opened import TransactionsJob
 
 REFERENCES, CARDINALITIES = 4, 5
 """Numbers of what is checked after the three conditions."""
@@ -22,7 +22,7 @@ DRAWN_RANGE = (0.5, 2.0)
 """A number of rows that is drawn is within this of what is expected."""
 
 
-class OpenBrokerage(OpenTransactions[BrokeragePlan]):
+class BrokerageJob(TransactionsJob[BrokeragePlan]):
     """A part at work on its databases."""
 
     application = BROKERAGE
@@ -57,7 +57,7 @@ class OpenBrokerage(OpenTransactions[BrokeragePlan]):
     def _go_on(self, what: str) -> None:
         if self.context.interrupt.is_set():
             raise Interrupted("interrupted while checking; check again with the action: check")
-        self.context.display.point(Step(what))
+        self.context.display.point(ProgressStep(what))
 
 
 def fits(table: str, count: int, expected: Mapping[str, int], is_fresh: bool) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from assay import _core
 from assay.base.units import count_of
-from assay.targets.databases.common.table_set import RangeKey, Size, TableSet
+from assay.targets.databases.common.table_set import LoadedSize, RangeKey, TableSet
 
 KIND = "brokerage"
 
@@ -55,7 +55,7 @@ TABLES = TableSet(
     rows=KIND,
     names=tuple(_core.row_counts(KIND, CUSTOMERS_OF_BROKER)),
     scale="customers",
-    size=Size(
+    size=LoadedSize(
         words=lambda customers: count_of(customers, "customer"),
         option="customers",
         things="customers",

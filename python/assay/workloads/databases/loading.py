@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from assay import _core
 from assay.base.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
-from assay.base.progress import Display, Gauge, Moment, Step
+from assay.base.progress import Display, Gauge, Moment, ProgressStep
 from assay.base.units import format_bytes, format_duration
 from assay.targets.databases import Database
 from assay.targets.databases.common.target import DatabaseTarget
@@ -63,7 +63,7 @@ REFERENCES = (
 _SCHEMA = {"postgresql": "current_schema()", "mariadb": "database()", "mysql": "database()", "mssql": "schema_name()"}
 
 
-class Load(Protocol):
+class LoadingJob(Protocol):
     """A load that goes on by itself."""
 
     def poll(self) -> str:
@@ -280,7 +280,7 @@ def load_chunks(database: Database, plan: DatabasesPlan, chunks: Sequence[Chunk]
 
 def _start(
     databases: Sequence[Database], asked: list[dict[str, Any]], plan: DatabasesPlan, shape: Mapping[str, int]
-) -> Load:
+) -> LoadingJob:
     """Start the core on servers, and threads of this process on a database that lives in it."""
     if any(database.in_process for database in databases):
         return InProcessLoad(databases, asked, load_connections(plan))
@@ -344,7 +344,7 @@ def _finish(database: Database, connections: int, *, display: Display, interrupt
     missing = [text for name, text in wanted if name.lower() not in there]
 
     def progress(what: str, done: int, total: int) -> None:
-        display.point(Step(f"{what} in {database.name}: {done} of {total}"))
+        display.point(ProgressStep(f"{what} in {database.name}: {done} of {total}"))
         if interrupt.is_set():
             raise Interrupted(f"interrupted while loading; {GOES_ON}")
 

@@ -13,14 +13,14 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.databases.kinds import take_down
 from assay.workloads.databases.loading import drop_loaded, load_tables
 from assay.workloads.databases.plan import Action, DatabasesPlan
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Steps
 
 P = TypeVar("P", bound=DatabasesPlan)
 
 
-class OpenOnDatabases(OpenWorkload, Generic[P]):
+class DatabaseJob(Job, Generic[P]):
     """A part at work on its databases; its kind runs and checks."""
 
     document_key: ClassVar[str]

@@ -15,7 +15,7 @@ from assay.base.units import format_bytes, parse_duration
 from assay.targets.files.spec import FAULTS
 from assay.targets.files.target import StorageTarget
 from assay.targets.host import free_memory_bytes
-from assay.workloads.integrity.files import Placed
+from assay.workloads.integrity.files import PlacedFile
 from assay.workloads.integrity.plan import PAGE_BYTES, USERS_MAX_AUTOMATIC, IntegrityPlan
 
 POOL_SHARE = 0.25
@@ -48,7 +48,7 @@ def tick_s(plan: IntegrityPlan) -> float:
     return 1.0 if plan.timing.stress_s >= 20 else 0.25
 
 
-def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) -> dict[str, Any]:
+def verify_plan(plan: IntegrityPlan, files: Sequence[PlacedFile], *, run_id: int) -> dict[str, Any]:
     """The plan as the compiled core takes it (`crates/integrity/src/plan.rs`)."""
     data_bytes = sum(file.size_bytes for file in files if not file.log)
     pool_bytes = plan.memory_bytes or int(free_memory_bytes() * POOL_SHARE)
@@ -80,7 +80,7 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) ->
     }
 
 
-def run_plan(plan: IntegrityPlan, target: StorageTarget, files: Sequence[Placed], *, run_id: int) -> str:
+def run_plan(plan: IntegrityPlan, target: StorageTarget, files: Sequence[PlacedFile], *, run_id: int) -> str:
     """A whole run as the compiled core takes it (`crates/integrity/src/run.rs`), JSON."""
     asked = {
         "plan": verify_plan(plan, files, run_id=run_id),
@@ -91,7 +91,7 @@ def run_plan(plan: IntegrityPlan, target: StorageTarget, files: Sequence[Placed]
     return json.dumps(asked)
 
 
-def _users(plan: IntegrityPlan, files: Sequence[Placed]) -> dict[str, Any]:
+def _users(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> dict[str, Any]:
     cpus = len(os.sched_getaffinity(0))
     pages = most_pages(files)
     random, audit, ahead, bulk, shrink = plan.random, plan.audit, plan.read_ahead, plan.bulk_update, plan.shrink
@@ -137,12 +137,12 @@ def _users(plan: IntegrityPlan, files: Sequence[Placed]) -> dict[str, Any]:
     }
 
 
-def most_pages(files: Sequence[Placed]) -> int:
+def most_pages(files: Sequence[PlacedFile]) -> int:
     """Most pages a user may ask for at once: what the smallest data file has when it is shrunk to a quarter."""
     return max(min(file.size_bytes for file in files if not file.log) // PAGE_BYTES // 4, 1)
 
 
-def narrowed(plan: IntegrityPlan, files: Sequence[Placed]) -> list[str]:
+def narrowed(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> list[str]:
     """What of the plan does not fit the files and is made smaller, a line each."""
     pages = most_pages(files)
     asked = {
@@ -194,13 +194,13 @@ class Memory:
     free_bytes: int
 
 
-def memory_of(plan: IntegrityPlan, files: Sequence[Placed]) -> Memory:
+def memory_of(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> Memory:
     """Memory the expected state and the buffers need, and what may be had."""
     needed = _core.verify_memory(json.dumps(verify_plan(plan, files, run_id=0)))
     return Memory(needed_bytes=needed, free_bytes=free_memory_bytes())
 
 
-def check_memory(plan: IntegrityPlan, files: Sequence[Placed]) -> None:
+def check_memory(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> None:
     """Refuse a run whose expected state would not fit into memory, before anything is written.
 
     Raises
@@ -220,7 +220,7 @@ def check_memory(plan: IntegrityPlan, files: Sequence[Placed]) -> None:
     )
 
 
-def _fitting_bytes(plan: IntegrityPlan, files: Sequence[Placed], free_bytes: int) -> int:
+def _fitting_bytes(plan: IntegrityPlan, files: Sequence[PlacedFile], free_bytes: int) -> int:
     """Largest size of a data file that fits, of all data files alike in proportion; 0 if none does."""
     lowest, highest = 0.0, 1.0
     for _ in range(20):
@@ -230,7 +230,7 @@ def _fitting_bytes(plan: IntegrityPlan, files: Sequence[Placed], free_bytes: int
     return max((file.size_bytes for file in _scaled(files, lowest) if not file.log), default=0) if lowest else 0
 
 
-def _scaled(files: Sequence[Placed], share: float) -> list[Placed]:
+def _scaled(files: Sequence[PlacedFile], share: float) -> list[PlacedFile]:
     def scaled(size_bytes: int) -> int:
         return max(int(size_bytes * share) // PAGE_BYTES * PAGE_BYTES, PAGE_BYTES)
 

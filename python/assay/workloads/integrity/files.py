@@ -16,7 +16,7 @@ from assay.base.paths import printable
 from assay.base.units import format_bytes
 from assay.targets.answering import answer_within
 from assay.targets.files.hold import Hold
-from assay.targets.files.safety import Examined, usable_bytes
+from assay.targets.files.safety import ExaminedVolume, usable_bytes
 from assay.targets.files.target import (
     STORED_IN_FILES,
     StorageTarget,
@@ -25,7 +25,7 @@ from assay.targets.files.target import (
     reserving_most_s,
     restore_sizes,
 )
-from assay.targets.files.volume import Volume
+from assay.targets.files.volume import OpenVolume
 from assay.workloads.integrity.plan import PAGE_BYTES, DatabaseFile, IntegrityPlan
 
 FILE_MIN_BYTES = 1 << 20
@@ -42,7 +42,7 @@ INCREMENTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed:
+class PlacedFile:
     """One file of the imitated database in its place.
 
     Attributes
@@ -95,7 +95,7 @@ class Placed:
         return facts | {"path": printable(self.path), "direct": direct}
 
 
-def place_files(target: StorageTarget, plan: IntegrityPlan) -> list[Placed]:
+def place_files(target: StorageTarget, plan: IntegrityPlan) -> list[PlacedFile]:
     """Data and log files on the volumes; without a volume for it, the log takes the first part of the first one.
 
     Raises
@@ -112,7 +112,7 @@ def place_files(target: StorageTarget, plan: IntegrityPlan) -> list[Placed]:
     if not data:
         raise UsageError("no data volume: give a file, a folder or a device, or --volume data=PATH,log=PATH")
     has_log = any("log" in volume.roles for volume in volumes)
-    placed: list[Placed] = []
+    placed: list[PlacedFile] = []
     for volume, examined in zip(volumes, target.examined, strict=True):
         if examined.path is None:
             raise UsageError("null: keeps nothing that could be verified; give a file, a folder or a device")
@@ -137,12 +137,12 @@ def _shared_log_bytes(size_bytes: int) -> int:
     return min(wanted, size_bytes // 2) >> 20 << 20
 
 
-def _place(volume: Volume, examined: Examined, *, log: bool, base_bytes: int, size_bytes: int) -> Placed:
+def _place(volume: OpenVolume, examined: ExaminedVolume, *, log: bool, base_bytes: int, size_bytes: int) -> PlacedFile:
     assert examined.path is not None
     sector_bytes = 512 if volume.sector_bytes <= 512 else 4096
     unit_bytes = max(sector_bytes, 4096) if log else PAGE_BYTES
     size_bytes = size_bytes // unit_bytes * unit_bytes
-    return Placed(
+    return PlacedFile(
         name=volume.name,
         volume=volume.name,
         path=examined.path,
@@ -156,7 +156,7 @@ def _place(volume: Volume, examined: Examined, *, log: bool, base_bytes: int, si
     )
 
 
-def _check_size(file: Placed) -> None:
+def _check_size(file: PlacedFile) -> None:
     kind = "log" if file.log else "data"
     if file.size_bytes < FILE_MIN_BYTES:
         raise UsageError(
@@ -174,12 +174,12 @@ def _check_size(file: Placed) -> None:
 # Growth
 
 
-def _with_growth(placed: Sequence[Placed], target: StorageTarget, plan: IntegrityPlan) -> list[Placed]:
+def _with_growth(placed: Sequence[PlacedFile], target: StorageTarget, plan: IntegrityPlan) -> list[PlacedFile]:
     """Data files with the sizes they may grow to: what Assay made may, where the plan wants it and there is room."""
     examined = {volume.spec.name: volume for volume in target.examined}
     asked = files_by_path(plan)
 
-    def path_of(file: Placed) -> str:
+    def path_of(file: PlacedFile) -> str:
         return str(examined[file.volume].spec.path)
 
     growing = [
@@ -207,12 +207,12 @@ def _with_growth(placed: Sequence[Placed], target: StorageTarget, plan: Integrit
     return made
 
 
-def _may_change(volume: Examined, plan: IntegrityPlan, asked: DatabaseFile | None) -> bool:
+def _may_change(volume: ExaminedVolume, plan: IntegrityPlan, asked: DatabaseFile | None) -> bool:
     wanted = plan.shrinkable if asked is None else asked.shrinkable
     return wanted and volume.spec.kind in STORED_IN_FILES and _is_ours(volume)
 
 
-def _is_ours(volume: Examined) -> bool:
+def _is_ours(volume: ExaminedVolume) -> bool:
     """Whether Assay made the file, or will: one that is empty becomes its."""
     return volume.created_by_assay or not volume.exists or volume.is_empty
 
@@ -221,7 +221,7 @@ def _needed(target: StorageTarget) -> dict[str, int]:
     return {volume.spec.name: target.sizes[volume.spec.name] for volume in target.unwritten}
 
 
-def _grown(file: Placed, asked: DatabaseFile | None, room_bytes: int) -> Placed:
+def _grown(file: PlacedFile, asked: DatabaseFile | None, room_bytes: int) -> PlacedFile:
     increment = asked.increment_bytes if asked is not None and asked.increment_bytes else file.size_bytes // INCREMENTS
     increment = max(increment // PAGE_BYTES * PAGE_BYTES, PAGE_BYTES)
     wanted = GROWTH_MAX * file.size_bytes if asked is None else asked.most_bytes
@@ -239,7 +239,7 @@ def files_by_path(plan: IntegrityPlan) -> dict[str, DatabaseFile]:
 # Making ready and tidying
 
 
-def make_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPlan) -> None:
+def make_files(target: StorageTarget, files: Sequence[PlacedFile], plan: IntegrityPlan) -> None:
     """Create and reserve the files; they are not filled, since preparing writes every page of them.
 
     Raises
@@ -259,7 +259,7 @@ def make_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPl
         raise
 
 
-def _make(volume: Examined, size_bytes: int, target: StorageTarget, plan: IntegrityPlan) -> None:
+def _make(volume: ExaminedVolume, size_bytes: int, target: StorageTarget, plan: IntegrityPlan) -> None:
     path = volume.path
     assert path is not None
     if volume.spec.name in target.laid_out_bytes:
@@ -278,7 +278,7 @@ def _make(volume: Examined, size_bytes: int, target: StorageTarget, plan: Integr
     )
 
 
-def tidy_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPlan, *, keep: bool) -> None:
+def tidy_files(target: StorageTarget, files: Sequence[PlacedFile], plan: IntegrityPlan, *, keep: bool) -> None:
     """Give files that Assay made the size back they had, or remove them if the plan says so.
 
     `keep` leaves everything as it is, for the search for a finding's cause. Failures are passed over: whatever is wrong
@@ -314,7 +314,7 @@ def tidy_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPl
             answer_within(reserving_most_s(size_bytes, plan.timing.io_timeout_s), tidy, what=str(hold.path))
 
 
-def _ends(files: Sequence[Placed]) -> dict[str, int]:
+def _ends(files: Sequence[PlacedFile]) -> dict[str, int]:
     """Where the last file of each volume ends, by volume."""
     ends: dict[str, int] = {}
     for file in files:

@@ -25,13 +25,13 @@ from assay.targets.files.volume import begin_io
 from assay.telemetry.ticks import add_ticks, latency_gauges, sides_mean_ns
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.workloads.integrity.evidence import headline, write_evidence
-from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
+from assay.workloads.integrity.files import PlacedFile, make_files, place_files, tidy_files
 from assay.workloads.integrity.phase import phase_facts, phase_figures, phase_window
 from assay.workloads.integrity.plan import IntegrityPlan
-from assay.workloads.integrity.result import Result, findings_line, verified_line
+from assay.workloads.integrity.result import IntegrityResult, findings_line, verified_line
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
-from assay.workloads.integrity.watch import Watch
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.integrity.watch import PathWatch
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Steps
 
@@ -53,7 +53,7 @@ def _phase_of(point: Point) -> Mapping[str, Any]:
     return point["workload"]
 
 
-class OpenIntegrity(OpenWorkload):
+class IntegrityJob(Job):
     """A part that verifies, at work on its files.
 
     The state that pages are compared with lives in memory, so that a part that was cut short starts anew.
@@ -114,7 +114,7 @@ class OpenIntegrity(OpenWorkload):
     def _is_last(self, point: Point) -> bool:
         return bool(_phase_of(point)["cycle"] == self.plan.cycles)
 
-    def _note_parts(self, files: Sequence[Placed]) -> None:
+    def _note_parts(self, files: Sequence[PlacedFile]) -> None:
         for log in files:
             if log.log and log.name != log.volume:
                 self.context.note(f"the log takes the first {format_bytes(log.size_bytes)} of {log.volume}")
@@ -128,7 +128,7 @@ class OpenIntegrity(OpenWorkload):
 class _Run:
     """One run of the compiled core being followed."""
 
-    def __init__(self, opened: OpenIntegrity, files: Sequence[Placed]) -> None:
+    def __init__(self, opened: IntegrityJob, files: Sequence[PlacedFile]) -> None:
         self.opened, self.context, self.files, self.plan = opened, opened.context, files, opened.plan
         run_id = new_run_id()
         start = _core.CrashCheck if opened.target.after_crash else _core.Verification
@@ -136,7 +136,7 @@ class _Run:
         self.engine = json.loads(self.core.engine())
         self.interval_s = tick_s(self.plan)
         self.started_ns = time.time_ns()
-        self.result = Result(
+        self.result = IntegrityResult(
             files,
             seed=self.plan.seed,
             run_id=run_id,
@@ -177,7 +177,7 @@ class _Run:
         for file in self.files:
             end = file.base_bytes + (file.size_bytes // 4 if file.can_grow else file.size_bytes)
             least[file.path] = max(end, least.get(file.path, 0))
-        with Watch(least, {} if self.opened.target.after_crash else least) as watch:
+        with PathWatch(least, {} if self.opened.target.after_crash else least) as watch:
             while True:
                 report = json.loads(self.core.poll())
                 self._take(report)
@@ -199,7 +199,7 @@ class _Run:
         if self.error is not None:
             raise self.error
 
-    def _reason_to_stop(self, watch: Watch, report: Mapping[str, Any]) -> AssayError | None:
+    def _reason_to_stop(self, watch: PathWatch, report: Mapping[str, Any]) -> AssayError | None:
         if watch.gone is not None:
             return IoFailed(watch.gone)
         if self.context.interrupt.is_set():
@@ -208,7 +208,7 @@ class _Run:
             )
         return None
 
-    def _judge_end(self, report: Mapping[str, Any], watch: Watch) -> None:
+    def _judge_end(self, report: Mapping[str, Any], watch: PathWatch) -> None:
         """Why the run ended early; what disappeared explains whatever failed after it."""
         if report["state"] == "not-answering":
             self.error = NotAnswering(f"{self._names()}: stopped answering: {report['detail']}")
@@ -428,7 +428,7 @@ class _Run:
         return ", ".join(dict.fromkeys(str(file.path) for file in self.files))
 
 
-def _intention(plan: IntegrityPlan, files: Sequence[Placed], run_id: int) -> str:
+def _intention(plan: IntegrityPlan, files: Sequence[PlacedFile], run_id: int) -> str:
     sizes = [f"{file.path} ({'log' if file.log else 'data'}, {format_bytes(file.size_bytes)})" for file in files]
     asked = f"seed {plan.seed}, run {run_id:016x}, {plan.timing.stress_s:g} s of stress"
     return f"{plan.title}: {asked}; {', '.join(sizes)}"

@@ -10,7 +10,7 @@ from assay.base.units import format_bytes
 from assay.targets.files.spec import FAULTS
 from assay.workloads.integrity.core_plan import STATE_BYTES
 from assay.workloads.integrity.evidence import FOLDER_NAME
-from assay.workloads.integrity.files import Placed
+from assay.workloads.integrity.files import PlacedFile
 from assay.workloads.integrity.sqliosim_log import LOG_NAME
 
 DETAILS_MAX = 25
@@ -21,7 +21,7 @@ COUNTED = ("pages_verified", "bytes_verified", "pages_written", "bytes_written",
 Record = Mapping[str, Any]
 
 
-class Taken(NamedTuple):
+class TakenFinding(NamedTuple):
     """A finding as docs/integrity.md has it, and as the core reported it but with names of files in its history.
 
     `is_news` is false for one that was told by this name before, `in_detail` for one that is only counted.
@@ -33,7 +33,7 @@ class Taken(NamedTuple):
     in_detail: bool
 
 
-class Result:
+class IntegrityResult:
     """Everything one integrity run has found so far.
 
     Parameters
@@ -49,7 +49,7 @@ class Result:
     """
 
     def __init__(
-        self, files: Sequence[Placed], *, seed: int, run_id: int, understood: Sequence[str], started_ns: int
+        self, files: Sequence[PlacedFile], *, seed: int, run_id: int, understood: Sequence[str], started_ns: int
     ) -> None:
         self._files = files
         self._seed, self._run_id = seed, run_id
@@ -73,7 +73,7 @@ class Result:
         """Whether a finding is still to be seen on the storage."""
         return any(persistent for _, persistent in self._kinds.values())
 
-    def take(self, report: Record) -> list[Taken]:
+    def take(self, report: Record) -> list[TakenFinding]:
         """Note a report; gives its findings, new ones and changed ones."""
         self._last = {**report, "ticks": [], "findings": []}
         taken = []
@@ -89,7 +89,7 @@ class Result:
             if in_detail:
                 self._details[number] = finding
             history = [{**entry, "file": self._name(entry["file"])} for entry in raw["history"]]
-            taken.append(Taken(finding, {**raw, "history": history}, is_news, in_detail))
+            taken.append(TakenFinding(finding, {**raw, "history": history}, is_news, in_detail))
         return taken
 
     def document(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _named(counts: Mapping[str, int] | None) -> dict[str, int] | None:
     return None if counts is None else dict.fromkeys(FAULTS, 0) | dict(counts)
 
 
-def _file_facts(file: Placed, raw: Record) -> dict[str, Any]:
+def _file_facts(file: PlacedFile, raw: Record) -> dict[str, Any]:
     return {
         "name": file.name,
         "path": str(file.path),

@@ -15,7 +15,7 @@ LOOK_EVERY_S = 1.0
 Identity = tuple[int, ...]
 
 
-class Watch:
+class PathWatch:
     """Looks at paths once a second, in a thread of its own since `stat` may hang.
 
     Parameters

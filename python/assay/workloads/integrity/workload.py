@@ -19,7 +19,7 @@ from assay.workloads.integrity.core_plan import check_memory, memory_of, run_pla
 from assay.workloads.integrity.examination import PARTS
 from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.files import files_by_path, place_files
-from assay.workloads.integrity.opened import OpenIntegrity
+from assay.workloads.integrity.opened import IntegrityJob
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.shapes import SHAPES
@@ -139,10 +139,10 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
 
     # A run
 
-    def open(self, part: Part[IntegrityPlan], target: Any, context: RunContext) -> OpenIntegrity:
+    def open(self, part: Part[IntegrityPlan], target: Any, context: RunContext) -> IntegrityJob:
         """Begin a part on its files."""
         assert isinstance(target, StorageTarget), "pages are verified on storage"
-        return OpenIntegrity(part, target, context)
+        return IntegrityJob(part, target, context)
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """Whether every page was right."""

@@ -63,7 +63,7 @@ def _forward(region: tuple[float, float]) -> tuple[float, float]:
     return region
 
 
-class Access(Strict):
+class ActivityAccess(Strict):
     """Which I/Os are asked for."""
 
     block_bytes: Annotated[
@@ -117,7 +117,7 @@ class Access(Strict):
         return max(self.blocks)
 
 
-class Activity(Access):
+class IoActivity(ActivityAccess):
     """One role's access under one load: `queue_depth`, `outstanding`, `rate`, or bursts."""
 
     name: str = "io"
@@ -188,10 +188,10 @@ class Activity(Access):
         return text
 
 
-class Workload(Strict):
+class IoWorkloadSpec(Strict):
     """Activities that run at once."""
 
-    activities: Annotated[tuple[Activity, ...], Field(min_length=1)]
+    activities: Annotated[tuple[IoActivity, ...], Field(min_length=1)]
     name: str = ""
 
     @property
@@ -204,7 +204,7 @@ class Workload(Strict):
         """Whether any activity writes."""
         return any(activity.read_share < 1 for activity in self.activities)
 
-    def with_load(self, axis: str, load: float, workers: int) -> Workload:
+    def with_load(self, axis: str, load: float, workers: int) -> IoWorkloadSpec:
         """The same workload with its first activity under another load, in total over its workers.
 
         `axis` is `outstanding` or `rate`. What divides evenly among the workers is a queue depth.
@@ -217,7 +217,7 @@ class Workload(Strict):
         first = self.activities[0].model_copy(update=change)
         return self.model_copy(update={"activities": (first, *self.activities[1:])})
 
-    def fitted(self, sector_bytes: int) -> Workload | None:
+    def fitted(self, sector_bytes: int) -> IoWorkloadSpec | None:
         """The workload without blocks that are no multiple of the sector; None when an activity has no block left."""
         fitted = []
         for activity in self.activities:
@@ -257,7 +257,7 @@ class Workload(Strict):
         return facts
 
 
-def load_facts(activity: Activity, volumes: int) -> dict[str, Any]:
+def load_facts(activity: IoActivity, volumes: int) -> dict[str, Any]:
     """The `load` object of a point: workers in total over the activity's volumes."""
     workers = activity.workers * volumes
     if activity.burst_bytes is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from assay.workloads.io.cache_span import PART
-from assay.workloads.io.plan import Plan, load_plan
+from assay.workloads.io.plan import IoPlan, load_plan
 
 SMALLEST_SPAN_BYTES = 16 << 20
 SPAN_FACTOR = 4
 
 
-def cache_span_plan(size_bytes: int, *, seconds: float = 1.0) -> Plan:
+def cache_span_plan(size_bytes: int, *, seconds: float = 1.0) -> IoPlan:
     """One point a span: 8 KiB random reads, one outstanding, on ever larger parts of the volume."""
     spans = []
     span_bytes = min(SMALLEST_SPAN_BYTES, size_bytes)
@@ -29,7 +29,7 @@ def cache_span_plan(size_bytes: int, *, seconds: float = 1.0) -> Plan:
     )
 
 
-def cache_span_of_part(size_bytes: int, planned_s: float | None) -> Plan:
+def cache_span_of_part(size_bytes: int, planned_s: float | None) -> IoPlan:
     """The plan for a volume of this size in so many seconds, half a second to five for each span."""
     spans = len(cache_span_plan(size_bytes).workloads())
     seconds = min((planned_s or 10.0) / spans * 0.8, 5.0)

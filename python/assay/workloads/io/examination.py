@@ -7,7 +7,7 @@ from typing import Any
 from assay.workloads.examination import Examination
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span_plan import cache_span_plan
-from assay.workloads.io.plan import Plan, fit_bursts, load_plan, read_preset
+from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan, read_preset
 from assay.workloads.plan import ExaminationPart, Part
 
 REDUCED: dict[str, dict[str, Any]] = {
@@ -21,7 +21,7 @@ POINTS_PER_SEARCH = 18
 """Points a search takes on average: doublings, halvings, repeats until the limit is decided."""
 
 
-def _cache_span(asked: Examination) -> Part[Plan]:
+def _cache_span(asked: Examination) -> Part[IoPlan]:
     # The spans depend on the size of the file, which is chosen later.
     return Part(name=CACHE_SPAN, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=asked.planned_s)
 
@@ -31,7 +31,7 @@ def _preset(name: str, share: float) -> ExaminationPart:
     return ExaminationPart(name=name, share=share, part=lambda asked: _measured(name, asked))
 
 
-def _measured(name: str, asked: Examination) -> Part[Plan]:
+def _measured(name: str, asked: Examination) -> Part[IoPlan]:
     """A preset, fitted to its share of the budget."""
     data = read_preset(name).model_dump(mode="json", exclude_unset=True) | asked.given | asked.own_limits
     activities: list[dict[str, Any]] = list(data["activity"])

@@ -19,16 +19,16 @@ from assay.record.points import describe_load
 from assay.record.shapes.point import Answer
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.session import AnySession, drain
-from assay.targets.files.volume import Volume, takes_no_time
+from assay.targets.files.volume import OpenVolume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
-from assay.workloads.io.activities import Workload, load_facts
-from assay.workloads.io.plan import Plan
+from assay.workloads.io.activities import IoWorkloadSpec, load_facts
+from assay.workloads.io.plan import IoPlan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
 from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
 from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 
@@ -45,15 +45,15 @@ LAG_MIN_BURSTS_NS = 1_000_000
 """A checkpoint's writes are spread over seconds: a millisecond more or less is no other load."""
 
 
-class OpenIo(OpenWorkload):
+class IoJob(Job):
     """A part of I/O at work on volumes, or on a modelled array whose time is its own."""
 
     def __init__(
         self,
-        part: Part[Plan],
+        part: Part[IoPlan],
         context: RunContext,
         *,
-        volumes: Sequence[Volume],
+        volumes: Sequence[OpenVolume],
         devices: Sequence[str] = (),
         array: Configuration | None = None,
         warm: _core.WarmCaches | None = None,
@@ -76,7 +76,7 @@ class OpenIo(OpenWorkload):
         for workload in self._workloads():
             yield Measure(ask=self._ask(workload)) if self.plan.search.axis == "none" else self._search(workload)
 
-    def _workloads(self) -> list[Workload]:
+    def _workloads(self) -> list[IoWorkloadSpec]:
         """The plan's workloads, without blocks the sector forbids where the plan allows to leave them out."""
         workloads = self.plan.workloads()
         if not self.plan.fits_sector:
@@ -91,7 +91,7 @@ class OpenIo(OpenWorkload):
             )
         return [workload for workload in fitted if workload is not None]
 
-    def _search(self, workload: Workload) -> Search:
+    def _search(self, workload: IoWorkloadSpec) -> Search:
         settings = self.plan.search
         first = workload.activities[0]
         workers = first.workers * len(volumes_for(first, self.volumes))
@@ -116,7 +116,7 @@ class OpenIo(OpenWorkload):
             repeats=settings.repeats,
         )
 
-    def _ask(self, workload: Workload) -> Ask:
+    def _ask(self, workload: IoWorkloadSpec) -> Ask:
         target = [(volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.volumes]
         first = workload.activities[0]
         mixed = len(workload.activities) > 1
@@ -177,12 +177,12 @@ class OpenIo(OpenWorkload):
 
 
 def _model_of(
-    part: Part[Plan], array: Configuration | None, context: RunContext, warm: _core.WarmCaches | None
+    part: Part[IoPlan], array: Configuration | None, context: RunContext, warm: _core.WarmCaches | None
 ) -> ModelRun | None:
     """The modelled array of a part: that of the part before where it continues, else a fresh one."""
     if array is None:
         return None
-    before = context.before.model if isinstance(context.before, OpenIo) else None
+    before = context.before.model if isinstance(context.before, IoJob) else None
     if part.continues and before is not None:
         before.goes_on_with(array)
         return before
@@ -197,9 +197,9 @@ def _model_of(
 class Measurement:
     """One point being measured: warm-up, steady state, end, figures."""
 
-    def __init__(self, opened: OpenIo, ask: Ask, repeat: int) -> None:
+    def __init__(self, opened: IoJob, ask: Ask, repeat: int) -> None:
         self.opened = opened
-        self.workload: Workload = ask.what
+        self.workload: IoWorkloadSpec = ask.what
         self.load = ask.load
         self.timing = opened.plan.timing
         self.interval_s = tick_length_s(self.timing)

@@ -18,7 +18,7 @@ from assay.base.fields import FieldError, Seconds, Strict, within
 from assay.base.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
 from assay.base.units import parse_bytes, parse_duration
 from assay.record.limits import parse_limits
-from assay.workloads.io.activities import Activity, Workload
+from assay.workloads.io.activities import IoActivity, IoWorkloadSpec
 from assay.workloads.options import BACKEND, TIME, Option, TablesOf
 from assay.workloads.plan import COMBINATIONS_MAX, AnyPlan
 
@@ -29,7 +29,7 @@ PLAIN_LISTS = frozenset({"region"})
 """Keys whose value is itself a list and thus no list of levels."""
 
 
-class Timing(Strict):
+class IoTiming(Strict):
     """How long points take. With `duration_s` every point lasts just that long after its warm-up."""
 
     warmup_s: Annotated[Seconds, Option("--warmup", "Not measured at the start of a point.", TIME)] = 2.0
@@ -58,7 +58,7 @@ class Timing(Strict):
         return self.warmup_s + (self.duration_s or self.min_s) + self.rest_s
 
 
-class Search(Strict):
+class IoSearch(Strict):
     """How the largest load within limits is looked for; `axis` none measures the loads as given."""
 
     axis: Annotated[Literal["none", "queue-depth", "rate"], Option("--search", "queue-depth, rate or none.", TIME)] = (
@@ -82,7 +82,7 @@ class Search(Strict):
         return self.end if self.end is not None else AXES[self.axis][1]
 
 
-class Plan(AnyPlan):
+class IoPlan(AnyPlan):
     """A plan. `activity` is kept as written, lists of levels included."""
 
     name: str = "custom"
@@ -90,20 +90,20 @@ class Plan(AnyPlan):
     size: str | None = None
     fits_sector: bool = False
     """Leave out blocks that are no multiple of the volumes' sector instead of refusing them, as presets do."""
-    timing: Timing = Timing()
-    search: Search = Search()
+    timing: IoTiming = IoTiming()
+    search: IoSearch = IoSearch()
     case: tuple[dict[str, Any], ...] = ({},)
     """Sets of keys of the first activity to measure one after the other, each with every combination of levels."""
-    activity: Annotated[tuple[dict[str, Any], ...], TablesOf(Activity)] = ({},)
+    activity: Annotated[tuple[dict[str, Any], ...], TablesOf(IoActivity)] = ({},)
 
-    def workloads(self) -> list[Workload]:
+    def workloads(self) -> list[IoWorkloadSpec]:
         """Every case with every combination of levels, validated."""
         name = "" if len(self.activity) == 1 else self.title or self.name
         first, *others = self.activity
         return [workload for case in self.case for workload in _combinations(({**first, **case}, *others), name)]
 
 
-def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator[Workload]:
+def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator[IoWorkloadSpec]:
     factors = [
         (index, key, value)
         for index, activity in enumerate(activities)
@@ -121,12 +121,12 @@ def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator
         for (index, key, _), level in zip(factors, levels, strict=True):
             chosen[index][key] = level
         made = tuple(
-            validated(Activity, activity, "", at=("activity", position)) for position, activity in enumerate(chosen)
+            validated(IoActivity, activity, "", at=("activity", position)) for position, activity in enumerate(chosen)
         )
-        yield Workload(activities=made, name=name)
+        yield IoWorkloadSpec(activities=made, name=name)
 
 
-def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
+def load_plan(data: Mapping[str, Any], *, source: str) -> IoPlan:
     """A plan from its TOML or JSON form.
 
     Raises
@@ -134,12 +134,12 @@ def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
     UsageError
         A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
     """
-    plan = validated(Plan, data, source)
+    plan = validated(IoPlan, data, source)
     if not plan.activity or not plan.case:
         raise FieldError("no activity given", source=source)
     for kind, tables in (("activity", plan.activity), ("case", plan.case)):
         for position, table in enumerate(tables):
-            refuse_unknown(table, Activity, source, at=(kind, position))
+            refuse_unknown(table, IoActivity, source, at=(kind, position))
     with within(source, "limits"):
         parse_limits(plan.limits)
     with within(source):
@@ -148,7 +148,7 @@ def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
     return plan
 
 
-def _refuse_contradictions(plan: Plan, workloads: Sequence[Workload]) -> None:
+def _refuse_contradictions(plan: IoPlan, workloads: Sequence[IoWorkloadSpec]) -> None:
     """Refuse what each key alone allows, but not all together."""
     axis = plan.search.axis
     if axis != "none":
@@ -166,7 +166,7 @@ def _refuse_contradictions(plan: Plan, workloads: Sequence[Workload]) -> None:
         raise FieldError(reason, field=("timing",))
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> IoPlan:
     """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
 
     Raises
@@ -201,7 +201,7 @@ def preset_names() -> list[str]:
     return names_of_presets(__package__)
 
 
-def read_preset(name: str) -> Plan:
+def read_preset(name: str) -> IoPlan:
     """A preset by name.
 
     Raises

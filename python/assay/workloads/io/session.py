@@ -10,8 +10,8 @@ from assay import _core
 from assay.base.errors import UsageError
 from assay.base.units import format_bytes
 from assay.targets.files.session import AnySession
-from assay.targets.files.volume import Volume, begin_io, volume_plan
-from assay.workloads.io.activities import DEEPEST_QUEUE, Activity, Workload, parse_skew
+from assay.targets.files.volume import OpenVolume, begin_io, volume_plan
+from assay.workloads.io.activities import DEEPEST_QUEUE, IoActivity, IoWorkloadSpec, parse_skew
 from assay.workloads.modelled import ModelRun
 
 BUFFERS_MAX_BYTES = 1 << 30
@@ -23,8 +23,8 @@ ROLE_REGIONS = {"data": (0.0, 0.7), "tempdb": (0.7, 0.9), "log": (0.9, 1.0)}
 
 
 def open_session(
-    workload: Workload,
-    volumes: Sequence[Volume],
+    workload: IoWorkloadSpec,
+    volumes: Sequence[OpenVolume],
     *,
     interval_s: float,
     io_timeout_s: float,
@@ -64,7 +64,7 @@ def open_session(
     return _core.Session(json.dumps(plan))
 
 
-def check_workload(workload: Workload, volumes: Sequence[Volume]) -> None:
+def check_workload(workload: IoWorkloadSpec, volumes: Sequence[OpenVolume]) -> None:
     """Refuse a workload that does not fit the volumes, before anything is written to them.
 
     Raises
@@ -76,12 +76,12 @@ def check_workload(workload: Workload, volumes: Sequence[Volume]) -> None:
         _activity_plan(activity, workload, volumes, None)
 
 
-def deepest_queue(activity: Activity) -> int:
+def deepest_queue(activity: IoActivity) -> int:
     """Most I/Os a worker can have outstanding."""
     return max(min(DEEPEST_QUEUE, BUFFERS_MAX_BYTES // (2 * activity.largest_block_bytes)), 1)
 
 
-def volumes_for(activity: Activity, volumes: Sequence[Volume]) -> list[int]:
+def volumes_for(activity: IoActivity, volumes: Sequence[OpenVolume]) -> list[int]:
     """Positions of the volumes an activity uses.
 
     These are the one it names, or all of its role; a role without a volume of its own shares the data volumes.
@@ -94,7 +94,7 @@ def volumes_for(activity: Activity, volumes: Sequence[Volume]) -> list[int]:
     return own or data or list(range(len(volumes)))
 
 
-def sharing_roles(workload: Workload, volumes: Sequence[Volume]) -> dict[str, list[str]]:
+def sharing_roles(workload: IoWorkloadSpec, volumes: Sequence[OpenVolume]) -> dict[str, list[str]]:
     """Volumes that serve several roles of the workload, by name, and those roles."""
     served: dict[str, set[str]] = {}
     for activity in workload.activities:
@@ -103,7 +103,7 @@ def sharing_roles(workload: Workload, volumes: Sequence[Volume]) -> dict[str, li
     return {name: sorted(roles) for name, roles in served.items() if len(roles) > 1}
 
 
-def _region(activity: Activity, workload: Workload, volumes: Sequence[Volume]) -> tuple[float, float]:
+def _region(activity: IoActivity, workload: IoWorkloadSpec, volumes: Sequence[OpenVolume]) -> tuple[float, float]:
     if activity.region == (0.0, 1.0) and any(
         activity.role in roles for roles in sharing_roles(workload, volumes).values()
     ):
@@ -112,7 +112,7 @@ def _region(activity: Activity, workload: Workload, volumes: Sequence[Volume]) -
 
 
 def _activity_plan(
-    activity: Activity, workload: Workload, volumes: Sequence[Volume], limit_bytes: int | None
+    activity: IoActivity, workload: IoWorkloadSpec, volumes: Sequence[OpenVolume], limit_bytes: int | None
 ) -> dict[str, Any]:
     positions = volumes_for(activity, volumes)
     # Volumes of one role are used alike, so the smallest sets the span.
@@ -170,7 +170,7 @@ def _activity_plan(
     }
 
 
-def _load_plan(activity: Activity, depth: int) -> dict[str, Any]:
+def _load_plan(activity: IoActivity, depth: int) -> dict[str, Any]:
     if activity.burst_bytes is not None and activity.burst_interval_s is not None:
         return {
             "kind": "bursts",

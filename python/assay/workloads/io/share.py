@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.base.units import parse_bytes
-from assay.workloads.io.plan import Plan, load_plan
+from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.spread import Share
 
 
-def shared_plan(plan: Plan, share: Share) -> Plan:
+def shared_plan(plan: IoPlan, share: Share) -> IoPlan:
     """The plan of one host of several.
 
     What is asked in total is spread: outstanding I/Os, rates, bytes of checkpoints. What is asked of each worker is

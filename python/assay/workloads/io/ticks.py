@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from assay.targets.files.volume import Volume
+from assay.targets.files.volume import OpenVolume
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks, tick_length_of_s
-from assay.workloads.io.activities import Workload
-from assay.workloads.io.plan import Timing
+from assay.workloads.io.activities import IoWorkloadSpec
+from assay.workloads.io.plan import IoTiming
 
 
-def tick_length_s(timing: Timing) -> float:
+def tick_length_s(timing: IoTiming) -> float:
     """Length of a tick of an I/O workload's points."""
     return tick_length_of_s(timing.duration_s or timing.min_s)
 
@@ -23,8 +23,8 @@ def add_session(
     ticks: Sequence[Mapping[str, Any]],
     started_ns: int,
     interval_s: float,
-    workload: Workload,
-    volumes: Sequence[Volume],
+    workload: IoWorkloadSpec,
+    volumes: Sequence[OpenVolume],
     *,
     clock: Literal["wall", "virtual"] = "wall",
 ) -> None:

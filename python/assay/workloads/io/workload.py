@@ -17,8 +17,8 @@ from assay.workloads.io.cache_span import cache_span
 from assay.workloads.io.cache_span_plan import cache_span_of_part
 from assay.workloads.io.examination import PARTS
 from assay.workloads.io.figures import FIGURES
-from assay.workloads.io.opened import OpenIo
-from assay.workloads.io.plan import Plan, load_plan
+from assay.workloads.io.opened import IoJob
+from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
 from assay.workloads.io.share import shared_plan
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from assay.workloads.imported import RunImporter
 
 
-class IoWorkload(Workload[Plan]):
+class IoWorkload(Workload[IoPlan]):
     """Activities on volumes."""
 
     kind = "io"
@@ -44,16 +44,16 @@ class IoWorkload(Workload[Plan]):
     examination = PARTS
     figures = FIGURES
     shapes = SHAPES
-    plan_type = Plan
+    plan_type = IoPlan
     title = "Storage"
     measures_io = True
     apart = ("layout",)
 
-    def load_plan(self, data: Record, *, source: str) -> Plan:
+    def load_plan(self, data: Record, *, source: str) -> IoPlan:
         """A plan from its TOML or JSON form."""
         return load_plan({key: value for key, value in data.items() if key != "kind"}, source=source)
 
-    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> Plan:
+    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> IoPlan:
         """The plan of a combination of levels; they change its first activity."""
         if "layout" in tables:
             raise UsageError(f'{source}: a layout is one of transactions; give the plan: kind = "tpcc"')
@@ -64,27 +64,27 @@ class IoWorkload(Workload[Plan]):
                 changed[name] = {**data.get(name, {}), **table}  # type: ignore[assignment]
         return self.load_plan({**data, "seed": seed, **changed}, source=source)
 
-    def named(self, plan: Plan, name: str, title: str) -> Plan:
+    def named(self, plan: IoPlan, name: str, title: str) -> IoPlan:
         """The plan under another name."""
         return plan.model_copy(update={"name": name, "title": title})
 
-    def estimate_s(self, plan: Plan) -> tuple[float, float]:
+    def estimate_s(self, plan: IoPlan) -> tuple[float, float]:
         """Shortest and longest time its points take."""
         workloads = len(plan.workloads())
         fewest, most = (1, 1) if plan.search.axis == "none" else points_of_search(plan.search.repeats)
         return workloads * fewest * plan.timing.shortest_s, workloads * most * plan.timing.longest_s
 
-    def points_least(self, plan: Plan) -> int | None:
+    def points_least(self, plan: IoPlan) -> int | None:
         """One for each of its workloads."""
         return len(plan.workloads())
 
-    def expected_points(self, plan: Plan) -> Iterable[tuple[Record, Record]]:
+    def expected_points(self, plan: IoPlan) -> Iterable[tuple[Record, Record]]:
         """Workload and load of the points to come."""
         for workload in plan.workloads():
             mixed = len(workload.activities) > 1
             yield workload.facts(), {"kind": "mixed"} if mixed else load_facts(workload.activities[0], 1)
 
-    def lines(self, part: Part[Plan], target: Any) -> list[str]:
+    def lines(self, part: Part[IoPlan], target: Any) -> list[str]:
         """The part in words."""
         on = f"; target: {part.target_text}" if part.target_text is not None else ""
         limits = ", ".join(part.plan.limits) or "none"
@@ -93,20 +93,20 @@ class IoWorkload(Workload[Plan]):
 
     # Targets
 
-    def needs(self, plan: Plan) -> Needs:
+    def needs(self, plan: IoPlan) -> Needs:
         """Writing, where any activity writes; of models, direct I/O alone."""
         return Needs(
             writes=any(workload.writes for workload in plan.workloads()), on_model=lambda: _refuse_real_time(plan)
         )
 
-    def fitted(self, part: Part[Plan], target: Any) -> Part[Plan]:
+    def fitted(self, part: Part[IoPlan], target: Any) -> Part[IoPlan]:
         """The latency-against-span part with the spans of the target's smallest volume."""
         if part.name != CACHE_SPAN:
             return part
         plan = cache_span_of_part(min(target.sizes.values()), part.planned_s)
         return replace(part, plan=plan, aside=True)
 
-    def check(self, part: Part[Plan], target: Any) -> None:
+    def check(self, part: Part[IoPlan], target: Any) -> None:
         """Refuse blocks that do not fit the sector, the region or the memory."""
         if part.name == CACHE_SPAN:
             # Its spans are chosen by the size of the target.
@@ -117,13 +117,13 @@ class IoWorkload(Workload[Plan]):
             if fitted is not None:
                 check_workload(fitted, target.volumes)
 
-    def prepare(self, part: Part[Plan], target: Any, display: Display, interrupt: threading.Event) -> None:
+    def prepare(self, part: Part[IoPlan], target: Any, display: Display, interrupt: threading.Event) -> None:
         """Lay the target out."""
         target.make_ready(part.plan.timing.io_timeout_s, display, interrupt)
 
     # Several hosts
 
-    def share(self, plan: Plan, share: Share) -> Plan:
+    def share(self, plan: IoPlan, share: Share) -> IoPlan:
         """Totals are spread, and every point lasts as long on all hosts; a shared volume is read, or written apart.
 
         Raises
@@ -135,10 +135,10 @@ class IoWorkload(Workload[Plan]):
 
     # A run
 
-    def open(self, part: Part[Plan], target: Any, context: RunContext) -> OpenIo:
+    def open(self, part: Part[IoPlan], target: Any, context: RunContext) -> IoJob:
         """Begin a part on its volumes."""
         assert isinstance(target, StorageTarget), "I/O runs on storage"
-        return OpenIo(part, context, volumes=target.volumes, devices=target.device_names, array=target.array)
+        return IoJob(part, context, volumes=target.volumes, devices=target.device_names, array=target.array)
 
     def ruined(self, point: Point) -> str | None:
         """Every I/O failed."""
@@ -153,7 +153,7 @@ class IoWorkload(Workload[Plan]):
         span = cache_span(points, min(sizes, default=0))
         return Conclusion(manifest={"cache_span": span}, notices=[span["note"]] if span is not None else [])
 
-    def like(self, plan: Plan, seen: SeenIo) -> Plan:
+    def like(self, plan: IoPlan, seen: SeenIo) -> IoPlan:
         """The plan with its first activity as another part's storage saw it."""
         data = plan.model_dump(mode="json", exclude_unset=True)
         first = data["activity"][0] | {"block_bytes": seen.block_bytes, "read_share": round(seen.read_share, 2)}
@@ -190,7 +190,7 @@ class IoWorkload(Workload[Plan]):
         return ()
 
 
-def _refuse_real_time(plan: Plan) -> None:
+def _refuse_real_time(plan: IoPlan) -> None:
     """Refuse what goes through this host: its queues and its page cache, neither of which a model has."""
     if plan.backend != "auto":
         raise UsageError(f"--backend {plan.backend}: a model does no I/O; leave it out")

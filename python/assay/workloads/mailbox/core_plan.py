@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.base.paths import printable
-from assay.targets.files.volume import Volume
+from assay.targets.files.volume import OpenVolume
 from assay.telemetry.ticks import tick_length_of_s
-from assay.workloads.mailbox.layout import Extent, Placed
+from assay.workloads.mailbox.layout import Extent, PlacedDatabase
 from assay.workloads.mailbox.plan import CHECKPOINT_PASSIVE_BYTES, MailboxPlan
 
 LOG_WRITE_MAX_BYTES = 1 << 20
@@ -24,13 +24,15 @@ def tick_s(plan: MailboxPlan) -> float:
     return SHORT_TICK_S if not plan.is_loaded else tick_length_of_s(plan.measured_s)
 
 
-def cache_bytes(plan: MailboxPlan, placed: Sequence[Placed]) -> int:
+def cache_bytes(plan: MailboxPlan, placed: Sequence[PlacedDatabase]) -> int:
     """The page cache of all databases: what the plan says, an eighth of small databases."""
     data_bytes = sum(one.data.size_bytes for one in placed)
     return min(plan.cache_bytes, data_bytes // 8)
 
 
-def core_plan(plan: MailboxPlan, placed: Sequence[Placed], volumes: Sequence[Volume], *, seed: int, rate: float) -> str:
+def core_plan(
+    plan: MailboxPlan, placed: Sequence[PlacedDatabase], volumes: Sequence[OpenVolume], *, seed: int, rate: float
+) -> str:
     """The plan as JSON."""
     return json.dumps(
         {
@@ -69,7 +71,7 @@ def _extent(extent: Extent) -> dict[str, int]:
     return {"volume": extent.volume, "start_bytes": extent.start_bytes, "size_bytes": extent.size_bytes}
 
 
-def _volume(volume: Volume) -> dict[str, Any]:
+def _volume(volume: OpenVolume) -> dict[str, Any]:
     if volume.spec.path is None:
         return {"name": volume.name, "path": None}
     held = {"held": volume.hold.descriptor} if volume.hold is not None else {}

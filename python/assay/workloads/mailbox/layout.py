@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from assay.base.errors import UsageError
 from assay.base.units import format_bytes
 from assay.targets.files.spec import VolumeSpec
-from assay.targets.files.volume import Volume
+from assay.targets.files.volume import OpenVolume
 from assay.workloads.mailbox.plan import COPIES_NEEDED, MailboxPlan, few_copies
 
 
@@ -45,7 +45,7 @@ class Extent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed:
+class PlacedDatabase:
     """A database and its log in their places; servers count from 1."""
 
     name: str
@@ -55,7 +55,7 @@ class Placed:
     log: Extent
 
 
-def place(plan: MailboxPlan, seats: Sequence[Seat]) -> list[Placed]:
+def place(plan: MailboxPlan, seats: Sequence[Seat]) -> list[PlacedDatabase]:
     """Databases and logs on the volumes, one after the other on each.
 
     Raises
@@ -81,7 +81,7 @@ def place(plan: MailboxPlan, seats: Sequence[Seat]) -> list[Placed]:
         of_log = _seat_of("log", number, named, logs) if logs else of_data
         name = f"{'passive' if passive else 'db'}{within + 1}"
         placed.append(
-            Placed(
+            PlacedDatabase(
                 name=name if plan.servers == 1 else f"server{server} {name}",
                 server=server,
                 passive=passive,
@@ -128,7 +128,7 @@ def seats_of_specs(specs: Sequence[VolumeSpec]) -> dict[str, Seat]:
     return found
 
 
-def seats_of_volumes(volumes: Sequence[Volume]) -> list[Seat]:
+def seats_of_volumes(volumes: Sequence[OpenVolume]) -> list[Seat]:
     """Volumes of a target."""
     return [Seat(name=volume.name, roles=volume.roles, places=volume.places) for volume in volumes]
 
@@ -145,14 +145,14 @@ def sizes_needed(plan: MailboxPlan, specs: Sequence[VolumeSpec]) -> dict[str, in
     }
 
 
-def _ends(placed: Sequence[Placed]) -> dict[int, int]:
+def _ends(placed: Sequence[PlacedDatabase]) -> dict[int, int]:
     ends: dict[int, int] = {}
     for extent in (extent for one in placed for extent in (one.data, one.log)):
         ends[extent.volume] = max(ends.get(extent.volume, 0), extent.end_bytes)
     return ends
 
 
-def layout_of(placed: Sequence[Placed]) -> str:
+def layout_of(placed: Sequence[PlacedDatabase]) -> str:
     """What the layout is.
 
     It is `jbod` where each database is on a volume of its own with its log, `separate` where no log is on a volume
@@ -166,13 +166,13 @@ def layout_of(placed: Sequence[Placed]) -> str:
     return "jbod" if alone and len(placed) > 1 else "together"
 
 
-def layout_meant(plan: MailboxPlan, placed: Sequence[Placed]) -> str:
+def layout_meant(plan: MailboxPlan, placed: Sequence[PlacedDatabase]) -> str:
     """What the layout stands for: volumes say nothing of RAID, so plain disks are what a plan calls them."""
     found = layout_of(placed)
     return "together" if found == "jbod" and plan.layout != "jbod" else found
 
 
-def check_layout(plan: MailboxPlan, volumes: Sequence[Volume], placed: Sequence[Placed]) -> None:
+def check_layout(plan: MailboxPlan, volumes: Sequence[OpenVolume], placed: Sequence[PlacedDatabase]) -> None:
     """Refuse a layout that is not the one asked for, needs more copies, or does not fit the volumes.
 
     Raises

@@ -25,7 +25,7 @@ from assay.targets.files.volume import begin_io
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.mailbox.core_plan import cache_bytes, core_plan, tick_s
-from assay.workloads.mailbox.layout import Placed, place, seats_of_volumes
+from assay.workloads.mailbox.layout import PlacedDatabase, place, seats_of_volumes
 from assay.workloads.mailbox.plan import MailboxPlan, too_many
 from assay.workloads.mailbox.result import (
     ACTIVITIES,
@@ -40,7 +40,7 @@ from assay.workloads.mailbox.result import (
 )
 from assay.workloads.mailbox.running import Running
 from assay.workloads.modelled import ModelRun, summarise_model
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 
@@ -50,13 +50,13 @@ STARTS_BELOW, ENDS_ABOVE = 8.0, 1024.0
 """A search begins at the target over the one, and ends at the target times the other, unless it is told."""
 
 
-class OpenMailbox(OpenWorkload):
+class MailboxJob(Job):
     """A part of mailboxes on files, devices or a modelled array."""
 
     def __init__(self, part: Part[MailboxPlan], target: StorageTarget, context: RunContext) -> None:
         self.part, self.plan, self.target, self.context = part, part.plan, target, context
         self.devices = target.device_names
-        self.placed: list[Placed] = place(self.plan, seats_of_volumes(target.volumes))
+        self.placed: list[PlacedDatabase] = place(self.plan, seats_of_volumes(target.volumes))
         self.running: Running | None = None
         self.model: ModelRun | None = None
         if target.array is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from assay.base.units import format_bytes, format_duration, format_latency, format_throughput
-from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
+from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table, Tone
 from assay.document.text import DASH, shorten
 from assay.record.source import RunFacts
 
@@ -53,9 +53,9 @@ def mailbox_section(facts: RunFacts) -> Section | None:
         return None
     word, tone = RESULTS[told.get("passed")]
     blocks: list[Block] = [Paragraph(_headline(told, word), strong=True, tone=tone), Paragraph(DERIVED)]
-    blocks.append(Facts("mailbox-result", _result(told, word)))
-    blocks += [Heading("Configuration"), Facts("mailbox-configuration", _configuration(told))]
-    blocks += [Heading("Mailbox profile"), Facts("mailbox-profile", _profile(told["profile"]))]
+    blocks.append(FactList("mailbox-result", _result(told, word)))
+    blocks += [Heading("Configuration"), FactList("mailbox-configuration", _configuration(told))]
+    blocks += [Heading("Mailbox profile"), FactList("mailbox-profile", _profile(told["profile"]))]
     if told.get("ratios"):
         blocks.append(_ratio_table(told["ratios"]))
     if any(one.get(stream) for one in told.get("databases") or () for stream in STREAMS):
@@ -63,9 +63,9 @@ def mailbox_section(facts: RunFacts) -> Section | None:
     if told.get("servers"):
         blocks += [Heading("Results per server"), _server_table(told["servers"])]
     if told.get("backup"):
-        blocks += [Heading("Database backup"), Facts("mailbox-backup", _backup(told["backup"]))]
+        blocks += [Heading("Database backup"), FactList("mailbox-backup", _backup(told["backup"]))]
     if told.get("recovery"):
-        blocks += [Heading("Soft recovery"), Facts("mailbox-recovery", _recovery(told["recovery"]))]
+        blocks += [Heading("Soft recovery"), FactList("mailbox-recovery", _recovery(told["recovery"]))]
     if told.get("bad"):
         blocks += [Heading("Pages that are not what was written"), _bad_table(told["bad"])]
     return Section("mailbox", "Mailboxes", blocks, place="answer", wide=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.workloads.mailbox.layout import Placed, layout_meant
+from assay.workloads.mailbox.layout import PlacedDatabase, layout_meant
 from assay.workloads.mailbox.plan import MailboxPlan
 
 Record = Mapping[str, Any]
@@ -61,7 +61,7 @@ def peaks(ticks: Sequence[Record], from_tick: int, to_tick: int, interval_s: flo
 
 
 def database_figures(
-    placed: Sequence[Placed], point: Record, highest: Mapping[tuple[int, str], float]
+    placed: Sequence[PlacedDatabase], point: Record, highest: Mapping[tuple[int, str], float]
 ) -> list[dict[str, Any]]:
     """What each database did, of a point's streams."""
     streams = {volume["name"]: volume for volume in point["volumes"]}
@@ -169,7 +169,7 @@ def server_passed(plan: MailboxPlan, server: Record) -> bool:
     return within and has_achieved(server["transactional_iops"], server["target_iops"])
 
 
-def profile(plan: MailboxPlan, placed: Sequence[Placed], cache_bytes: int) -> dict[str, Any]:
+def profile(plan: MailboxPlan, placed: Sequence[PlacedDatabase], cache_bytes: int) -> dict[str, Any]:
     """What was asked, as reports of such tests head it."""
     return {
         "mailboxes": plan.mailboxes,

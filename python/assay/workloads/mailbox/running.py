@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from assay import _core
 from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering
-from assay.base.progress import Step
+from assay.base.progress import ProgressStep
 from assay.document.text import percent
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks
@@ -107,7 +107,9 @@ class Running:
         if phase in PHASES and report["of"]:
             text, things = PHASES[phase]
             share = percent(min(report["done"] / report["of"], 1.0))
-            self.context.display.point(Step(f"{text}: {report['done']:,} of {report['of']:,} {things} ({share})"))
+            self.context.display.point(
+                ProgressStep(f"{text}: {report['done']:,} of {report['of']:,} {things} ({share})")
+            )
         if phase in PHASES and phase != self.told_phase:
             self.context.display.phase(PHASES[phase][0])
         self.told_phase = phase

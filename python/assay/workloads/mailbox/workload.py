@@ -13,7 +13,7 @@ from assay.targets.files.target import StorageTarget
 from assay.workloads.mailbox.core_plan import cache_bytes
 from assay.workloads.mailbox.figures import FIGURES
 from assay.workloads.mailbox.layout import check_layout, layout_meant, place, seats_of_volumes, sizes_needed
-from assay.workloads.mailbox.opened import OpenMailbox
+from assay.workloads.mailbox.opened import MailboxJob
 from assay.workloads.mailbox.plan import MailboxPlan, with_own_limits
 from assay.workloads.mailbox.result import profile, ratios
 from assay.workloads.mailbox.shapes import SHAPES
@@ -171,10 +171,10 @@ class MailboxWorkload(Workload[MailboxPlan]):
 
     # A run
 
-    def open(self, part: Part[MailboxPlan], target: Any, context: RunContext) -> OpenMailbox:
+    def open(self, part: Part[MailboxPlan], target: Any, context: RunContext) -> MailboxJob:
         """Begin a part on its volumes."""
         assert isinstance(target, StorageTarget), "mailboxes run on storage"
-        return OpenMailbox(part, target, context)
+        return MailboxJob(part, target, context)
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """What was achieved, and whether every page was right."""

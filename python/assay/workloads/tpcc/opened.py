@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.base.units import count_of
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.plan import EFFICIENCY_MAX_NOPM, USER_ROLLBACK_SHARE, TpccPlan
-from assay.workloads.transactions.opened import Fact, OpenTransactions
+from assay.workloads.transactions.opened import Fact, TransactionsJob
 
 RATIO_OFF_SHARE = 0.05
 """TPM to NOPM follows from the mix; figures that are further from it are not those of the mix."""
@@ -13,7 +13,7 @@ RATIO_MIN_COUNT = 10_000
 """New orders below which the ratio says nothing: at so many its standard deviation by chance is below 1 %."""
 
 
-class OpenTpcc(OpenTransactions[TpccPlan]):
+class TpccJob(TransactionsJob[TpccPlan]):
     """A part at work on its databases."""
 
     application = TPCC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay import _core
 from assay.base.units import count_of
-from assay.targets.databases.common.table_set import RangeKey, Size, TableSet
+from assay.targets.databases.common.table_set import LoadedSize, RangeKey, TableSet
 
 ITEMS_COUNT = 100_000
 
@@ -14,7 +14,7 @@ TABLES = TableSet(
     rows="tpcc",
     names=("item", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock"),
     scale="warehouses",
-    size=Size(
+    size=LoadedSize(
         words=lambda warehouses: count_of(warehouses, "warehouse"),
         option="warehouses",
         things="warehouses",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.examination import PARTS
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.tpcc.opened import OpenTpcc
+from assay.workloads.tpcc.opened import TpccJob
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.tpcc.shapes import SHAPES
 from assay.workloads.tpcc.tables import TABLES
@@ -18,7 +18,7 @@ class TpccWorkload(TransactionsWorkload[TpccPlan]):
 
     kind = TPCC.kind
     application = TPCC
-    opened = OpenTpcc
+    opened = TpccJob
     scale_unless_asked = "those that are loaded, else 10"
     preset_default = "hammerdb"
     examination = PARTS

@@ -9,18 +9,18 @@ from typing import Any
 from assay.base.errors import Interrupted
 from assay.base.units import count_of
 from assay.record.steady import geometric_mean_95
-from assay.workloads.beside import Beside
-from assay.workloads.tpch.opened import OpenTpch
+from assay.workloads.beside import BesideLoad
+from assay.workloads.tpch.opened import TpchJob
 from assay.workloads.tpch.refresh import Refresh
 from assay.workloads.tpch.running import QueryTest
 
 Query = Mapping[str, Any]
 
 
-class BesideTpch(Beside):
+class BesideTpch(BesideLoad):
     """Streams that ask the queries again and again, without refreshing, until they are stopped."""
 
-    def __init__(self, opened: OpenTpch) -> None:
+    def __init__(self, opened: TpchJob) -> None:
         super().__init__()
         self.opened = opened
         # Refreshing would change what the next point starts from.

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay import _core
 from assay.base.errors import Interrupted
-from assay.base.progress import Display, Step
+from assay.base.progress import Display, ProgressStep
 from assay.targets.databases import Database
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.tpch.answers import compare_answers, compare_published
@@ -70,7 +70,7 @@ def check_answers(target: DatabaseTarget, *, display: Display, interrupt: thread
         for database in alike:
             if interrupt.is_set():
                 raise Interrupted("interrupted while checking; check again with the action: check")
-            display.point(Step(f"checking query {number} of {len(QUERIES)} on {database.name}"))
+            display.point(ProgressStep(f"checking query {number} of {len(QUERIES)} on {database.name}"))
             given.append((database, database.query(query_text(number, VALIDATION[number], database.dialect))))
         if published:
             for database, rows in given:

@@ -12,7 +12,7 @@ from assay.measure.follower import Follower
 from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.telemetry.collectors import Activity, activity, hottest
+from assay.telemetry.collectors import ServerActivity, activity, hottest
 from assay.telemetry.summary import summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.opened import RunContext
@@ -53,7 +53,7 @@ class TestMeasurement:
         self.error: AssayError | None = None
         self.notices: list[str] = []
         self.follower = Follower(context.recorder, context.folder.series_writer())
-        self.active: list[Activity] = []
+        self.active: list[ServerActivity] = []
         self.not_dropped: list[str] = []
         self.queries = QueryTest(
             target=target,

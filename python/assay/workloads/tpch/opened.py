@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 from assay.base.errors import NotSupported, UsageError
 from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
-from assay.targets.databases.common.layout import Layout
+from assay.targets.databases.common.layout import TableLayout
 from assay.targets.databases.kinds import lay_out
 from assay.workloads.databases.loading import set_state
-from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
+from assay.workloads.databases.opened import DatabaseJob, refuse_laid_out
 from assay.workloads.databases.plan import load_connections
 from assay.workloads.steps import Ask, Measure, Measured, Steps
 from assay.workloads.tpch.check import check_answers
@@ -31,7 +31,7 @@ DISCLAIMER = (
 Test = Literal["power", "throughput"]
 
 
-class OpenTpch(OpenOnDatabases[TpchPlan]):
+class TpchJob(DatabaseJob[TpchPlan]):
     """A part at work on its databases."""
 
     document_key = "dss"
@@ -203,7 +203,7 @@ class OpenTpch(OpenOnDatabases[TpchPlan]):
     def _lay_out_one(self, database: Database, wanted: Mapping[str, Any]) -> dict[str, Any]:
         plan = self.plan
         self.context.display.phase(f"laying out {database.name}: {layout_words(plan)}")
-        layout = Layout(
+        layout = TableLayout(
             places=max(len(plan.directories), 1),
             directories=plan.directories,
             table=plan.partition.table if plan.partition.ways > 1 else "",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.targets.databases.common.table_set import RangeKey, Size, TableSet
+from assay.targets.databases.common.table_set import LoadedSize, RangeKey, TableSet
 
 FIRST_YEAR, YEARS = 1992, 7
 """Orders are of 1992 to 1998; so are their shipping dates (clause 4.2.3)."""
@@ -139,7 +139,7 @@ TABLES = TableSet(
     rows="tpch",
     names=tuple(_TABLES),
     scale="scale_thousandths",
-    size=Size(
+    size=LoadedSize(
         words=lambda thousandths: f"scale {thousandths / 1000:g}",
         number=lambda thousandths: f"{thousandths / 1000:g}",
         option="scale",

@@ -15,14 +15,14 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.opened import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
 from assay.workloads.tpch.check import wrong_total
 from assay.workloads.tpch.examination import PARTS
 from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
-from assay.workloads.tpch.opened import DISCLAIMER, OpenTpch, layout_words
+from assay.workloads.tpch.opened import DISCLAIMER, TpchJob, layout_words
 from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
 from assay.workloads.tpch.scaling import scaling_sentences
@@ -93,7 +93,7 @@ class TpchWorkload(Workload[TpchPlan]):
     def examine(self, part: Part[TpchPlan], target: Any, manifest: Record, display: Display) -> Part[TpchPlan]:
         """Open the databases, and refuse what the plan's actions cannot do with what is there."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
-        done = actions_done(manifest, OpenTpch.document_key, part.name)
+        done = actions_done(manifest, TpchJob.document_key, part.name)
         plan = part.plan.without(done)
         streams = (plan.streams or 1) + 1 if "throughput" in plan.tests else 2
         prepare(
@@ -145,14 +145,14 @@ class TpchWorkload(Workload[TpchPlan]):
 
     # A run
 
-    def open(self, part: Part[TpchPlan], target: Any, context: RunContext) -> OpenTpch:
+    def open(self, part: Part[TpchPlan], target: Any, context: RunContext) -> TpchJob:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
-        return OpenTpch(part, target, context)
+        return TpchJob(part, target, context)
 
-    def beside(self, opened: OpenWorkload) -> BesideTpch:
+    def beside(self, opened: Job) -> BesideTpch:
         """Its streams as a load beside another part."""
-        assert isinstance(opened, OpenTpch), "queries run on databases"
+        assert isinstance(opened, TpchJob), "queries run on databases"
         return BesideTpch(opened)
 
     def point_words(self, point: Point) -> list[str]:

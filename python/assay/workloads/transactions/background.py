@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.base.errors import AssayError, IoFailed, NotSupported
-from assay.targets.databases import Connection, Database, Session
+from assay.targets.databases import ConnectionPlan, Database, Session
 from assay.targets.databases.embedded.programs import shipped_programs
 
 CHECKPOINT_EVERY_S = 5.0
@@ -217,7 +217,7 @@ def _backup(task: Task, ending: threading.Event) -> None:
 _DO = {"checkpoint": _checkpoint, "vacuum": _vacuum, "backup": _backup}
 
 
-def _libpq_environment(place: Connection) -> dict[str, str]:
+def _libpq_environment(place: ConnectionPlan) -> dict[str, str]:
     """How to connect, out of sight of process lists."""
     host = os.path.dirname(place.socket) if place.socket else place.host or ""
     environment = {

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.base.errors import Interrupted
-from assay.base.progress import Display, Step
+from assay.base.progress import Display, ProgressStep
 from assay.targets.databases import Database
 from assay.workloads.transactions.application import Application
 
@@ -35,7 +35,9 @@ def check_conditions(
                 continue
             if interrupt.is_set():
                 raise Interrupted("interrupted while checking; check again with the action: check")
-            display.point(Step(f"checking condition {number} of {application.conditions_count} in {database.name}"))
+            display.point(
+                ProgressStep(f"checking condition {number} of {application.conditions_count} in {database.name}")
+            )
             found.append({"database": database.name, **_ask(database, number, text)})
     return found
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from assay.base.errors import AssayError
 from assay.targets.answering import answer_within
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.telemetry.collectors import Activity, activity, hottest
+from assay.telemetry.collectors import ServerActivity, activity, hottest
 
 ANSWER_S = 10.0
 """How long a server may take to tell its counters."""
@@ -31,7 +31,7 @@ class ServersCounted:
         self._target = target
         self.looked_at: list[float] = []
         self._looks: list[tuple[float, dict[str, float]] | None] = []
-        self._active: list[Activity] = []
+        self._active: list[ServerActivity] = []
 
     def look(self) -> Sequence[str]:
         """Ask the servers what they count, and what their statements and tables cost.

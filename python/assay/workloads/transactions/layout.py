@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from assay.base.errors import IoFailed
 from assay.base.progress import Display
-from assay.targets.databases.common.layout import Layout
+from assay.targets.databases.common.layout import TableLayout
 from assay.targets.databases.common.table_set import TableSet
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.databases.kinds import lay_out
@@ -163,7 +163,7 @@ def apply_layout(target: DatabaseTarget, plan: TransactionsPlan, table: str, dis
         It cannot be done.
     """
     asked = plan.layout
-    layout = Layout(
+    layout = TableLayout(
         places=asked.tablespaces,
         directories=asked.directories,
         table=table if asked.is_partitioned else "",

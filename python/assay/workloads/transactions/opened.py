@@ -13,7 +13,7 @@ from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.loading import set_state
-from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
+from assay.workloads.databases.opened import DatabaseJob, refuse_laid_out
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
@@ -33,7 +33,7 @@ _NOT_IN_KEY = {"actions", "limits", "user_limits", "search", "title", "events"}
 P = TypeVar("P", bound=TransactionsPlan)
 
 
-class OpenTransactions(OpenOnDatabases[P]):
+class TransactionsJob(DatabaseJob[P]):
     """A part at work on its databases."""
 
     document_key = DOCUMENT_KEY

@@ -18,7 +18,7 @@ from assay.workloads.spread import Share
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.check import violations_total
 from assay.workloads.transactions.figures import tpm_words
-from assay.workloads.transactions.opened import OpenTransactions
+from assay.workloads.transactions.opened import TransactionsJob
 from assay.workloads.transactions.opening import prepare
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import missing_total
@@ -40,7 +40,7 @@ class TransactionsWorkload(Workload[P]):
     """Transactions of users on databases."""
 
     application: ClassVar[Application]
-    opened: ClassVar[type[OpenTransactions[Any]]]
+    opened: ClassVar[type[TransactionsJob[Any]]]
     scale_unless_asked: ClassVar[str]
     """How much is loaded where the plan does not say, in words."""
 
@@ -135,7 +135,7 @@ class TransactionsWorkload(Workload[P]):
 
     # A run
 
-    def open(self, part: Part[P], target: Any, context: RunContext) -> OpenTransactions[P]:
+    def open(self, part: Part[P], target: Any, context: RunContext) -> TransactionsJob[P]:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         return self.opened(part, target, context)

@@ -11,7 +11,7 @@ from assay.apps.cli.running import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.workloads.io.cache_span import PART
-from assay.workloads.io.plan import Plan, fit_bursts, load_plan
+from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan
 from assay.workloads.options import TIME, Keys
 from assay.workloads.plan import Part
 
@@ -50,7 +50,7 @@ BURSTS = ("burst_interval_s", "burst_bytes", "burst_spread")
 
 @measuring(
     "profile",
-    Plan,
+    IoPlan,
     on=opt.ON_STORAGE,
     presets="oltp, dss, log, tempdb, database, sqlio-random, sqlio-sequential",
 )
@@ -77,7 +77,7 @@ def profile(
     start("profile", request, parts, given.shown)
 
 
-def build_plan(given: Given, *, quick: bool) -> Plan:
+def build_plan(given: Given, *, quick: bool) -> IoPlan:
     """The plan that preset, file and options ask for together: options win over both.
 
     Raises
@@ -96,11 +96,11 @@ def build_plan(given: Given, *, quick: bool) -> Plan:
     depth = access.get("queue_depth")
     if data.get("search", {}).get("axis") == "queue-depth" and isinstance(depth, int):
         data["search"] = {**data["search"], "start": given.values.get(("search", "start"), depth)}
-    chosen: Plan = given.plan(data)
+    chosen: IoPlan = given.plan(data)
     return chosen
 
 
-def _custom(access: dict[str, Any], *, searched: bool) -> Plan:
+def _custom(access: dict[str, Any], *, searched: bool) -> IoPlan:
     """Without preset: 8 KiB random 70/30, searched on queue depth unless a load is given."""
     loaded = _is_load(access)
     return load_plan(
@@ -119,7 +119,7 @@ def _is_load(access: dict[str, Any]) -> bool:
     return any(key in access for key in REPLACED)
 
 
-def _choose_duration(data: dict[str, Any], given: Given, base: Plan, *, quick: bool) -> None:
+def _choose_duration(data: dict[str, Any], given: Given, base: IoPlan, *, quick: bool) -> None:
     """A duration, or least and most time: what is given ends what the plan had of the other."""
     timed = {path[1] for path in given.values if path[0] == "timing"}
     if {"min_s", "max_s"} & timed:

@@ -13,17 +13,17 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.console import Console, Signals, leave_at_once, say
+from assay.apps.cli.console import Console, EndSignals, leave_at_once, say
 from assay.apps.service import execution
 from assay.base.errors import ExitCode, NotAnswering, UsageError
 from assay.base.units import format_duration, parse_duration
 from assay.base.windows_paths import parse_maps
 from assay.run.execute import new_folder, print_json, run_document
-from assay.run.request import Request
+from assay.run.request import TargetRequest
 from assay.targets.files.spec import is_model
 from assay.targets.files.target import StorageTarget
-from assay.targets.files.volume import Volume
-from assay.workloads.io.plan import Plan, load_plan
+from assay.targets.files.volume import OpenVolume
+from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.sqlio import PlanFacts, SqlioCommand, read_sqlio
 from assay.workloads.io.sqlio_batch import BatchLine, read_batch
 from assay.workloads.io.sqlio_text import FileSize, format_sqlio, measurements_from_point
@@ -85,10 +85,10 @@ def sqlio(
         return
     words = [*(arguments or []), *context.args]
     maps = parse_maps(path_map or [])
-    shown = Shown(
+    shown = SqlioOptions(
         overwrite=overwrite or [], yes_destroy=yes_destroy or [], output=output, json=json, report=report, quiet=quiet
     )
-    signals = Signals()
+    signals = EndSignals()
     if batch is None:
         if rest is not None or begin != 1:
             raise UsageError("--rest, --from-line: say how to run a --batch, and none is given")
@@ -101,7 +101,7 @@ def sqlio(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class SqlioOptions:
     """What a command may write to, and what it shows."""
 
     overwrite: list[str]
@@ -113,7 +113,11 @@ class Shown:
 
 
 def _run_batch(
-    batch: str, commands: Sequence[tuple[BatchLine, SqlioCommand]], rest_s: float, shown: Shown, signals: Signals
+    batch: str,
+    commands: Sequence[tuple[BatchLine, SqlioCommand]],
+    rest_s: float,
+    shown: SqlioOptions,
+    signals: EndSignals,
 ) -> ExitCode:
     """Run the commands one after the other; the first that fails or is interrupted ends the batch."""
     if not commands:
@@ -136,12 +140,12 @@ def _run_batch(
     return ExitCode.DONE
 
 
-def _run(command: SqlioCommand, shown: Shown, signals: Signals) -> ExitCode:
+def _run(command: SqlioCommand, shown: SqlioOptions, signals: EndSignals) -> ExitCode:
     """Run a command and print its output."""
     for notice in command.notices:
         say(f"assay: {notice}")
     facts = command.to_plan_facts()
-    request = Request(
+    request = TargetRequest(
         paths=list(dict.fromkeys(file.path for file in facts.files)),
         overwrite=shown.overwrite,
         yes_destroy=shown.yes_destroy,
@@ -174,7 +178,7 @@ def _run(command: SqlioCommand, shown: Shown, signals: Signals) -> ExitCode:
     return code
 
 
-def _choose(request: Request, facts: PlanFacts) -> StorageTarget:
+def _choose(request: TargetRequest, facts: PlanFacts) -> StorageTarget:
     activities = [{"read_share": 1.0 if file.operation == "read" else 0.0} for file in facts.files]
     plan = load_plan({"activity": activities}, source="sqlio")
     wanted: dict[str, int] = {}
@@ -184,14 +188,14 @@ def _choose(request: Request, facts: PlanFacts) -> StorageTarget:
     return request.choose([Part(name="sqlio", title="SQLIO", plan=plan)], by_path=wanted)
 
 
-def _volumes(path: str, target: StorageTarget) -> list[Volume]:
+def _volumes(path: str, target: StorageTarget) -> list[OpenVolume]:
     """The volumes that a file of the command stands for: all of a model, or the one at the path."""
     if is_model(path):
         return list(target.volumes)
     return [volume for volume in target.volumes if str(volume.spec.path) == os.path.abspath(path)]
 
 
-def _plan(facts: PlanFacts, target: StorageTarget) -> Plan:
+def _plan(facts: PlanFacts, target: StorageTarget) -> IoPlan:
     activities: list[dict[str, Any]] = []
     for file, volume in [(one, volume) for one in facts.files for volume in _volumes(one.path, target)]:
         start_bytes = file.start_block * file.block_bytes

@@ -10,17 +10,17 @@ from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.causes.served import KNOWN_S, lacks_a_disk
 from assay.insight.diagnosis.evidence import disk_of, is_disk, works
-from assay.insight.diagnosis.observed import Flags, Numbers, Observed, Track
-from assay.insight.diagnosis.signals import WINDOW_S, Signals, Suspicion
+from assay.insight.diagnosis.observed import Flags, Numbers, Observation, Track
+from assay.insight.diagnosis.signals import WINDOW_S, CauseSignals, Suspicion
 
 
-def degraded_raid(observed: Observed) -> list[Suspicion]:
+def degraded_raid(observed: Observation) -> list[Suspicion]:
     """RAID sets that lack a disk: what says so, and what the load shows of it."""
     served = [_degraded(signals, what, within_s=KNOWN_S) for signals, what in lacks_a_disk(observed)]
     return those(*_degraded_models(observed), *served, *_degraded_arrays(observed))
 
 
-def _degraded(signals: Signals, what: str, *, within_s: float = WINDOW_S) -> Suspicion | None:
+def _degraded(signals: CauseSignals, what: str, *, within_s: float = WINDOW_S) -> Suspicion | None:
     return signals.agree(
         "degraded-raid",
         resource="disk",
@@ -31,7 +31,7 @@ def _degraded(signals: Signals, what: str, *, within_s: float = WINDOW_S) -> Sus
     )
 
 
-def _degraded_models(observed: Observed) -> list[Suspicion | None]:
+def _degraded_models(observed: Observation) -> list[Suspicion | None]:
     state = next(
         (
             str((array.get("options") or {}).get("state"))
@@ -46,7 +46,7 @@ def _degraded_models(observed: Observed) -> list[Suspicion | None]:
         one.entity.split("/")[0] for one in observed.tracks if one.source == "model" and is_disk(one)
     )
     for member in members:
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         if state is not None:
             signals.add_where("state", f"{member}: is said to be {state}", observed.counted.copy(), entity=member)
         for track in observed.find("rebuilt_bytes", source="model", entity=member):
@@ -66,7 +66,7 @@ def _degraded_models(observed: Observed) -> list[Suspicion | None]:
     return found
 
 
-def _spares(observed: Observed) -> int | None:
+def _spares(observed: Observation) -> int | None:
     for source in observed.sources:
         array = (source.manifest.get("target") or {}).get("array") or {}
         told = ((array.get("parameters") or {}).get("disks.spares") or {}).get("value")
@@ -75,7 +75,7 @@ def _spares(observed: Observed) -> int | None:
     return None
 
 
-def _silent(observed: Observed, disks: Sequence[Track]) -> Flags | None:
+def _silent(observed: Observation, disks: Sequence[Track]) -> Flags | None:
     """Steps in which more disks do nothing than there are spares."""
     spares = _spares(observed)
     if not disks or spares is None:
@@ -99,11 +99,11 @@ def _burdened(disks: Sequence[Track]) -> Numbers | None:
     return np.where(middle > 0, busiest / middle, np.nan)
 
 
-def _degraded_arrays(observed: Observed) -> list[Suspicion | None]:
+def _degraded_arrays(observed: Observation) -> list[Suspicion | None]:
     """Linux md: what the kernel says of the array, and one member that does nothing."""
     found = []
     for track in observed.find("degraded_count", source="raid"):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         signals.add("state", f"{track.entity}: disks are missing", track, at.MISSING)
         for speed in observed.find("rebuilt_bytes", source="raid", entity=track.entity, host=track.host):
             signals.add("rebuild", f"{track.entity}: rebuilds", speed, at.REBUILDS)
@@ -114,11 +114,11 @@ def _degraded_arrays(observed: Observed) -> list[Suspicion | None]:
     return found
 
 
-def full_cache(observed: Observed) -> list[Suspicion]:
+def full_cache(observed: Observation) -> list[Suspicion]:
     """Write caches without room: writes wait until the disks have taken older ones."""
     found = []
     for waited in observed.find("writes_waited_count", source="model"):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         writes = observed.sum_of(observed.find("write_ios_count", source="assay"))
         if writes is not None:
             share = np.where(writes > 0, np.minimum(waited.values / writes, 1.0), np.nan)
@@ -152,11 +152,11 @@ def full_cache(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _page_cache(observed: Observed) -> list[Suspicion | None]:
+def _page_cache(observed: Observation) -> list[Suspicion | None]:
     """The kernel's own write cache: dirty pages at their limit, and writers that stand still."""
     found = []
     for dirty in observed.find("dirty_bytes", source="host", entity="memory"):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         available = observed.of(dirty, "available_bytes")
         if available is None:
             continue

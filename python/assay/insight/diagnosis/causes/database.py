@@ -9,8 +9,8 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import MIB, add_pressure, add_slower, device_bytes, devices, smooth
-from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Flags, Numbers, Observed, Track
-from assay.insight.diagnosis.signals import Signals, Suspicion
+from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Flags, Numbers, Observation, Track
+from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 ACTIVE_MIN = 1.0
 """Sessions at work below which the shares of what they wait for say nothing."""
@@ -22,12 +22,12 @@ QUIET = 0.10
 """Waits for I/O below this share: storage is not what sessions wait for."""
 
 
-def servers(observed: Observed) -> list[tuple[str, str]]:
+def servers(observed: Observation) -> list[tuple[str, str]]:
     """Host and source of each database server."""
     return list(dict.fromkeys((one.host, one.source) for one in observed.tracks if one.source in DATABASES))
 
 
-def waits(observed: Observed, host: str, source: str, kind: str) -> list[Track]:
+def waits(observed: Observation, host: str, source: str, kind: str) -> list[Track]:
     """Shares of the sessions at work that wait for a kind of event, where enough are at work."""
     found = []
     for track in observed.find(f"waits_{kind}_share", source=source, host=host):
@@ -41,11 +41,11 @@ def waits(observed: Observed, host: str, source: str, kind: str) -> list[Track]:
     return found
 
 
-def log_flush(observed: Observed) -> list[Suspicion]:
+def log_flush(observed: Observation) -> list[Suspicion]:
     """Commits that wait for the log: late flushes of a database, or late log writes of a load that imitates one."""
     found = []
     for host, source in servers(observed):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for metric in ("log_flush_latency_mean_ns", "log_write_latency_mean_ns"):
             for track in observed.find(metric, source=source, host=host):
                 signals.add("latency", f"{track.entity}: a log flush takes", track, at.LOG_LATENCY)
@@ -63,7 +63,7 @@ def log_flush(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _log(signals: Signals, notes: Sequence[str], needs: Sequence[str]) -> Suspicion | None:
+def _log(signals: CauseSignals, notes: Sequence[str], needs: Sequence[str]) -> Suspicion | None:
     return signals.agree(
         "log-flush",
         resource="disk",
@@ -79,8 +79,8 @@ def _log(signals: Signals, notes: Sequence[str], needs: Sequence[str]) -> Suspic
     )
 
 
-def _log_of_load(observed: Observed) -> Signals:
-    signals = Signals(observed)
+def _log_of_load(observed: Observation) -> CauseSignals:
+    signals = CauseSignals(observed)
     volumes = _roles(observed)
     for side in ("read", "write"):
         for track in observed.latencies("assay", side):
@@ -107,7 +107,7 @@ def _log_of_load(observed: Observed) -> Signals:
     return signals
 
 
-def _roles(observed: Observed) -> dict[str, str]:
+def _roles(observed: Observation) -> dict[str, str]:
     return {
         str(volume.get("name")): str(volume.get("role") or "")
         for source in observed.sources
@@ -115,7 +115,7 @@ def _roles(observed: Observed) -> dict[str, str]:
     }
 
 
-def _shared_log(observed: Observed, host: str | None) -> list[str]:
+def _shared_log(observed: Observation, host: str | None) -> list[str]:
     """Devices on which the log lies beside data."""
     names = dict.fromkeys(
         track.entity
@@ -125,11 +125,11 @@ def _shared_log(observed: Observed, host: str | None) -> list[str]:
     return [f"{name} holds data and log" for name in names]
 
 
-def lock_wait(observed: Observed) -> list[Suspicion]:
+def lock_wait(observed: Observation) -> list[Suspicion]:
     """Sessions that wait for rows or tables which others hold: it looks like a slow disk, and storage is quiet."""
     found = []
     for host, source in servers(observed):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for track in waits(observed, host, source, "lock"):
             signals.add("sessions", f"{track.entity}: sessions wait for locks", track, at.WAITS)
         for track in observed.find("lock_wait_time_ns", source=source, host=host):
@@ -165,18 +165,18 @@ def lock_wait(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _filled(observed: Observed, track: Track) -> Numbers:
+def _filled(observed: Observation, track: Track) -> Numbers:
     """Sessions that wait at each step: a step without a row has none."""
     return smooth(np.where(observed.counted, np.nan_to_num(track.values), np.nan))
 
 
-def _tables(observed: Observed, host: str, source: str) -> list[str]:
+def _tables(observed: Observation, host: str, source: str) -> list[str]:
     tracks = observed.find("lock_waiting_count", source=source, host=host)
     ordered = sorted(tracks, key=lambda one: -float(np.nansum(one.values)))
     return [f"most wait for {one.entity}" for one in ordered[:1]]
 
 
-def _storage_is_quiet(observed: Observed, host: str, source: str) -> Flags | None:
+def _storage_is_quiet(observed: Observation, host: str, source: str) -> Flags | None:
     """Steps in which devices have little to do and sessions do not wait for them; None where that is not recorded."""
     queues = devices(observed, "queue_mean_count", host)
     io_waits = waits(observed, host, source, "io")
@@ -190,11 +190,11 @@ def _storage_is_quiet(observed: Observed, host: str, source: str) -> Flags | Non
     return quiet
 
 
-def latch_wait(observed: Observed) -> list[Suspicion]:
+def latch_wait(observed: Observation) -> list[Suspicion]:
     """Sessions that wait for pages or structures in memory, with processors to spare and storage quiet."""
     found = []
     for host, source in servers(observed):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for track in waits(observed, host, source, "lwlock"):
             signals.add("sessions", f"{track.entity}: sessions wait for latches", track, at.WAITS)
         for track in observed.find("latch_wait_time_ns", source=source, host=host):
@@ -222,11 +222,11 @@ def latch_wait(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def checkpoint_storm(observed: Observed) -> list[Suspicion]:
+def checkpoint_storm(observed: Observation) -> list[Suspicion]:
     """Checkpoints that come often or write much, and response times that suffer while they do."""
     found = []
     for host, source in servers(observed):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for track in observed.find("checkpoints_count", source=source, host=host):
             rate = smooth(track.values * 60.0, observed.steps_of(60))
             signals.add("frequency", f"{track.entity}: checkpoints a minute", rate, at.CHECKPOINTS)
@@ -252,7 +252,7 @@ def checkpoint_storm(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _storm(signals: Signals) -> Suspicion | None:
+def _storm(signals: CauseSignals) -> Suspicion | None:
     return signals.agree(
         "checkpoint-storm",
         resource="disk",
@@ -265,9 +265,9 @@ def _storm(signals: Signals) -> Suspicion | None:
     )
 
 
-def _bursts_of_load(observed: Observed) -> Signals:
+def _bursts_of_load(observed: Observation) -> CauseSignals:
     """Checkpoints that a load imitates: reads during them against reads between."""
-    signals = Signals(observed)
+    signals = CauseSignals(observed)
     ratio = np.full(observed.steps, np.nan)
     frequency = np.full(observed.steps, np.nan)
     for window in observed.windows:
@@ -292,11 +292,11 @@ def _bursts(track: Track) -> Flags | None:
     return bursts if SAMPLES_MIN <= bursts.sum() <= 0.8 * known.size else None
 
 
-def file_growth(observed: Observed) -> list[Suspicion]:
+def file_growth(observed: Observation) -> list[Suspicion]:
     """Files that grow in small steps, for which sessions wait."""
     found = []
     for host, source in servers(observed):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for metric in ("log_growths_total_count", "file_growths_count"):
             for track in observed.find(metric, source=source, host=host):
                 grown = np.diff(track.values, prepend=track.values[:1])
@@ -337,11 +337,11 @@ def file_growth(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def backup_or_vacuum(observed: Observed) -> list[Suspicion]:
+def backup_or_vacuum(observed: Observation) -> list[Suspicion]:
     """A backup or vacuum at work, and response times or devices that feel it."""
     found = []
     for host, source in servers(observed):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for metric, what in (("backups_running_count", "a backup runs"), ("vacuums_running_count", "a vacuum runs")):
             for track in observed.find(metric, source=source, host=host):
                 # Asked at one moment of each step: what was seen a moment before and after ran meanwhile, too.
@@ -366,7 +366,7 @@ def backup_or_vacuum(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _more_bytes(signals: Signals, observed: Observed, host: str, active: Flags, what: str) -> None:
+def _more_bytes(signals: CauseSignals, observed: Observation, host: str, active: Flags, what: str) -> None:
     total = device_bytes(observed, host)
     if total is None:
         return

@@ -5,15 +5,15 @@ from __future__ import annotations
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import add_pressure, devices, is_disk, serves_one
-from assay.insight.diagnosis.observed import Observed
-from assay.insight.diagnosis.signals import Signals, Suspicion
+from assay.insight.diagnosis.observed import Observation
+from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 
-def slow_disk(observed: Observed) -> list[Suspicion]:
+def slow_disk(observed: Observation) -> list[Suspicion]:
     """Devices, or disks of a model, that answer late while I/Os queue at them."""
     found = []
     for queue in devices(observed, "queue_mean_count"):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for side, threshold in (("read", at.READ_LATENCY), ("write", at.WRITE_LATENCY)):
             for track in observed.latencies("block", side):
                 if (track.entity, track.host) == (queue.entity, queue.host):
@@ -29,8 +29,8 @@ def slow_disk(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _of_model(observed: Observed) -> Signals:
-    signals = Signals(observed)
+def _of_model(observed: Observation) -> CauseSignals:
+    signals = CauseSignals(observed)
     disks = observed.find("busy_share", source="model", where=is_disk)
     working = [disk for disk in disks if serves_one(observed, disk)]
     mean = observed.mean_of(working)
@@ -42,7 +42,7 @@ def _of_model(observed: Observed) -> Signals:
     return signals
 
 
-def _slow(signals: Signals, entity: str) -> Suspicion | None:
+def _slow(signals: CauseSignals, entity: str) -> Suspicion | None:
     return signals.agree(
         "slow-disk",
         resource="disk",

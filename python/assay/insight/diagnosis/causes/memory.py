@@ -7,18 +7,18 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.hit_curve import cache_words
-from assay.insight.diagnosis.observed import DATABASES, Observed, Track
-from assay.insight.diagnosis.signals import Signals, Suspicion
+from assay.insight.diagnosis.observed import DATABASES, Observation, Track
+from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 REQUESTS_MIN = 100.0
 """Page requests a second below which a hit ratio says nothing."""
 
 
-def memory_pressure(observed: Observed) -> list[Suspicion]:
+def memory_pressure(observed: Observation) -> list[Suspicion]:
     """Hosts and servers that wait for memory."""
     found = []
     for host in observed.hosts:
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for track in observed.find("some_share", source="host", entity="psi-memory", host=host):
             signals.add("pressure", f"{host}: tasks wait for memory", track, at.MEMORY_PRESSURE)
         total = memory_of(observed, host)
@@ -55,7 +55,7 @@ def memory_pressure(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def memory_of(observed: Observed, host: str) -> float | None:
+def memory_of(observed: Observation, host: str) -> float | None:
     """Memory of a host: that of its control group where it is less."""
     tracks = observed.find("total_bytes", source="host", entity="memory", host=host)
     if tracks:
@@ -64,7 +64,7 @@ def memory_of(observed: Observed, host: str) -> float | None:
     return float(told) if told else None
 
 
-def hit_share(observed: Observed, requests: Track) -> Track | None:
+def hit_share(observed: Observation, requests: Track) -> Track | None:
     """Share of page requests that the cache answered."""
     reads = observed.of(requests, "page_reads_count")
     if reads is None:
@@ -73,11 +73,11 @@ def hit_share(observed: Observed, requests: Track) -> Track | None:
     return requests.having(np.clip(values, 0.0, 1.0), "hit_share")
 
 
-def cache_too_small(observed: Observed) -> list[Suspicion]:
+def cache_too_small(observed: Observation) -> list[Suspicion]:
     """Databases whose cache misses while sessions wait for reads."""
     found = []
     for requests in observed.find("page_requests_count", source=DATABASES):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         hits = hit_share(observed, requests)
         if hits is not None and hits.count:
             signals.add("hits", f"{requests.entity}: the cache answers", hits, at.HIT_SHARE)
@@ -106,7 +106,7 @@ def cache_too_small(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _from_devices(signals: Signals, observed: Observed, requests: Track) -> None:
+def _from_devices(signals: CauseSignals, observed: Observation, requests: Track) -> None:
     """Reads of the database reach the devices: they are not answered by the page cache of the kernel."""
     reads = observed.find("read_bytes", source="block", host=requests.host)
     if not reads:

@@ -7,8 +7,8 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import smooth, transactions
-from assay.insight.diagnosis.observed import Observed, Track
-from assay.insight.diagnosis.signals import Signals, Suspicion
+from assay.insight.diagnosis.observed import Observation, Track
+from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 SEGMENTS_MIN = 20.0
 """Segments a second below which a share of those sent again says nothing."""
@@ -17,11 +17,11 @@ RARE_S = 10.0
 """Time-outs are counted over so many seconds: a few in a minute are many, and most seconds have none."""
 
 
-def network_loss(observed: Observed) -> list[Suspicion]:
+def network_loss(observed: Observation) -> list[Suspicion]:
     """Hosts and ports whose segments are sent again, while drops, time-outs or stalls are seen."""
     found = []
     for host in observed.hosts:
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for share in (
             *observed.find("retransmit_share", host=host),
             *observed.find("storage_retransmit_share", host=host),
@@ -74,7 +74,7 @@ def _named(track: Track) -> str:
     return f"{track.host} {track.entity}" if track.entity != "tcp" else track.host
 
 
-def _enough(observed: Observed, share: Track) -> np.ndarray:
+def _enough(observed: Observation, share: Track) -> np.ndarray:
     """A share where enough segments were sent."""
     for metric in ("segments_out_count", "storage_segments_out_count"):
         out = observed.of(share, metric)
@@ -83,7 +83,7 @@ def _enough(observed: Observed, share: Track) -> np.ndarray:
     return share.values
 
 
-def _tails(observed: Observed, host: str) -> list[Track]:
+def _tails(observed: Observation, host: str) -> list[Track]:
     """The slowest of each step: of transactions, and of the load's I/Os."""
     of_load = [
         track

@@ -8,11 +8,11 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
-from assay.insight.diagnosis.observed import Numbers, Observed, Track
-from assay.insight.diagnosis.signals import Signals, Suspicion
+from assay.insight.diagnosis.observed import Numbers, Observation, Track
+from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 
-def slow_path(observed: Observed) -> list[Suspicion]:
+def slow_path(observed: Observation) -> list[Suspicion]:
     """One path of several that is slower than its siblings."""
     found = []
     paths: dict[tuple[str, str], list[Track]] = {}
@@ -31,7 +31,7 @@ def slow_path(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _carried(observed: Observed, busy: Track) -> Track | None:
+def _carried(observed: Observation, busy: Track) -> Track | None:
     """Time that a port takes for a byte."""
     parts = [track for metric in ("in_bytes", "out_bytes") if (track := observed.of(busy, metric)) is not None]
     total = observed.largest_of(parts)
@@ -41,14 +41,14 @@ def _carried(observed: Observed, busy: Track) -> Track | None:
     return busy.having(values, "time_per_byte")
 
 
-def _slowest(observed: Observed, siblings: Sequence[Track], text: str) -> Suspicion | None:
+def _slowest(observed: Observation, siblings: Sequence[Track], text: str) -> Suspicion | None:
     if len(siblings) < 2:
         return None
     means = [float(np.nanmean(track.values)) for track in siblings]
     slowest = siblings[int(np.argmax(means))]
     others = observed.mean_of([track for track in siblings if track is not slowest])
     assert others is not None
-    signals = Signals(observed)
+    signals = CauseSignals(observed)
     ratio = slowest.values / others
     signals.add("speed", f"{slowest.entity}: {text}", ratio, at.TWICE, entity=slowest.entity, required=True)
     busy = observed.of(slowest, "busy_share")
@@ -74,7 +74,7 @@ def _slowest(observed: Observed, siblings: Sequence[Track], text: str) -> Suspic
     )
 
 
-def _shares(observed: Observed, siblings: Sequence[Track], slowest: Track) -> Numbers | None:
+def _shares(observed: Observation, siblings: Sequence[Track], slowest: Track) -> Numbers | None:
     """What a path carries over the mean of all: I/Os, or bytes of ports."""
     loads = []
     for track in siblings:

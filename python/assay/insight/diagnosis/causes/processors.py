@@ -6,19 +6,19 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
-from assay.insight.diagnosis.observed import Numbers, Observed
-from assay.insight.diagnosis.signals import Signals, Suspicion
+from assay.insight.diagnosis.observed import Numbers, Observation
+from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 WORKER_OWN = 0.25
 """A worker of the generator that computes less of its time is not what fills the processors."""
 
 
-def host_cpu(observed: Observed) -> list[Suspicion]:
+def host_cpu(observed: Observation) -> list[Suspicion]:
     """Hosts whose processors are busy while work waits for them, that of a load generator included."""
     found = []
     held_up = () if _generator_computes(observed) else ("generator-saturated",)
     for host in observed.hosts:
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         signals.add("utilisation", f"{host}: processors are busy", observed.cpu_busy(host), at.CPU_BUSY, required=True)
         _add_waiting(signals, host)
         found.append(
@@ -36,7 +36,7 @@ def host_cpu(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _add_waiting(signals: Signals, host: str) -> None:
+def _add_waiting(signals: CauseSignals, host: str) -> None:
     """Tasks of a host that wait for a processor: the time they do, and how many."""
     for track in signals.observed.find("some_share", source="host", entity="psi-cpu", host=host):
         signals.add("saturation", f"{host}: tasks wait for a processor", track, at.CPU_PRESSURE)
@@ -44,11 +44,11 @@ def _add_waiting(signals: Signals, host: str) -> None:
     signals.add("saturation", f"{host}: tasks wait for each processor", waiting, at.CPU_WAITING)
 
 
-def guest_cpu(observed: Observed) -> list[Suspicion]:
+def guest_cpu(observed: Observation) -> list[Suspicion]:
     """Guests that lack processors: they use all they have, or the hypervisor withholds them."""
     found = []
     for host in observed.hosts:
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for track in observed.find("steal_share", source="host", entity="cpu", host=host):
             signals.add(
                 "withheld", f"{host}: the hypervisor gives processor time to others", track, at.CPU_STEAL, required=True
@@ -57,7 +57,7 @@ def guest_cpu(observed: Observed) -> list[Suspicion]:
         found.append(_of_guest(signals, host))
     for guest in dict.fromkeys((one.host, one.entity) for one in observed.tracks if one.source == "guest"):
         host, name = guest
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         for metric, threshold, of, text in (
             ("used_share", at.GUEST_BUSY, "utilisation", "uses its processors"),
             ("ready_share", at.CPU_STEAL, "withheld", "is ready and gets no processor"),
@@ -72,7 +72,7 @@ def guest_cpu(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _of_guest(signals: Signals, name: str) -> Suspicion | None:
+def _of_guest(signals: CauseSignals, name: str) -> Suspicion | None:
     return signals.agree(
         "guest-cpu",
         resource="cpu",
@@ -83,13 +83,13 @@ def _of_guest(signals: Signals, name: str) -> Suspicion | None:
     )
 
 
-def _generator_computes(observed: Observed) -> bool:
+def _generator_computes(observed: Observation) -> bool:
     """Whether a worker of the load generator itself uses much of a processor; unknown is taken for yes."""
     shares = [(window.point.get("generator") or {}).get("fullest_worker_share") for window in observed.windows]
     return any(share is None or share >= WORKER_OWN for share in shares)
 
 
-def _of_generator(observed: Observed, name: str) -> Numbers:
+def _of_generator(observed: Observation, name: str) -> Numbers:
     """A figure of the load generator in the steps of each point, NaN where there is none."""
     figures = np.full(observed.steps, np.nan)
     for window in observed.windows:
@@ -99,9 +99,9 @@ def _of_generator(observed: Observed, name: str) -> Numbers:
     return figures
 
 
-def generator_saturated(observed: Observed) -> list[Suspicion]:
+def generator_saturated(observed: Observation) -> list[Suspicion]:
     """Points at which the load generator was the limit; where others held it up, they are the cause (host-cpu)."""
-    signals, computes = Signals(observed), _generator_computes(observed)
+    signals, computes = CauseSignals(observed), _generator_computes(observed)
     flagged = np.zeros(observed.steps, dtype=bool)
     reasons: list[str] = []
     for window in observed.windows:

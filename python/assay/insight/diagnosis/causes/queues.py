@@ -10,8 +10,8 @@ from assay.base.units import parse_bytes
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import FLAT, add_pressure, devices, in_flight, is_disk, is_link, works
-from assay.insight.diagnosis.observed import Numbers, Observed, Track
-from assay.insight.diagnosis.signals import Signals, Suspicion
+from assay.insight.diagnosis.observed import Numbers, Observation, Track
+from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 QUEUE_SMALL = 4.0
 """A queue that never exceeds so few is one that a program or a driver holds."""
@@ -20,7 +20,7 @@ COOL = 0.70
 """Nothing is hot below this share of its time."""
 
 
-def split_io(observed: Observed) -> list[Suspicion]:
+def split_io(observed: Observation) -> list[Suspicion]:
     """I/Os of a program that reach the device in pieces."""
     found = []
     for side in ("read", "write"):
@@ -33,8 +33,8 @@ def split_io(observed: Observed) -> list[Suspicion]:
     return those(*found)
 
 
-def _split(observed: Observed, volume: Track, device: Track, side: str) -> Suspicion | None:
-    signals = Signals(observed)
+def _split(observed: Observation, volume: Track, device: Track, side: str) -> Suspicion | None:
+    signals = CauseSignals(observed)
     asked, done = observed.of(volume, f"{side}_bytes"), observed.of(device, f"{side}_bytes")
     if asked is None or done is None:
         return None
@@ -67,7 +67,7 @@ def _split(observed: Observed, volume: Track, device: Track, side: str) -> Suspi
     )
 
 
-def _largest_io(observed: Observed, device: str) -> float | None:
+def _largest_io(observed: Observation, device: str) -> float | None:
     for source in observed.sources:
         for volume in (source.manifest.get("target") or {}).get("volumes") or []:
             queue = volume.get("queue") or {}
@@ -76,9 +76,9 @@ def _largest_io(observed: Observed, device: str) -> float | None:
     return None
 
 
-def _split_by_initiator(observed: Observed) -> Suspicion | None:
+def _split_by_initiator(observed: Observation) -> Suspicion | None:
     """On a model: blocks are larger than what the initiator sends at once."""
-    signals = Signals(observed)
+    signals = CauseSignals(observed)
     limit = _largest_transfer(observed)
     if limit is None:
         return None
@@ -106,7 +106,7 @@ def _split_by_initiator(observed: Observed) -> Suspicion | None:
     )
 
 
-def _largest_transfer(observed: Observed) -> float | None:
+def _largest_transfer(observed: Observation) -> float | None:
     for source in observed.sources:
         array = (source.manifest.get("target") or {}).get("array") or {}
         told = (array.get("options") or {}).get("max_transfer")
@@ -115,7 +115,7 @@ def _largest_transfer(observed: Observed) -> float | None:
     return None
 
 
-def throttled_queue(observed: Observed) -> list[Suspicion]:
+def throttled_queue(observed: Observation) -> list[Suspicion]:
     """Little's law: I/Os wait above storage that has nothing to do, or are sent one at a time."""
     return those(
         *_in_kernel(observed),
@@ -126,7 +126,7 @@ def throttled_queue(observed: Observed) -> list[Suspicion]:
     )
 
 
-def _throttled(signals: Signals, needs: Sequence[str], notes: Sequence[str] = ()) -> Suspicion | None:
+def _throttled(signals: CauseSignals, needs: Sequence[str], notes: Sequence[str] = ()) -> Suspicion | None:
     return signals.agree(
         "throttled-queue",
         resource="disk",
@@ -139,11 +139,11 @@ def _throttled(signals: Signals, needs: Sequence[str], notes: Sequence[str] = ()
     )
 
 
-def _in_kernel(observed: Observed) -> list[Suspicion | None]:
+def _in_kernel(observed: Observation) -> list[Suspicion | None]:
     """A hypervisor's view: commands wait in its kernel."""
     found = []
     for track in observed.find("kernel_latency_mean_ns", source="block"):
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         signals.add("kernel", f"{track.entity}: I/Os wait in the hypervisor's kernel (KAVG)", track, at.KERNEL_LATENCY)
         waiting = observed.of(track, "queue_waiting_count")
         if waiting is not None:
@@ -158,7 +158,7 @@ def _in_kernel(observed: Observed) -> list[Suspicion | None]:
     return found
 
 
-def _outstanding(observed: Observed) -> Numbers | None:
+def _outstanding(observed: Observation) -> Numbers | None:
     """I/Os under way as the load sees them: what points asked for, else throughput times latency (Little 1961)."""
     values = np.full(observed.steps, np.nan)
     for window in observed.windows:
@@ -170,11 +170,11 @@ def _outstanding(observed: Observed) -> Numbers | None:
     return in_flight(observed, "assay")
 
 
-def _above_array(observed: Observed) -> Suspicion | None:
+def _above_array(observed: Observation) -> Suspicion | None:
     """On a model: far more is outstanding at hosts than the array has, and nothing in it is hot."""
     if not observed.is_model:
         return None
-    signals = Signals(observed)
+    signals = CauseSignals(observed)
     outstanding = _outstanding(observed)
     disks = observed.find("queue_mean_count", source="model", where=is_disk)
     within = observed.sum_of(disks)
@@ -192,7 +192,7 @@ def _above_array(observed: Observed) -> Suspicion | None:
     return _throttled(signals, ("littles-law", "latency"))
 
 
-def _above_device(observed: Observed) -> list[Suspicion | None]:
+def _above_device(observed: Observation) -> list[Suspicion | None]:
     """On devices: the load waits longer than the device takes."""
     volumes = [
         *observed.find("read_latency_mean_ns", source="assay"),
@@ -205,7 +205,7 @@ def _above_device(observed: Observed) -> list[Suspicion | None]:
         if len(own) != 1:
             # Of several devices none is known to be this volume's.
             continue
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         ratio = track.values / own[0].values
         signals.add(
             "littles-law",
@@ -223,7 +223,7 @@ def _above_device(observed: Observed) -> list[Suspicion | None]:
     return found
 
 
-def _few_at_a_time(observed: Observed) -> list[Suspicion | None]:
+def _few_at_a_time(observed: Observation) -> list[Suspicion | None]:
     """A device that is never idle and never has more than a few I/Os, while tasks wait for it and it is not slow."""
     found = []
     for queue in devices(observed, "queue_mean_count"):
@@ -232,7 +232,7 @@ def _few_at_a_time(observed: Observed) -> list[Suspicion | None]:
         low, high = np.quantile(known, [0.05, 0.95])
         if not 0.5 <= middle <= QUEUE_SMALL or (high - low) / 2 > FLAT * middle:
             continue
-        signals = Signals(observed)
+        signals = CauseSignals(observed)
         signals.add_where(
             "littles-law",
             f"{queue.entity}: throughput times latency stays at {middle:.2g} I/Os, whatever the moment",
@@ -250,13 +250,13 @@ def _few_at_a_time(observed: Observed) -> list[Suspicion | None]:
     return found
 
 
-def _few_asked_for(observed: Observed) -> Suspicion | None:
+def _few_asked_for(observed: Observation) -> Suspicion | None:
     """A load that keeps few I/Os outstanding at all its points, where storage is early and processors idle."""
     asked = {(window.point.get("load") or {}).get("outstanding") for window in observed.windows}
     [few, *others] = asked or {None}
     if others or few is None or few > QUEUE_SMALL:
         return None
-    signals = Signals(observed)
+    signals = CauseSignals(observed)
     under_way = in_flight(observed, "assay")
     if under_way is None:
         return None

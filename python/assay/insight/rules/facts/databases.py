@@ -13,7 +13,7 @@ from assay.base.errors import AssayError, UsageError
 from assay.insight.rules.facts import mariadb, mssql, postgresql
 from assay.insight.rules.facts.devices import disks_of, is_flash, raid_of
 from assay.insight.rules.facts.mounts import mount_point
-from assay.insight.rules.facts.runs import Measured
+from assay.insight.rules.facts.runs import MeasuredStorage
 from assay.insight.rules.rule import Subject
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.common.database import Database
@@ -39,7 +39,7 @@ _SETTINGS: dict[str, Callable[[Mapping[str, Any], Subject, str], None]] = {
 _MEASURED = ("measured_random_cost", "measured_iops", "measured_write_bytes_per_s")
 
 
-def database_subjects(text: str, found: Measured | None) -> list[Subject]:
+def database_subjects(text: str, found: MeasuredStorage | None) -> list[Subject]:
     """A database server, and where its data and log lie if that is on this host.
 
     Raises
@@ -74,7 +74,7 @@ def _refuse_absent(spec: DatabaseSpec) -> None:
         raise UsageError(f"{spec.display}: is not there; assay check changes nothing, and makes none")
 
 
-def know_measured(server: Subject, found: Measured | None) -> None:
+def know_measured(server: Subject, found: MeasuredStorage | None) -> None:
     """What a run measured of the server's storage."""
     if found is not None:
         server.know("measured_random_cost", found.random_cost, found.origin)
@@ -87,7 +87,9 @@ def know_measured(server: Subject, found: Measured | None) -> None:
         server.lack(name, reason)
 
 
-def settings_subject(told: Mapping[str, Any], memory: int | None, found: Measured | None, anchor: str) -> Subject:
+def settings_subject(
+    told: Mapping[str, Any], memory: int | None, found: MeasuredStorage | None, anchor: str
+) -> Subject:
     """A server from the settings that a run keeps of it.
 
     Parameters

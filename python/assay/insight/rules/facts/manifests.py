@@ -10,12 +10,12 @@ from assay.insight.rules.facts.arrays import array_subjects
 from assay.insight.rules.facts.databases import settings_subject
 from assay.insight.rules.facts.devices import know_transport
 from assay.insight.rules.facts.mounts import know_mount
-from assay.insight.rules.facts.runs import Measured
+from assay.insight.rules.facts.runs import MeasuredStorage
 from assay.insight.rules.rule import Subject
 from assay.record.run_folder import RunFolder
 
 
-def run_subjects(path: Path, found: Measured | None) -> list[Subject]:
+def run_subjects(path: Path, found: MeasuredStorage | None) -> list[Subject]:
     """What a run says of its host, its target's volumes and databases.
 
     Raises

@@ -15,7 +15,7 @@ PAGE_BYTES = 8192
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredStorage:
     """What a run measured of storage.
 
     Attributes
@@ -41,7 +41,7 @@ class Measured:
         return any(value is not None for value in (self.iops, self.write_bytes_per_s, self.random_cost))
 
 
-def measured(path: Path) -> Measured:
+def measured(path: Path) -> MeasuredStorage:
     """Read what a run measured.
 
     Raises
@@ -55,7 +55,7 @@ def measured(path: Path) -> Measured:
     sequential_ns = _time_of_a_page(points, is_random=False)
     iops = [_rate(point, "total", "iops") for point in points if _is_small_random(point)]
     writes = [_rate(point, "write", "bytes_per_s") for point in points if point["workload"].get("read_share") == 0.0]
-    return Measured(
+    return MeasuredStorage(
         iops=max((one for one in iops if one > 0), default=None),
         write_bytes_per_s=max((one for one in writes if one > 0), default=None),
         random_cost=max(random_ns / sequential_ns, 1.0) if random_ns and sequential_ns else None,

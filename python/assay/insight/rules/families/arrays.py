@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import KERNEL, SCANS_STUDY, STUDIES, TRANSACTIONS_STUDY
 
 TB = 10**12
@@ -10,7 +10,7 @@ EXTERNAL = When("is_md", lambda value: not value, "the array is not Linux's own 
 MD = When("is_md", bool, "the array is Linux's own RAID", unknown=False)
 
 RULES = (
-    Rule(
+    PracticeRule(
         id="array-fill",
         subject="array",
         applies=(EXTERNAL,),
@@ -24,7 +24,7 @@ RULES = (
         asks="[[array]] fill",
         shown=lambda value: f"{value:.0%} full",
     ),
-    Rule(
+    PracticeRule(
         id="array-free-space",
         subject="array",
         applies=(EXTERNAL,),
@@ -39,7 +39,7 @@ RULES = (
         asks="[[array]] free_bytes, pool_bytes and members",
         shown=lambda free, pool, _: f"{free / 1e9:,.0f} GB free of {pool / 1e9:,.0f} GB",
     ),
-    Rule(
+    PracticeRule(
         id="array-spares",
         subject="array",
         applies=(EXTERNAL,),
@@ -54,7 +54,7 @@ RULES = (
         asks="[[array]] spares",
         shown=lambda value: f"{value} spares",
     ),
-    Rule(
+    PracticeRule(
         id="array-raid6-large",
         subject="array",
         title="Large nearline disks lie on single parity",
@@ -68,7 +68,7 @@ RULES = (
         asks="[[array]] raid, disk_bytes and disk_rpm",
         shown=lambda raid, size, rpm: f"RAID {raid} on {size / 1e12:g} TB at {rpm}/min",
     ),
-    Rule(
+    PracticeRule(
         id="array-raid0",
         subject="array",
         title="The array has no redundancy",
@@ -82,7 +82,7 @@ RULES = (
         asks="[[array]] raid",
         shown=lambda value: f"RAID {value}",
     ),
-    Rule(
+    PracticeRule(
         id="array-state",
         subject="array",
         title="A disk is missing",
@@ -95,7 +95,7 @@ RULES = (
         source="practice",
         asks="[[array]] state",
     ),
-    Rule(
+    PracticeRule(
         id="array-path-policy",
         subject="array",
         applies=(EXTERNAL,),
@@ -108,7 +108,7 @@ RULES = (
         source=f"{STUDIES}: multipath round robin or least queue depth",
         asks="[[array]] path_policy and paths",
     ),
-    Rule(
+    PracticeRule(
         id="array-paths",
         subject="array",
         applies=(EXTERNAL,),
@@ -122,7 +122,7 @@ RULES = (
         asks="[[array]] paths",
         shown=lambda value: f"{value} path",
     ),
-    Rule(
+    PracticeRule(
         id="array-queue-depth",
         subject="array",
         applies=(EXTERNAL,),
@@ -135,7 +135,7 @@ RULES = (
         source="practice: 32 is the least default of host bus adapters and initiators",
         asks="[[array]] initiator_limit",
     ),
-    Rule(
+    PracticeRule(
         id="array-write-cache",
         subject="array",
         applies=(EXTERNAL, When("disk_rpm", lambda rpm: rpm > 0, "its disks turn")),
@@ -149,7 +149,7 @@ RULES = (
         asks="[[array]] write_back and disk_rpm",
         shown=lambda _: "write-through",
     ),
-    Rule(
+    PracticeRule(
         id="array-raid-role",
         subject="volume",
         title="A log lies on parity RAID of the array",
@@ -161,7 +161,7 @@ RULES = (
         source=f"{TRANSACTIONS_STUDY}: RAID 10 for transactions and logs",
         shown=lambda role, raid: f"{role} on RAID {raid}",
     ),
-    Rule(
+    PracticeRule(
         id="array-max-transfer",
         subject="array",
         applies=(EXTERNAL,),
@@ -175,7 +175,7 @@ RULES = (
         source=f"{SCANS_STUDY}: an initiator that split I/Os above 256 KiB",
         asks="[[array]] max_transfer_bytes",
     ),
-    Rule(
+    PracticeRule(
         id="md-mismatch",
         subject="array",
         title="Copies or parity of a software RAID differ",
@@ -188,7 +188,7 @@ RULES = (
         fix="Prove the disks with assay verify, then echo repair > md/sync_action.",
         source=f"{KERNEL}, admin-guide/md, mismatch_cnt",
     ),
-    Rule(
+    PracticeRule(
         id="md-bitmap",
         subject="array",
         title="A software RAID keeps no bitmap of its writes",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import KERNEL, POSTGRESQL, STUDIES
 
 SCSI = When("takes_scsi", bool, "the device takes SCSI commands")
 NFS = When("file_system", lambda kind: kind in ("nfs", "nfs4"), "the file system is NFS")
 
 RULES = (
-    Rule(
+    PracticeRule(
         id="device-scheduler",
         subject="device",
         title="The I/O scheduler reorders what the storage reorders better",
@@ -20,7 +20,7 @@ RULES = (
         fix="echo none > /sys/block/DEVICE/queue/scheduler, and a udev rule.",
         source=f"{KERNEL}, block/switching-sched; postgresqltuner, scheduler",
     ),
-    Rule(
+    PracticeRule(
         id="device-scheduler-nvme",
         subject="device",
         title="An NVMe device has a scheduler",
@@ -33,7 +33,7 @@ RULES = (
         fix="echo none > /sys/block/DEVICE/queue/scheduler.",
         source=f"{KERNEL}, block/switching-sched",
     ),
-    Rule(
+    PracticeRule(
         id="device-nr-requests",
         subject="device",
         title="Few I/Os may wait at the device",
@@ -44,7 +44,7 @@ RULES = (
         fix="echo 256 > /sys/block/DEVICE/queue/nr_requests.",
         source=f"{KERNEL}, ABI/stable/sysfs-block",
     ),
-    Rule(
+    PracticeRule(
         id="device-queue-depth",
         subject="device",
         title="The device is sent few commands at once",
@@ -56,7 +56,7 @@ RULES = (
         fix="Raise node.session.queue_depth, the HBA's lun_queue_depth, or device/queue_depth.",
         source="practice: 32 is the least default of host bus adapters and initiators",
     ),
-    Rule(
+    PracticeRule(
         id="device-read-ahead-small",
         subject="device",
         title="Little is read ahead of scans",
@@ -68,7 +68,7 @@ RULES = (
         fix="blockdev --setra 4096 /dev/DEVICE.",
         source=f"{KERNEL}, ABI/stable/sysfs-block, read_ahead_kb",
     ),
-    Rule(
+    PracticeRule(
         id="device-read-ahead-large",
         subject="device",
         title="Very much is read ahead",
@@ -80,7 +80,7 @@ RULES = (
         fix="blockdev --setra 4096 /dev/DEVICE.",
         source=f"{KERNEL}, ABI/stable/sysfs-block, read_ahead_kb",
     ),
-    Rule(
+    PracticeRule(
         id="device-max-io",
         subject="device",
         title="Large I/Os are split",
@@ -92,7 +92,7 @@ RULES = (
         source=f"{KERNEL}, ABI/stable/sysfs-block",
         shown=lambda now, most: f"{now // 1024} KiB, the device takes {most // 1024} KiB",
     ),
-    Rule(
+    PracticeRule(
         id="device-write-cache-volatile",
         subject="device",
         title="The write cache of a rotating disk is volatile",
@@ -108,7 +108,7 @@ RULES = (
         fix="Leave barriers on; hdparm -W0 where the controller's cache is protected.",
         source=f"{KERNEL}, block/writeback_cache_control",
     ),
-    Rule(
+    PracticeRule(
         id="device-entropy",
         subject="device",
         title="Each I/O feeds the kernel's random numbers",
@@ -124,7 +124,7 @@ RULES = (
         fix="echo 0 > /sys/block/DEVICE/queue/add_random.",
         source=f"{KERNEL}, ABI/stable/sysfs-block",
     ),
-    Rule(
+    PracticeRule(
         id="device-writeback-throttle",
         subject="device",
         title="Background writes of a database are throttled",
@@ -140,7 +140,7 @@ RULES = (
         fix="echo 0 > /sys/block/DEVICE/queue/wbt_lat_usec, and measure.",
         source=f"{KERNEL}, ABI/stable/sysfs-block",
     ),
-    Rule(
+    PracticeRule(
         id="device-timeout",
         subject="device",
         title="Commands are given up early",
@@ -152,7 +152,7 @@ RULES = (
         fix="echo 60 > /sys/block/DEVICE/device/timeout.",
         source="VMware KB 1009465, disk time-outs of Linux guests; 30 s is the kernel's default",
     ),
-    Rule(
+    PracticeRule(
         id="device-alignment",
         subject="device",
         title="A partition is not aligned",
@@ -165,7 +165,7 @@ RULES = (
         source=f"{STUDIES}: aligned partitions",
         shown=lambda value: ", ".join(value),
     ),
-    Rule(
+    PracticeRule(
         id="mount-atime",
         subject="mount",
         title="Each read may write a time of access",
@@ -183,7 +183,7 @@ RULES = (
         fix="Add noatime to its line in /etc/fstab.",
         source="mount(8)",
     ),
-    Rule(
+    PracticeRule(
         id="mount-barrier",
         subject="mount",
         title="Write barriers are off",
@@ -195,7 +195,7 @@ RULES = (
         fix="Remove nobarrier from /etc/fstab.",
         source=f"{KERNEL}, filesystems/ext4",
     ),
-    Rule(
+    PracticeRule(
         id="mount-data-writeback",
         subject="mount",
         title="Old blocks may show after a crash",
@@ -207,7 +207,7 @@ RULES = (
         fix="Remove data=writeback from /etc/fstab.",
         source=f"{KERNEL}, filesystems/ext4",
     ),
-    Rule(
+    PracticeRule(
         id="mount-online-discard",
         subject="mount",
         title="Each deletion waits for a discard",
@@ -220,7 +220,7 @@ RULES = (
         fix="Remove discard from /etc/fstab; systemctl enable --now fstrim.timer.",
         source="fstrim(8), mount(8)",
     ),
-    Rule(
+    PracticeRule(
         id="mount-free",
         subject="mount",
         title="The file system is nearly full",
@@ -232,7 +232,7 @@ RULES = (
         source="PAL: LogicalDisk, % Free Space, warning below 10 %",
         shown=lambda value: f"{value:.0%} free",
     ),
-    Rule(
+    PracticeRule(
         id="mount-full",
         subject="mount",
         title="The file system is full",
@@ -245,7 +245,7 @@ RULES = (
         source="PAL: LogicalDisk, % Free Space, critical below 5 %",
         shown=lambda value: f"{value:.1%} free",
     ),
-    Rule(
+    PracticeRule(
         id="mount-nfs-hard",
         subject="mount",
         title="I/O on NFS may fail instead of waiting",
@@ -258,7 +258,7 @@ RULES = (
         fix="Mount with hard.",
         source=f"nfs(5); {POSTGRESQL}, Creating a Database Cluster, NFS",
     ),
-    Rule(
+    PracticeRule(
         id="mount-nfs-size",
         subject="mount",
         title="NFS carries small pieces",
@@ -270,7 +270,7 @@ RULES = (
         fix="Mount with rsize=1048576,wsize=1048576.",
         source="nfs(5)",
     ),
-    Rule(
+    PracticeRule(
         id="mount-layered",
         subject="mount",
         title="Data lie on a layered or memory file system",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import FRK, KERNEL, MARIADB, POSTGRESQL
 
 GIB = 2**30
 
 
 RULES = (
-    Rule(
+    PracticeRule(
         id="host-swappiness",
         subject="host",
         title="Memory of programs is swapped out early",
@@ -21,7 +21,7 @@ RULES = (
         fix="sysctl vm.swappiness=1, and in /etc/sysctl.d.",
         source=f"MySQLTuner, check of vm.swappiness; {KERNEL}, admin-guide/sysctl/vm",
     ),
-    Rule(
+    PracticeRule(
         id="host-swap-used",
         subject="host",
         title="Much is swapped out",
@@ -34,7 +34,7 @@ RULES = (
         source="PAL: Paging File, % Usage",
         shown=lambda used, _: f"{used / GIB:.1f} GiB of swap are used",
     ),
-    Rule(
+    PracticeRule(
         id="host-dirty-ratio",
         subject="host",
         title="Writers may fill a large part of memory with dirty pages",
@@ -45,7 +45,7 @@ RULES = (
         fix="sysctl vm.dirty_bytes=1073741824 vm.dirty_background_bytes=268435456.",
         source=f"{KERNEL}, admin-guide/sysctl/vm, dirty_ratio",
     ),
-    Rule(
+    PracticeRule(
         id="host-dirty-background",
         subject="host",
         title="Writing back begins as late as writers are stopped",
@@ -56,7 +56,7 @@ RULES = (
         fix="sysctl vm.dirty_background_ratio=3.",
         source=f"{KERNEL}, admin-guide/sysctl/vm",
     ),
-    Rule(
+    PracticeRule(
         id="host-overcommit-mode",
         subject="host",
         title="The kernel promises memory that it does not have",
@@ -67,7 +67,7 @@ RULES = (
         fix="sysctl vm.overcommit_memory=2 beside PostgreSQL, with vm.overcommit_ratio to match; else 0.",
         source=f"{POSTGRESQL}, Linux Memory Overcommit",
     ),
-    Rule(
+    PracticeRule(
         id="host-zone-reclaim",
         subject="host",
         title="Memory of one node is reclaimed before that of others is used",
@@ -78,7 +78,7 @@ RULES = (
         fix="sysctl vm.zone_reclaim_mode=0.",
         source=f"{KERNEL}, admin-guide/sysctl/vm, zone_reclaim_mode",
     ),
-    Rule(
+    PracticeRule(
         id="host-numa-balancing",
         subject="host",
         title="Pages are moved between nodes behind a database's back",
@@ -91,7 +91,7 @@ RULES = (
         fix="sysctl kernel.numa_balancing=0, and measure.",
         source=f"{KERNEL}, admin-guide/sysctl/kernel",
     ),
-    Rule(
+    PracticeRule(
         id="host-transparent-huge-pages",
         subject="host",
         title="Programs get huge pages that they did not ask for",
@@ -102,7 +102,7 @@ RULES = (
         fix="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, and transparent_hugepage=madvise at boot.",
         source=f"{KERNEL}, admin-guide/mm/transhuge; practice of database vendors",
     ),
-    Rule(
+    PracticeRule(
         id="host-governor",
         subject="host",
         applies=(
@@ -121,7 +121,7 @@ RULES = (
         fix="cpupower frequency-set -g performance, or tuned-adm profile throughput-performance.",
         source=f"{FRK}, check 211 (power plan); {KERNEL}, admin-guide/pm/cpufreq",
     ),
-    Rule(
+    PracticeRule(
         id="host-energy-preference",
         subject="host",
         title="Processors prefer saving energy",
@@ -133,7 +133,7 @@ RULES = (
         fix="Write performance to cpufreq/energy_performance_preference of all processors.",
         source=f"{KERNEL}, admin-guide/pm/intel_pstate",
     ),
-    Rule(
+    PracticeRule(
         id="host-clock-source",
         subject="host",
         title="Reading the clock is slow",
@@ -144,7 +144,7 @@ RULES = (
         fix="Mend what made the kernel distrust tsc (dmesg), or boot with tsc=reliable where the platform warrants it.",
         source=f"{POSTGRESQL}, pg_test_timing; {KERNEL}, timekeeping",
     ),
-    Rule(
+    PracticeRule(
         id="host-clock-synchronised",
         subject="host",
         title="The clock is not synchronised",
@@ -155,7 +155,7 @@ RULES = (
         fix="systemctl enable --now chronyd (or systemd-timesyncd).",
         source="adjtimex(2), STA_UNSYNC",
     ),
-    Rule(
+    PracticeRule(
         id="host-aio-limit",
         subject="host",
         title="Asynchronous I/Os may run out",
@@ -167,7 +167,7 @@ RULES = (
         source=f"MySQLTuner, fs.aio-max-nr; {MARIADB}, InnoDB Asynchronous I/O",
         applies=(When("has_aio_database", bool, "MariaDB, MySQL, Oracle or Db2 runs"),),
     ),
-    Rule(
+    PracticeRule(
         id="host-open-files",
         subject="host",
         title="Programs may open few files",
@@ -179,7 +179,7 @@ RULES = (
         fix="LimitNOFILE= in the server's systemd unit.",
         source=f"MySQLTuner, open_files_limit; {POSTGRESQL}, Resource Limits",
     ),
-    Rule(
+    PracticeRule(
         id="host-huge-pages-unused",
         subject="host",
         title="Huge pages are set aside, and nothing uses them",
@@ -190,7 +190,7 @@ RULES = (
         fix="Lower vm.nr_hugepages, or let the database use them (huge_pages, large-pages).",
         source=f"{KERNEL}, admin-guide/mm/hugetlbpage",
     ),
-    Rule(
+    PracticeRule(
         id="host-interrupts",
         subject="host",
         title="One processor serves all interrupts",

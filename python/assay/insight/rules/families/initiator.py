@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import CHECKLIST, KERNEL, SCANS_STUDY, STUDIES
 
 POLICIES = (
@@ -15,7 +15,7 @@ POLICIES = (
 )
 
 RULES = (
-    Rule(
+    PracticeRule(
         id="multipath-paths",
         subject="multipath",
         title="There is one path",
@@ -28,7 +28,7 @@ RULES = (
         source=f"{STUDIES}: redundant paths; {CHECKLIST}",
         shown=lambda value: f"{value} running",
     ),
-    Rule(
+    PracticeRule(
         id="multipath-failed",
         subject="multipath",
         title="A path has failed",
@@ -41,7 +41,7 @@ RULES = (
         source="multipath(8)",
         shown=lambda value: f"{value} failed",
     ),
-    Rule(
+    PracticeRule(
         id="multipath-policy",
         subject="multipath",
         title="The policy leaves paths idle",
@@ -53,7 +53,7 @@ RULES = (
         source=f"{STUDIES}: round robin or least queue depth; {KERNEL}, admin-guide/nvme-multipath",
         asks="[[multipath]] policy",
     ),
-    Rule(
+    PracticeRule(
         id="multipath-used",
         subject="multipath",
         title="A path carries no I/O",
@@ -66,7 +66,7 @@ RULES = (
         source=f"{CHECKLIST}: traffic on all paths",
         shown=lambda ios: ", ".join(f"{name}: {count:,} I/Os" for name, count in ios.items()),
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-sessions",
         subject="iscsi",
         title="A target has one session",
@@ -78,7 +78,7 @@ RULES = (
         source=f"{STUDIES}: redundant paths",
         shown=lambda value: ", ".join(f"{name}: {count}" for name, count in value.items() if count < 2),
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-session-state",
         subject="iscsi",
         title="A session is not logged in",
@@ -90,7 +90,7 @@ RULES = (
         fix="Look at iscsiadm -m session -P 1, the interface and the switch's port.",
         source="iscsiadm(8); drivers/scsi/scsi_transport_iscsi.c, session states",
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-recovery-timeout",
         subject="iscsi",
         title="A lost session holds I/O for long",
@@ -102,7 +102,7 @@ RULES = (
         fix="node.session.timeo.replacement_timeout = 15.",
         source="open-iscsi README, section 8.1.4 (Optimal replacement_timeout Value)",
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-recovery-timeout-single",
         subject="iscsi",
         title="A lost session fails I/O soon",
@@ -114,7 +114,7 @@ RULES = (
         fix="node.session.timeo.replacement_timeout = 120.",
         source="open-iscsi README, section 8.1.4: 120 s is the default; practice: 60 s",
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-queue-depth",
         subject="iscsi",
         title="The initiator sends few commands at once",
@@ -125,7 +125,7 @@ RULES = (
         fix="node.session.queue_depth and node.session.cmds_max.",
         source="practice: 32 is the least default of initiators",
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-digests",
         subject="iscsi",
         title="Data digests are on",
@@ -138,7 +138,7 @@ RULES = (
         source="RFC 7143, section 13.1",
         asks="[iscsi] data_digest",
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-transfer",
         subject="iscsi",
         title="The initiator splits large I/Os",
@@ -150,7 +150,7 @@ RULES = (
         source=f"{SCANS_STUDY}: an initiator that split I/Os above 256 KiB",
         asks="[iscsi] max_transfer_bytes",
     ),
-    Rule(
+    PracticeRule(
         id="iscsi-cpu",
         subject="iscsi",
         title="A software initiator takes much of the processors",
@@ -163,7 +163,7 @@ RULES = (
         source="practice",
         asks="[iscsi] cpu_share",
     ),
-    Rule(
+    PracticeRule(
         id="fc-port-state",
         subject="fc",
         title="A Fibre Channel port is not online",
@@ -175,7 +175,7 @@ RULES = (
         fix="Look at cable, transceiver, zone and switch port; disable a port that is not used.",
         source="drivers/scsi/scsi_transport_fc.c, port states",
     ),
-    Rule(
+    PracticeRule(
         id="fc-crc-errors",
         subject="fc",
         title="Frames arrive damaged on Fibre Channel",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import CHECKLIST, FRK, SCANS_STUDY, SQL_SERVER, STUDIES, TRANSACTIONS_STUDY
 
 TRANSACTIONS = When("workload", lambda value: value == "transactions", "the workload is transactions")
 ANALYSIS = When("workload", lambda value: value == "analysis", "the workload is analysis")
 
 RULES = (
-    Rule(
+    PracticeRule(
         id="layout-log-apart",
         subject="layout",
         title="Log and data share a device",
@@ -22,7 +22,7 @@ RULES = (
         shown=lambda data, log: f"{', '.join(sorted(set(data) & set(log)))} holds both",
         asks="[layout] data_devices and log_devices",
     ),
-    Rule(
+    PracticeRule(
         id="layout-tempdb-apart",
         subject="layout",
         title="Temporary data share the log's device",
@@ -35,7 +35,7 @@ RULES = (
         source=f"{STUDIES}: volumes of their own for tempdb and log; {SQL_SERVER}, tempdb database",
         shown=lambda temp, log: f"{', '.join(sorted(set(temp) & set(log)))} holds both",
     ),
-    Rule(
+    PracticeRule(
         id="layout-not-system-disk",
         subject="layout",
         title="Data lie on the system's file system",
@@ -48,7 +48,7 @@ RULES = (
         source=f"{FRK}, check 26 (user databases on the system drive)",
         shown=lambda _: "data are on /",
     ),
-    Rule(
+    PracticeRule(
         id="layout-backup-apart",
         subject="layout",
         title="Backups lie beside the data",
@@ -62,7 +62,7 @@ RULES = (
         shown=lambda data, backup: f"{', '.join(sorted(set(data) & set(backup)))} holds both",
         asks="[layout] backup_devices",
     ),
-    Rule(
+    PracticeRule(
         id="layout-raid-log",
         subject="layout",
         title="The log lies on parity RAID",
@@ -75,7 +75,7 @@ RULES = (
         asks="[layout] log_raid",
         shown=lambda value: f"RAID {value}",
     ),
-    Rule(
+    PracticeRule(
         id="layout-raid-transactions",
         subject="layout",
         title="Random writes go to parity RAID",
@@ -90,7 +90,7 @@ RULES = (
         asks="[layout] data_raid and workload",
         shown=lambda raid: f"RAID {raid}",
     ),
-    Rule(
+    PracticeRule(
         id="layout-raid-analysis",
         subject="layout",
         title="Scans lie on mirrors",
@@ -105,7 +105,7 @@ RULES = (
         asks="[layout] data_raid and workload",
         shown=lambda raid: f"RAID {raid}",
     ),
-    Rule(
+    PracticeRule(
         id="layout-raid-none",
         subject="layout",
         title="Data lie on disks without redundancy",
@@ -119,7 +119,7 @@ RULES = (
         asks="[layout] data_raid",
         shown=lambda value: f"RAID {value}",
     ),
-    Rule(
+    PracticeRule(
         id="layout-allocation-unit",
         subject="layout",
         title="The allocation unit is smaller than what a database reads",

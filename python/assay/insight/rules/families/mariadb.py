@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import MARIADB, MYSQL
 
 MIB = 2**20
@@ -13,8 +13,8 @@ BINLOG = When("log_bin", lambda value: value == "ON", "the binary log is on")
 FLASH = When("data_is_flash", bool, "the data lie on flash")
 
 
-def _rule(**told: Any) -> Rule:
-    return Rule(subject="database", engines=("mariadb", "mysql"), **told)
+def _rule(**told: Any) -> PracticeRule:
+    return PracticeRule(subject="database", engines=("mariadb", "mysql"), **told)
 
 
 RULES = (

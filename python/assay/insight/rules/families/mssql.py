@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import FRK, SCANS_STUDY, SQL_SERVER, STUDIES, TRANSACTIONS_STUDY
 
 MIB = 2**20
@@ -12,8 +12,8 @@ GIB = 2**30
 ANALYSIS = When("workload", lambda value: value == "analysis", "the workload is analysis")
 
 
-def _rule(**told: Any) -> Rule:
-    return Rule(subject="database", engines=("mssql",), **told)
+def _rule(**told: Any) -> PracticeRule:
+    return PracticeRule(subject="database", engines=("mssql",), **told)
 
 
 def _files(names: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import CHECKLIST, KERNEL, SCANS_STUDY, STUDIES, TRANSACTIONS_STUDY
 
 STORAGE = When("is_storage", bool, "the interface leads to storage")
@@ -10,7 +10,7 @@ PHYSICAL = When("is_virtual", lambda value: not value, "the interface is a card 
 BUSY = When("packets", lambda count: count >= 100_000, "100,000 frames or more passed")
 
 RULES = (
-    Rule(
+    PracticeRule(
         id="network-jumbo",
         subject="interface",
         title="Frames to storage are small",
@@ -22,7 +22,7 @@ RULES = (
         fix="ip link set IF mtu 9000, after the switches and the array.",
         source=f"{STUDIES}: jumbo frames on storage NICs and switches",
     ),
-    Rule(
+    PracticeRule(
         id="network-jumbo-hops",
         subject="network",
         title="Not every hop takes jumbo frames",
@@ -35,7 +35,7 @@ RULES = (
         source=f"{STUDIES}: jumbo frames on every hop",
         asks="[network] jumbo_on_all_hops",
     ),
-    Rule(
+    PracticeRule(
         id="network-flow-control",
         subject="interface",
         title="The interface does not listen to flow control",
@@ -47,7 +47,7 @@ RULES = (
         fix="ethtool -A IF rx on.",
         source=f"{STUDIES}: flow control on storage NICs and switches",
     ),
-    Rule(
+    PracticeRule(
         id="network-flow-control-switch",
         subject="network",
         title="Switches do not control flow",
@@ -59,7 +59,7 @@ RULES = (
         source=f"{STUDIES}: flow control on storage NICs and switches",
         asks="[network] flow_control",
     ),
-    Rule(
+    PracticeRule(
         id="network-spanning-tree",
         subject="network",
         title="Storage ports take part in spanning tree",
@@ -71,7 +71,7 @@ RULES = (
         source=f"{STUDIES}: spanning tree off and edge-port mode on",
         asks="[network] spanning_tree_on_storage_ports",
     ),
-    Rule(
+    PracticeRule(
         id="network-apart",
         subject="network",
         title="Storage shares its network with others",
@@ -83,7 +83,7 @@ RULES = (
         source=f"{STUDIES}: storage network separate from the LAN",
         asks="[network] storage_network_apart",
     ),
-    Rule(
+    PracticeRule(
         id="network-redundant",
         subject="network",
         title="The storage network has one switch",
@@ -96,7 +96,7 @@ RULES = (
         source=f"{STUDIES}: redundant paths",
         asks="[network] switches",
     ),
-    Rule(
+    PracticeRule(
         id="network-host-paths",
         subject="host",
         title="One interface leads to storage",
@@ -110,7 +110,7 @@ RULES = (
         asks="[network] storage_interfaces",
         shown=lambda names: f"only {', '.join(names)}",
     ),
-    Rule(
+    PracticeRule(
         id="network-ring-buffers",
         subject="interface",
         title="Ring buffers are small",
@@ -124,7 +124,7 @@ RULES = (
         source="ethtool(8)",
         shown=lambda now, most: f"{now} of {most}",
     ),
-    Rule(
+    PracticeRule(
         id="network-drops",
         subject="interface",
         title="Frames are dropped",
@@ -137,7 +137,7 @@ RULES = (
         source="PAL: Network Interface, Packets Outbound Errors",
         shown=lambda share, packets: f"{share:.4%} of {packets:,} frames",
     ),
-    Rule(
+    PracticeRule(
         id="network-errors",
         subject="interface",
         title="Frames arrive damaged",
@@ -151,7 +151,7 @@ RULES = (
         source="PAL: Network Interface, Packets Received Errors",
         shown=lambda share, packets: f"{share:.5%} of {packets:,} frames",
     ),
-    Rule(
+    PracticeRule(
         id="network-speed",
         subject="interface",
         title="The interface runs below its speed",
@@ -164,7 +164,7 @@ RULES = (
         source=f"{TRANSACTIONS_STUDY}: 1 GbE is enough for random transactions",
         shown=lambda value: f"{value / 1e6:,.0f} Mbit/s",
     ),
-    Rule(
+    PracticeRule(
         id="network-duplex",
         subject="interface",
         title="The interface sends or receives, not both",
@@ -177,7 +177,7 @@ RULES = (
         fix="Let both ends negotiate.",
         source="ethtool(8)",
     ),
-    Rule(
+    PracticeRule(
         id="network-scan-speed",
         subject="interface",
         title="Scans share a slow link",
@@ -191,7 +191,7 @@ RULES = (
         asks="[layout] workload",
         shown=lambda speed: f"{speed / 1e9:g} Gbit/s",
     ),
-    Rule(
+    PracticeRule(
         id="network-retransmits",
         subject="host",
         title="Segments are sent again",
@@ -204,7 +204,7 @@ RULES = (
         source=f"{TRANSACTIONS_STUDY}: TCP retransmits below 0.5 %",
         shown=lambda share, count: f"{share:.2%} of {count:,} segments since the host's start",
     ),
-    Rule(
+    PracticeRule(
         id="network-tcp-sack",
         subject="host",
         title="Selective acknowledgement is off",
@@ -215,7 +215,7 @@ RULES = (
         fix="sysctl net.ipv4.tcp_sack=1.",
         source=f"RFC 2018; {KERNEL}, networking/ip-sysctl",
     ),
-    Rule(
+    PracticeRule(
         id="network-tcp-buffers",
         subject="host",
         title="Connections may not grow their buffers",
@@ -227,7 +227,7 @@ RULES = (
         fix="sysctl net.ipv4.tcp_rmem='4096 131072 6291456'.",
         source=f"{KERNEL}, networking/ip-sysctl, tcp_rmem",
     ),
-    Rule(
+    PracticeRule(
         id="network-offloads",
         subject="interface",
         title="The card leaves segmentation to the processor",

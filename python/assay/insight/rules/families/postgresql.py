@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import POSTGRESQL as DOCS
 
 ENGINE = ("postgresql",)
@@ -14,8 +14,8 @@ LARGE = When("shared_buffers_bytes", lambda cache: cache >= 2 * GIB, "shared_buf
 FLASH = When("data_is_flash", bool, "the data lie on flash")
 
 
-def _rule(**told: Any) -> Rule:
-    return Rule(subject="database", engines=ENGINE, **told)
+def _rule(**told: Any) -> PracticeRule:
+    return PracticeRule(subject="database", engines=ENGINE, **told)
 
 
 RULES = (

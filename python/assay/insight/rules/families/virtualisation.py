@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.insight.rules.rule import Rule, When
+from assay.insight.rules.rule import PracticeRule, When
 from assay.insight.rules.sources import STUDIES, TRANSACTIONS_STUDY, VMWARE_PERFORMANCE, VMWARE_SQL
 
 GUEST = When("is_guest", bool, "the host is a guest")
@@ -10,7 +10,7 @@ EMULATED_DISKS = ("ata_piix", "ahci", "mptspi", "mptsas", "sym53c8xx", "BusLogic
 EMULATED_CARDS = ("e1000", "e1000e", "rtl8139", "8139cp", "pcnet32", "ne2k_pci")
 
 RULES = (
-    Rule(
+    PracticeRule(
         id="guest-disk-driver",
         subject="device",
         title="A guest's disk is emulated",
@@ -22,7 +22,7 @@ RULES = (
         fix="Change the adapter to virtio-blk, virtio-scsi or PVSCSI.",
         source=f"{VMWARE_SQL} (PVSCSI)",
     ),
-    Rule(
+    PracticeRule(
         id="guest-card-driver",
         subject="interface",
         title="A guest's network card is emulated",
@@ -34,7 +34,7 @@ RULES = (
         fix="Change the card to VMXNET3 or virtio.",
         source=f"{STUDIES}: VMXNET3",
     ),
-    Rule(
+    PracticeRule(
         id="guest-offloads",
         subject="interface",
         title="A guest's card has no offloads",
@@ -47,7 +47,7 @@ RULES = (
         source=f"{STUDIES}: TSO and LRO in guests",
         shown=lambda tso, gro: f"tso {'on' if tso else 'off'}, gro {'on' if gro else 'off'}",
     ),
-    Rule(
+    PracticeRule(
         id="guest-steal",
         subject="host",
         title="The hypervisor gives processor time to others",
@@ -60,7 +60,7 @@ RULES = (
         source="practice",
         shown=lambda share, _: f"{share:.1%} stolen",
     ),
-    Rule(
+    PracticeRule(
         id="guest-agent",
         subject="host",
         title="The hypervisor's tools are missing",
@@ -76,7 +76,7 @@ RULES = (
         fix="Install open-vm-tools or qemu-guest-agent.",
         source="open-vm-tools; QEMU documentation, Guest Agent",
     ),
-    Rule(
+    PracticeRule(
         id="guest-memory-balloon",
         subject="host",
         title="The hypervisor may take the guest's memory back",
@@ -90,7 +90,7 @@ RULES = (
         source=f"{VMWARE_SQL} (memory reservation)",
         asks="[host] balloon",
     ),
-    Rule(
+    PracticeRule(
         id="hypervisor-thin-disks",
         subject="hypervisor",
         title="Disks of databases grow when first written",
@@ -103,7 +103,7 @@ RULES = (
         source=f"{VMWARE_PERFORMANCE} (virtual disk types)",
         asks="[[hypervisor]] thin_disks",
     ),
-    Rule(
+    PracticeRule(
         id="hypervisor-latency",
         subject="hypervisor",
         title="I/O waits in the hypervisor's kernel",
@@ -116,7 +116,7 @@ RULES = (
         asks="[[hypervisor]] kernel_latency_ms",
         shown=lambda value: f"KAVG {value:g} ms",
     ),
-    Rule(
+    PracticeRule(
         id="hypervisor-device-latency",
         subject="hypervisor",
         title="I/O waits below the hypervisor",
@@ -129,7 +129,7 @@ RULES = (
         asks="[[hypervisor]] device_latency_ms",
         shown=lambda value: f"DAVG {value:g} ms",
     ),
-    Rule(
+    PracticeRule(
         id="hypervisor-adapters",
         subject="hypervisor",
         title="Data and log share a virtual adapter",
@@ -142,7 +142,7 @@ RULES = (
         source=VMWARE_SQL,
         asks="[[hypervisor]] adapters_per_guest",
     ),
-    Rule(
+    PracticeRule(
         id="hypervisor-power",
         subject="hypervisor",
         title="The hypervisor saves power",

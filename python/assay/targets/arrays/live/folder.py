@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from assay.base.errors import AssayError, NotAnswering, NotSupported, UsageError
 from assay.base.paths import plain, printable
 from assay.targets.arrays.live import loops
-from assay.targets.arrays.live.place import Note, Place, is_served, open_store
+from assay.targets.arrays.live.place import ArrayNote, ArrayPlace, is_served, open_store
 from assay.targets.arrays.live.volumes import unmount_volumes
 from assay.targets.kernel import Kernel, Mount
 
@@ -66,7 +66,7 @@ def running_folders() -> list[Path]:
     found = []
     for mount in Kernel().mounts():
         if _is_array(mount):
-            with contextlib.suppress(AssayError), Place.open(Path(mount.mount_point)) as place:
+            with contextlib.suppress(AssayError), ArrayPlace.open(Path(mount.mount_point)) as place:
                 if is_served(place.read_note()):
                     found.append(place.folder)
     return found
@@ -94,7 +94,7 @@ def refuse_fuse() -> None:
         raise NotSupported("FUSE: fusermount3 is missing; install fuse3, or run as root")
 
 
-def refuse_served(place: Place) -> None:
+def refuse_served(place: ArrayPlace) -> None:
     """Refuse a place that shows an array, or that a killed server left.
 
     Raises
@@ -124,7 +124,7 @@ def ask(folder: Path, command: Mapping[str, Any]) -> Any:
     NotAnswering
         The server does not answer.
     """
-    with Place.open(folder) as place:
+    with ArrayPlace.open(folder) as place:
         note = place.read_note()
     shown = printable(folder)
     refused = f"{shown}: the server is gone; undo what it left with `assay array clean --at {shown}`"
@@ -170,7 +170,7 @@ def clean(folder: Path) -> list[str]:
     UsageError
         Nothing is to be undone, or the server lives.
     """
-    with Place.open(folder) as place:
+    with ArrayPlace.open(folder) as place:
         note = place.read_note()
         if is_served(note):
             raise UsageError(
@@ -187,7 +187,7 @@ def clean(folder: Path) -> list[str]:
     return undone
 
 
-def _unmount_array(place: Place) -> None:
+def _unmount_array(place: ArrayPlace) -> None:
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             loops.unmount(str(place.folder), lazily=True)
@@ -202,7 +202,7 @@ def _unmount_array(place: Place) -> None:
         )
 
 
-def _remove_socket(note: Note) -> None:
+def _remove_socket(note: ArrayNote) -> None:
     store = open_store(note)
     if store is None:
         return

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from assay.base.errors import AssayError, error_named
-from assay.targets.arrays.live.place import Place
+from assay.targets.arrays.live.place import ArrayPlace
 from assay.targets.arrays.live.volumes import mount_volumes, unmount_volumes
 
 
-def mount(place: Place, volumes: Sequence[str], *, owner: int | None = None) -> dict[str, Path]:
+def mount(place: ArrayPlace, volumes: Sequence[str], *, owner: int | None = None) -> dict[str, Path]:
     """Mount ext4 on each volume; returns where (`volumes.mount_volumes`).
 
     Raises
@@ -33,7 +33,7 @@ def mount(place: Place, volumes: Sequence[str], *, owner: int | None = None) -> 
     return {name: place.mounts / name for name in volumes}
 
 
-def unmount(place: Place) -> None:
+def unmount(place: ArrayPlace) -> None:
     """Take the file systems of an array away (`volumes.unmount_volumes`).
 
     Raises
@@ -64,7 +64,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     order = json.load(sys.stdin)
     try:
-        with Place.open(Path(order["folder"])) as place:
+        with ArrayPlace.open(Path(order["folder"])) as place:
             if order["volumes"] is None:
                 unmount_volumes(place)
             else:

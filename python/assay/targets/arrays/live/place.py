@@ -30,7 +30,7 @@ FOLDER_MODE = 0o711
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Note(BaseModel):
+class ArrayNote(BaseModel):
     """What a server writes down of itself.
 
     Attributes
@@ -50,7 +50,7 @@ class Note(BaseModel):
     is_new: bool = False
 
 
-class Place:
+class ArrayPlace:
     """Where an array is shown, held by the descriptor of the folder that all of it lies in.
 
     Attributes
@@ -210,7 +210,7 @@ class Place:
         """Path of the note, for messages."""
         return self.folder.with_name(f".{self._name}.assay-array")
 
-    def write_note(self, note: Note) -> None:
+    def write_note(self, note: ArrayNote) -> None:
         """Write the note, for its owner alone.
 
         Raises
@@ -240,7 +240,7 @@ class Place:
             return False
         return True
 
-    def read_note(self) -> Note:
+    def read_note(self) -> ArrayNote:
         """The note, if this user wrote it.
 
         Raises
@@ -269,7 +269,7 @@ class Place:
         try:
             if len(text) > NOTE_BYTES_MAX:
                 raise ValueError("is too long")
-            return Note.model_validate_json(text)
+            return ArrayNote.model_validate_json(text)
         except (ValidationError, ValueError):
             raise UsageError(
                 f"{shown}: is damaged; remove it once nothing is mounted at {printable(self.folder)}"
@@ -308,7 +308,7 @@ def refuse_odd(path: Path, option: str) -> None:
         raise UsageError(f"{option}: {printable(path)}: holds bytes that are no UTF-8; take another name") from None
 
 
-def open_store(note: Note) -> int | None:
+def open_store(note: ArrayNote) -> int | None:
     """Open the store that a note names, without following links; None where there is none of this user's.
 
     Returns
@@ -326,7 +326,7 @@ def open_store(note: Note) -> int | None:
     return store
 
 
-def is_served(note: Note) -> bool:
+def is_served(note: ArrayNote) -> bool:
     """Whether the server of a note lives: it holds the lock of its store."""
     store = open_store(note)
     if store is None:

@@ -22,7 +22,7 @@ from typing import Any
 from assay.base.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError, error_named
 from assay.base.log import event
 from assay.targets.arrays.live.folder import ask, clean
-from assay.targets.arrays.live.place import Place
+from assay.targets.arrays.live.place import ArrayPlace
 from assay.targets.arrays.live.spec import ServedSpec, parse_served
 from assay.targets.arrays.live.volumes import mount_again, mounted, shut_down
 
@@ -174,7 +174,7 @@ class ServedArray:
         NotSupported
             The kernel cannot do it.
         """
-        with Place.open(self.folder) as place:
+        with ArrayPlace.open(self.folder) as place:
             for one in mounted(place):
                 shut_down(place.mounts / one.volume)
 
@@ -187,7 +187,7 @@ class ServedArray:
             One cannot be mounted any more.
         """
         self.ask({"command": "restore"})
-        with Place.open(self.folder) as place:
+        with ArrayPlace.open(self.folder) as place:
             mount_again(place)
 
     def cause(self) -> str | None:

@@ -31,7 +31,7 @@ REBALANCE_DEPTH = 4
 
 
 @dataclass(frozen=True)
-class Request:
+class ServeRequest:
     """An array to serve, and how.
 
     Attributes

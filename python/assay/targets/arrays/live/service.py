@@ -15,8 +15,8 @@ from assay.base.errors import OpenFailed, UsageError
 from assay.base.paths import printable
 from assay.targets.arrays.live import mounter
 from assay.targets.arrays.live.folder import refuse_fuse, refuse_served
-from assay.targets.arrays.live.place import Note, Place, refuse_odd
-from assay.targets.arrays.live.request import Request
+from assay.targets.arrays.live.place import ArrayNote, ArrayPlace, refuse_odd
+from assay.targets.arrays.live.request import ServeRequest
 from assay.targets.arrays.live.volumes import mounted, owner_of
 from assay.targets.trust import make_own
 
@@ -51,7 +51,7 @@ class Service:
 
 
 @contextmanager
-def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> Iterator[Service]:
+def serve(request: ServeRequest, *, mkfs: bool = False, owner: str | None = None) -> Iterator[Service]:
     """Serve an array as long as the context lasts, and undo everything at its end.
 
     Raises
@@ -62,14 +62,14 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
     plan = request.plan()
     owner_uid = owner_of(owner) if owner is not None else None
     refuse_fuse()
-    with Place.open(request.folder, make=True) as place, contextlib.ExitStack() as held:
+    with ArrayPlace.open(request.folder, make=True) as place, contextlib.ExitStack() as held:
         refuse_served(place)
         folder, is_new = place.make_folder()
         held.callback(os.close, folder)
         if is_new:
             held.callback(place.remove_folder)
         store, store_descriptor = _open_store(request.store, held)
-        place.write_note(Note(store=str(store), pid=os.getpid(), is_new=is_new))
+        place.write_note(ArrayNote(store=str(store), pid=os.getpid(), is_new=is_new))
         held.callback(place.remove_note)
         paths = {"folder": str(place.folder), "store": str(store)}
         descriptors = {"folder_descriptor": folder, "store_descriptor": store_descriptor}
@@ -101,7 +101,7 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _undo(array: _core.ServedArray, place: Place) -> None:
+def _undo(array: _core.ServedArray, place: ArrayPlace) -> None:
     if not mounted(place):
         place.remove_mounts()
         return

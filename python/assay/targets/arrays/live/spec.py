@@ -11,7 +11,7 @@ from pathlib import Path
 from assay.base.errors import UsageError
 from assay.base.reading import nearest
 from assay.base.units import parse_bytes
-from assay.targets.arrays.live.request import DURABILITIES, Durability, Request
+from assay.targets.arrays.live.request import DURABILITIES, Durability, ServeRequest
 from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, OPTIONS, parse_model_target
 
 SCHEME = "array"
@@ -66,7 +66,7 @@ class ServedSpec:
         """Where file systems on the volumes are mounted."""
         return self.folder.parent / f"{self.folder.name}.mnt"
 
-    def request(self) -> Request:
+    def request(self) -> ServeRequest:
         """What is asked of the service.
 
         Raises
@@ -80,7 +80,7 @@ class ServedSpec:
             raise UsageError(
                 f"array: option 'durability': {own['durability']!r} is unknown; accepted: {', '.join(DURABILITIES)}"
             )
-        request = Request(
+        request = ServeRequest(
             target=f"array:{self.name}" + _query(self.options),
             folder=self.folder,
             store=self.store,

@@ -21,7 +21,7 @@ from pathlib import Path
 from assay.base.errors import IoFailed, NotSupported, RefusedTarget, UsageError
 from assay.base.paths import plain, printable
 from assay.targets.arrays.live import loops
-from assay.targets.arrays.live.place import Place
+from assay.targets.arrays.live.place import ArrayPlace
 from assay.targets.files.signatures import find_signatures
 from assay.targets.kernel import DeviceNumber, Kernel
 
@@ -53,7 +53,7 @@ class Mounted:
     times: int
 
 
-def mounted(place: Place, kernel: Kernel | None = None) -> list[Mounted]:
+def mounted(place: ArrayPlace, kernel: Kernel | None = None) -> list[Mounted]:
     """File systems on the volumes of an array, as the kernel tells now, by volume."""
     kernel = kernel or Kernel()
     backing = dict(kernel.loop_files())
@@ -90,7 +90,7 @@ def owner_of(name: str) -> int:
     raise UsageError(f"--owner: there is no user {plain(name)}; name a user of this host, or a user's number")
 
 
-def mount_volumes(place: Place, volumes: Sequence[str], *, owner: int | None = None) -> None:
+def mount_volumes(place: ArrayPlace, volumes: Sequence[str], *, owner: int | None = None) -> None:
     """Put ext4 on each volume through a loop device, unless it has it, and mount it.
 
     Parameters
@@ -121,7 +121,7 @@ def mount_volumes(place: Place, volumes: Sequence[str], *, owner: int | None = N
         os.close(folder)
 
 
-def _mount_volume(place: Place, folder: int, name: str) -> None:
+def _mount_volume(place: ArrayPlace, folder: int, name: str) -> None:
     shown = place.open_shown()
     try:
         volume = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=shown)
@@ -207,7 +207,7 @@ def shut_down(path: Path) -> None:
         os.close(opened)
 
 
-def mount_again(place: Place) -> None:
+def mount_again(place: ArrayPlace) -> None:
     """Mount the file systems anew that were shut down; each goes through its journal.
 
     Raises
@@ -256,7 +256,7 @@ def _is_alive(folder: int, name: str) -> bool:
     return True
 
 
-def unmount_volumes(place: Place) -> list[str]:
+def unmount_volumes(place: ArrayPlace) -> list[str]:
     """Take file systems away; returns which. What is still used is detached, and goes when its last user does."""
     undone = []
     for one in reversed(mounted(place)):

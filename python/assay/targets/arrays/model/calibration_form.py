@@ -22,7 +22,7 @@ class CalibratedPoint(Strict):
     left_out_error_share: Number
 
 
-class Calibration(Strict):
+class CalibrationFile(Strict):
     """What was fitted to what, and what the fit leaves open (docs/calibration.md)."""
 
     source: str
@@ -59,5 +59,5 @@ def checked_calibration(table: Mapping[str, Any], source: str) -> dict[str, Any]
         It is not; the message names the key.
     """
     fields = {("source" if key == "from" else key): value for key, value in table.items()}
-    validated(Calibration, fields, f"{source}: calibration")
+    validated(CalibrationFile, fields, f"{source}: calibration")
     return dict(table)

@@ -7,12 +7,12 @@ from typing import Any
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.kinds import FLAG, WORD
-from assay.targets.arrays.model.model_file import Parameter
+from assay.targets.arrays.model.model_file import ModelParameter
 from assay.targets.arrays.model.options import read_option
 from assay.targets.arrays.model.parameters import known_of
 
 
-def parameter_of_text(dotted: str, text: str) -> Parameter:
+def parameter_of_text(dotted: str, text: str) -> ModelParameter:
     """A parameter from an option such as `disk.command_overhead=0.5ms`.
 
     Raises
@@ -37,12 +37,12 @@ def parameter_of_text(dotted: str, text: str) -> Parameter:
         except ValueError as error:
             raise UsageError(f"model: {where}: {error}") from None
         _check(dotted, value, where)
-    return Parameter(
+    return ModelParameter(
         value=value, written=written, unit=unit, from_="option", source=f"{dotted}={text}", plus_minus=None
     )
 
 
-def parameter_of_option(dotted: str, key: str, text: str) -> Parameter:
+def parameter_of_option(dotted: str, key: str, text: str) -> ModelParameter:
     """A parameter from an option that is another way to write it, such as `cache=4G`.
 
     Raises
@@ -54,10 +54,12 @@ def parameter_of_option(dotted: str, key: str, text: str) -> Parameter:
     _check(dotted, value, f"option {key!r}")
     units = known_of(dotted).kind.units
     unit = next((unit for unit, factor in units.items() if factor == 1.0), None)
-    return Parameter(value=value, written=value, unit=unit, from_="option", source=f"{key}={text}", plus_minus=None)
+    return ModelParameter(
+        value=value, written=value, unit=unit, from_="option", source=f"{key}={text}", plus_minus=None
+    )
 
 
-def parameter_of_number(dotted: str, number: float) -> Parameter:
+def parameter_of_number(dotted: str, number: float) -> ModelParameter:
     """A parameter set to a number in base units.
 
     Raises
@@ -74,7 +76,9 @@ def parameter_of_number(dotted: str, number: float) -> Parameter:
     value = round(number) if known.kind.whole else float(number)
     _check(dotted, value, where)
     unit = next(unit for unit, factor in known.kind.units.items() if factor == 1.0)
-    return Parameter(value=value, written=value, unit=unit, from_="set", source="set for this run", plus_minus=None)
+    return ModelParameter(
+        value=value, written=value, unit=unit, from_="set", source="set for this run", plus_minus=None
+    )
 
 
 def _check(dotted: str, value: Any, where: str) -> None:

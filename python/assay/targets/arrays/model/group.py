@@ -19,7 +19,7 @@ from assay.targets.arrays.model.changes import (
     parameter_of_text,
     written_value,
 )
-from assay.targets.arrays.model.model_file import ModelFile, Parameter
+from assay.targets.arrays.model.model_file import ModelFile, ModelParameter
 from assay.targets.arrays.model.options import (
     OPTIONS,
     PORTS_MAX,
@@ -238,7 +238,7 @@ class Configuration:
     # Parameters
 
     @cached_property
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters(self) -> dict[str, ModelParameter]:
         """Every parameter in force, by dotted name: set values, options, policy and protocol, file."""
         return {dotted: self._in_force(dotted) for dotted in PARAMETERS if self._has(dotted)}
 
@@ -250,7 +250,7 @@ class Configuration:
         model = self.model
         return applies(dotted, model.structure, model.disk_kind, model.layout_kind)
 
-    def _in_force(self, dotted: str) -> Parameter:
+    def _in_force(self, dotted: str) -> ModelParameter:
         replaced = next((key for key, whole in POLICY_PARAMETERS.items() if whole == dotted), None)
         candidates = [dotted] if replaced is None else [f"raid.policy.{self.policy}.{replaced}", dotted]
         if dotted in PROTOCOL_PARAMETERS.values():
@@ -266,7 +266,7 @@ class Configuration:
         raise AssertionError(f"{dotted} is required of every model file")
 
     @cached_property
-    def _changed(self) -> dict[str, Parameter]:
+    def _changed(self) -> dict[str, ModelParameter]:
         """Parameters that options or values replace, by the dotted name they were given by."""
         changed = {}
         for key, text in self.options.items():

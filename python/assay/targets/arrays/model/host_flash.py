@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.group import FILL_USUAL, VOLUMES_USUAL, Configuration, size_text
-from assay.targets.arrays.model.model_file import Parameter
+from assay.targets.arrays.model.model_file import ModelParameter
 from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, HOST_FLASH_REPLACED_BY, read_whole
 from assay.targets.arrays.model.plan import check_rising, disk_plan
 
@@ -91,7 +91,7 @@ class HostFlash(Configuration):
         words += [_counted(self.snapshots, "snapshot")] if self.snapshots else []
         return ", ".join(words)
 
-    def _in_force(self, dotted: str) -> Parameter:
+    def _in_force(self, dotted: str) -> ModelParameter:
         return self._changed.get(dotted) or self.model.parameters[dotted]
 
     # Room

@@ -43,7 +43,7 @@ _LARGEST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter:
+class ModelParameter:
     """A value with its provenance.
 
     Attributes
@@ -104,7 +104,7 @@ class ModelFile:
     default_raid: str
     disk_kind: str
     layout_kind: str
-    parameters: dict[str, Parameter]
+    parameters: dict[str, ModelParameter]
     calibration: dict[str, Any] | None
     origin: str
     text: str
@@ -221,7 +221,7 @@ class _Reader:
     def __init__(self, table: Mapping[str, Any], origin: str) -> None:
         self.table = table
         self.origin = origin
-        self.parameters: dict[str, Parameter] = {}
+        self.parameters: dict[str, ModelParameter] = {}
 
     def refusal(self, key: str, message: str) -> UsageError:
         return UsageError(f"model {self.origin}: {key} {' '.join(message.split())}")
@@ -336,7 +336,7 @@ class _Reader:
             for key, value in table.items():
                 self.parameters[f"{dotted}.{key}"] = self._parameter(f"{dotted}.{key}", PARAMETERS[keys[key]], value)
 
-    def _parameter(self, dotted: str, known: Known, given: Any) -> Parameter:
+    def _parameter(self, dotted: str, known: Known, given: Any) -> ModelParameter:
         if not isinstance(given, dict):
             raise self.refusal(dotted, 'is not a table { value = ..., unit = "...", from = "...", source = "..." }')
         self._refuse_unknown(given, ("value", "unit", "from", "source", "plus_minus"), f"{dotted}.")
@@ -353,7 +353,7 @@ class _Reader:
             raise self.refusal(f"{dotted}.from", f"is {_short(origin)}; accepted: {', '.join(ORIGINS)}")
         if not isinstance(source, str) or not source.strip() or "\n" in source:
             raise self.refusal(f"{dotted}.source", "says nothing; name the document, the fit or the reason in one line")
-        return Parameter(
+        return ModelParameter(
             value=value,
             written=given["value"],
             unit=given.get("unit"),

@@ -65,7 +65,7 @@ class Input:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class PolicyLayout:
     """Disks under one policy; `set_disks` 0 is all of them, `offered` whether the array's maker offers it."""
 
     policy: str
@@ -83,7 +83,7 @@ class Layout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ReliabilityQuestion:
     """What is asked.
 
     Attributes
@@ -105,15 +105,15 @@ class Question:
     disk_bytes: int
     years: float
     inputs: Sequence[Input]
-    layouts: Sequence[Layout]
-    bases: Mapping[str, Sequence[Layout]]
+    layouts: Sequence[PolicyLayout]
+    bases: Mapping[str, Sequence[PolicyLayout]]
     trials: int = 200_000
     seed: int = 1
     failure_shape: float | None = None
     notices: Sequence[str] = field(default_factory=list)
 
     def request(
-        self, layouts: Sequence[Layout], values: Mapping[str, float], *, trials: int = 0, ages: bool = False
+        self, layouts: Sequence[PolicyLayout], values: Mapping[str, float], *, trials: int = 0, ages: bool = False
     ) -> str:
         """The request for some layouts with some inputs replaced."""
         stated = {one.key: one.value for one in self.inputs}
@@ -156,7 +156,7 @@ def refuse_unknown_policy(policy: str) -> str:
     return name
 
 
-def ratio_bases(disks: int, set_disks: int, rebuild_h: Mapping[str, float]) -> dict[str, tuple[Layout, ...]]:
+def ratio_bases(disks: int, set_disks: int, rebuild_h: Mapping[str, float]) -> dict[str, tuple[PolicyLayout, ...]]:
     """Layouts for the ratios DP : 10 : 5, once on the same disks and once with the same data.
 
     Parameters
@@ -177,11 +177,11 @@ def ratio_bases(disks: int, set_disks: int, rebuild_h: Mapping[str, float]) -> d
     sets = max(disks // set_disks, 1)
     used, five = sets * set_disks, "5" if sets == 1 else "50"
 
-    def three(pairs: int, five_disks: int) -> tuple[Layout, ...]:
+    def three(pairs: int, five_disks: int) -> tuple[PolicyLayout, ...]:
         return (
-            Layout(policy="dp", disks=used, set_disks=set_disks, rebuild_h=rebuild_h["dp"]),
-            Layout(policy="10", disks=2 * pairs, set_disks=0, rebuild_h=rebuild_h["10"]),
-            Layout(policy=five, disks=sets * five_disks, set_disks=five_disks, rebuild_h=rebuild_h["5"]),
+            PolicyLayout(policy="dp", disks=used, set_disks=set_disks, rebuild_h=rebuild_h["dp"]),
+            PolicyLayout(policy="10", disks=2 * pairs, set_disks=0, rebuild_h=rebuild_h["10"]),
+            PolicyLayout(policy=five, disks=sets * five_disks, set_disks=five_disks, rebuild_h=rebuild_h["5"]),
         )
 
     bases = {"same disks": three(used // 2, set_disks)}
@@ -190,7 +190,7 @@ def ratio_bases(disks: int, set_disks: int, rebuild_h: Mapping[str, float]) -> d
     return bases
 
 
-def assess_question(question: Question, assess: Assess) -> dict[str, Any]:
+def assess_question(question: ReliabilityQuestion, assess: Assess) -> dict[str, Any]:
     """The whole answer as one JSON object; docs/reliability.md has its keys.
 
     Raises
@@ -236,7 +236,7 @@ def _disagreement(policies: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _ratios(question: Question, basis: str, assess: Assess) -> dict[str, Any]:
+def _ratios(question: ReliabilityQuestion, basis: str, assess: Assess) -> dict[str, Any]:
     """Ratios of one basis: with the stated inputs, with each input at the ends of its range, over all combinations."""
 
     def at(values: Mapping[str, float]) -> tuple[float, float]:
@@ -272,7 +272,7 @@ def _ratios(question: Question, basis: str, assess: Assess) -> dict[str, Any]:
     }
 
 
-def _curves(question: Question, assess: Assess) -> list[dict[str, Any]]:
+def _curves(question: ReliabilityQuestion, assess: Assess) -> list[dict[str, Any]]:
     """Loss probability of every layout over the range of each input, the others as stated."""
     rows = []
     for one in question.inputs:

@@ -12,7 +12,14 @@ from assay.base.errors import UsageError
 from assay.targets.arrays.model.configuration import DISKS_MAX, Configuration
 from assay.targets.arrays.model.model_file import ModelFile, load_model, refuse_other_structures
 from assay.targets.arrays.model.options import parse_model_target, read_option
-from assay.targets.arrays.model.reliability import SET_DISKS_USUAL, Input, Layout, Question, ratio_bases, with_range
+from assay.targets.arrays.model.reliability import (
+    SET_DISKS_USUAL,
+    Input,
+    PolicyLayout,
+    ReliabilityQuestion,
+    ratio_bases,
+    with_range,
+)
 
 RebuildHours = Callable[[Configuration], float]
 """Hours from the loss of a disk until it is rebuilt, of an array in one configuration."""
@@ -28,7 +35,7 @@ FAST_REVOLUTION_NS = 6_100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ReliabilityOptions:
     """The options, read; None where not given."""
 
     array: str
@@ -62,7 +69,7 @@ class Asked:
             raise UsageError(f"--failure-shape: {shape:g} is not from 0.2 to 20")
 
 
-def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Question:
+def question_of(asked: ReliabilityOptions, rebuild_hours: RebuildHours | None = None) -> ReliabilityQuestion:
     """The question for an array of the catalogue or a file.
 
     Parameters
@@ -115,7 +122,7 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
         notices.append(f"the layouts are those of --layout, not of the {disks} disks of {model.name}")
     else:
         layouts = _chosen(
-            asked.policies, own, added, Layout(policy="0", disks=disks, set_disks=0, rebuild_h=elsewhere_h)
+            asked.policies, own, added, PolicyLayout(policy="0", disks=disks, set_disks=0, rebuild_h=elsewhere_h)
         )
     longest_h = max(one.rebuild_h for one in (*layouts, *(one for basis in bases.values() for one in basis)))
     mtbf = _mtbf_input(asked, member["disk"])
@@ -126,7 +133,7 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
     rebuild = _rebuild_input(asked, longest_h, modelled=rebuild_hours is not None and bool(rebuilt))
     # Beyond half of the MTBF no formula means anything.
     rebuild = replace(rebuild, high=max(min(rebuild.high, mtbf.low / 2), longest_h))
-    return Question(
+    return ReliabilityQuestion(
         array={"name": model.name, "title": model.title, "target": usual.target_text, "disks": disks},
         disk_bytes=member["disk"]["capacity_bytes"],
         years=asked.years,
@@ -172,10 +179,10 @@ def _configurations(
     return offered, unfit
 
 
-def _layout(configuration: Configuration, rebuild_h: float) -> Layout:
+def _layout(configuration: Configuration, rebuild_h: float) -> PolicyLayout:
     member = configuration.member_plan
     raid = member["raid"]
-    return Layout(
+    return PolicyLayout(
         policy=raid["policy"],
         disks=member["disks"] - member["spares"],
         set_disks=raid["set_disks"],
@@ -183,7 +190,7 @@ def _layout(configuration: Configuration, rebuild_h: float) -> Layout:
     )
 
 
-def _stated(text: str, own: Mapping[str, Layout], rebuild_h: Mapping[str, float]) -> Layout:
+def _stated(text: str, own: Mapping[str, PolicyLayout], rebuild_h: Mapping[str, float]) -> PolicyLayout:
     """A layout such as `7+1`, `1+1`, `6+2`, or `4x1+1` for four of them."""
     match = _SETS.fullmatch(text.strip().lower())
     sets, data, parity = (int(number or 1) for number in match.groups()) if match else (0, 0, 0)
@@ -194,22 +201,24 @@ def _stated(text: str, own: Mapping[str, Layout], rebuild_h: Mapping[str, float]
         )
     in_set = data + parity
     if parity == 2:
-        return Layout(
+        return PolicyLayout(
             policy="dp", disks=sets * in_set, set_disks=in_set, rebuild_h=rebuild_h["dp"], offered="dp" in own
         )
     if data == 1:
-        return Layout(policy="10", disks=2 * sets, set_disks=0, rebuild_h=rebuild_h["10"], offered="10" in own)
+        return PolicyLayout(policy="10", disks=2 * sets, set_disks=0, rebuild_h=rebuild_h["10"], offered="10" in own)
     five = "5" if sets == 1 else "50"
-    return Layout(policy=five, disks=sets * in_set, set_disks=in_set, rebuild_h=rebuild_h["5"], offered=five in own)
+    return PolicyLayout(
+        policy=five, disks=sets * in_set, set_disks=in_set, rebuild_h=rebuild_h["5"], offered=five in own
+    )
 
 
-def stated_bases(layouts: Sequence[Layout]) -> dict[str, tuple[Layout, ...]]:
+def stated_bases(layouts: Sequence[PolicyLayout]) -> dict[str, tuple[PolicyLayout, ...]]:
     """What ratios can be given between stated layouts: DP : 10 : 5 where there is one of each."""
     kinds = [[one for one in layouts if one.policy in names] for names in (("dp",), ("10",), ("5", "50"))]
     return {STATED: tuple(of_kind[0] for of_kind in kinds)} if all(len(of_kind) == 1 for of_kind in kinds) else {}
 
 
-def _set_disks(own: Mapping[str, Layout], disks: int) -> int:
+def _set_disks(own: Mapping[str, PolicyLayout], disks: int) -> int:
     """Width of the parity sets to compare: the array's own, double parity first."""
     for name in ("dp", "60", "6", "50", "5"):
         if name in own:
@@ -217,7 +226,9 @@ def _set_disks(own: Mapping[str, Layout], disks: int) -> int:
     return disks if disks >= 4 else SET_DISKS_USUAL
 
 
-def _chosen(policies: Sequence[str], own: Mapping[str, Layout], added: Sequence[Layout], plain: Layout) -> list[Layout]:
+def _chosen(
+    policies: Sequence[str], own: Mapping[str, PolicyLayout], added: Sequence[PolicyLayout], plain: PolicyLayout
+) -> list[PolicyLayout]:
     """Layouts to assess: the array's own, those of the ratios it does not offer, or only the ones asked for."""
     laid_out = {one.policy for one in own.values()}
     others = [replace(one, offered=False) for one in added if one.policy not in laid_out]
@@ -231,7 +242,8 @@ def _chosen(policies: Sequence[str], own: Mapping[str, Layout], added: Sequence[
         found = next((one for one in (*others, *own.values()) if one.policy == name), None)
         width = added[0].set_disks if added and name in ("50", "60", "dp") else 0
         chosen.append(
-            found or Layout(policy=name, disks=plain.disks, set_disks=width, rebuild_h=plain.rebuild_h, offered=False)
+            found
+            or PolicyLayout(policy=name, disks=plain.disks, set_disks=width, rebuild_h=plain.rebuild_h, offered=False)
         )
     return chosen
 
@@ -245,7 +257,7 @@ def least_rebuild_h(disk: Mapping[str, Any]) -> float:
     return float(disk["capacity_bytes"] / min(rate, disk["interface_bytes_per_s"]) / 3600)
 
 
-def _mtbf_input(asked: Asked, disk: Mapping[str, Any]) -> Input:
+def _mtbf_input(asked: ReliabilityOptions, disk: Mapping[str, Any]) -> Input:
     if asked.mtbf_h is not None:
         value, from_, source = asked.mtbf_h, "option", "--mtbf or --afr"
     elif disk["kind"] != "mechanical":
@@ -258,7 +270,7 @@ def _mtbf_input(asked: Asked, disk: Mapping[str, Any]) -> Input:
     return _input("mtbf", "MTBF", value, "h", from_, source, 220_000, 2e6, why)
 
 
-def _rebuild_input(asked: Asked, longest_h: float, *, modelled: bool) -> Input:
+def _rebuild_input(asked: ReliabilityOptions, longest_h: float, *, modelled: bool) -> Input:
     if asked.rebuild_h is not None:
         from_, source = "option", "--rebuild"
     elif modelled:
@@ -271,7 +283,7 @@ def _rebuild_input(asked: Asked, longest_h: float, *, modelled: bool) -> Input:
     return _input("rebuild", "rebuild", longest_h, "h", from_, source, longest_h / 2, 4 * longest_h, why)
 
 
-def _unreadable_inputs(asked: Asked, disk: Mapping[str, Any]) -> list[Input]:
+def _unreadable_inputs(asked: ReliabilityOptions, disk: Mapping[str, Any]) -> list[Input]:
     if asked.latent_rate is not None:
         rate, given = asked.latent_rate, asked.scrub_h is not None
         scrub_h = asked.scrub_h if asked.scrub_h is not None else 168.0

@@ -23,7 +23,7 @@ APPLICATION_NAME = "assay"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connection:
+class ConnectionPlan:
     """What a driver needs to connect; the password shows only in `core_plan`.
 
     Attributes

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from assay.base.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.common.answers import reads_answers
-from assay.targets.databases.common.connection import Connection, ConnectionLost, Dialect, Progress, Row, Session
+from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Row, Session
 from assay.targets.databases.common.marks import TABLE_MARK
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_hanging
 from assay.targets.databases.common.run_lock import RunLock
@@ -168,7 +168,7 @@ class Database(ABC):
         """Connect once more, for a caller that wants its own: the recorder, or work in parallel."""
 
     @abstractmethod
-    def connection(self) -> Connection:
+    def connection(self) -> ConnectionPlan:
         """What the load's connections need; after `open`.
 
         Raises

@@ -21,7 +21,7 @@ FOLDER = "assay-tablespaces"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class TableLayout:
     """What is asked for.
 
     Attributes

@@ -46,7 +46,7 @@ def literal(key: Key) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class LoadedSize:
     """How much is loaded, in words, and the room that it takes.
 
     Attributes
@@ -121,7 +121,7 @@ class TableSet:
     rows: str
     names: tuple[str, ...]
     scale: str
-    size: Size
+    size: LoadedSize
     format: str = "1"
     shape: Mapping[str, int] = field(default_factory=dict)
     has_references: bool = False
@@ -164,7 +164,7 @@ NO_TABLES = TableSet(
     rows="",
     names=(),
     scale="",
-    size=Size(words=str, option="", things="", bytes_each=0, log_bytes_each=0),
+    size=LoadedSize(words=str, option="", things="", bytes_each=0, log_bytes_each=0),
     keys={},
     statements=lambda _, __: (),
 )

@@ -22,7 +22,7 @@ import duckdb
 from assay.base.errors import AssayError, NotSupported, OutOfSpace, UsageError
 from assay.base.paths import others_shut_out
 from assay.base.units import format_bytes
-from assay.targets.databases.common.connection import Connection, ConnectionLost, Dialect, Progress, Session
+from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.database import Database, file_errors
 from assay.targets.databases.common.marks import TABLE_MARK, own_columns, own_indexes
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_others
@@ -209,7 +209,7 @@ class Duckdb(Database):
         """The file: each is a server of its own."""
         return self.spec.kind, str(self._file.path)
 
-    def connection(self) -> Connection:
+    def connection(self) -> ConnectionPlan:
         """There is none.
 
         Raises

@@ -11,7 +11,7 @@ import psycopg
 
 from assay.base.errors import NotSupported, OutOfSpace, UsageError
 from assay.base.units import format_bytes
-from assay.targets.databases.common.connection import Connection
+from assay.targets.databases.common.connection import ConnectionPlan
 from assay.targets.databases.common.data_files import read_small, replace_files
 from assay.targets.databases.common.database import file_errors
 from assay.targets.databases.common.folder_state import Made, Saved
@@ -22,8 +22,8 @@ from assay.targets.databases.common.tree_copy import can_clone, copy_tree, free_
 from assay.targets.databases.embedded.cluster import Cluster
 from assay.targets.databases.embedded.launcher import closed_ancestor, needs_showing
 from assay.targets.databases.embedded.programs import Programs, choose_programs, shipped_programs
-from assay.targets.databases.embedded.server import SOCKET_PATH_BYTES_MAX, Server, run_program
-from assay.targets.databases.embedded.temporary import RunFolder, bases, remove_left_behind, socket_folder
+from assay.targets.databases.embedded.server import SOCKET_PATH_BYTES_MAX, PostgresServer, run_program
+from assay.targets.databases.embedded.temporary import TemporaryFolder, bases, remove_left_behind, socket_folder
 from assay.targets.databases.embedded.tuning import configuration, pinned_arguments, tuned_settings
 from assay.targets.databases.postgresql.database import Postgresql
 from assay.targets.host import memory_bytes
@@ -50,8 +50,8 @@ class EmbeddedPostgresql(Postgresql):
         assert spec.directory is not None
         self._cluster = Cluster(spec.directory, spec.wal_directory, spec.display)
         self._programs: Programs | None = None
-        self._server: Server | None = None
-        self._run: RunFolder | None = None
+        self._server: PostgresServer | None = None
+        self._run: TemporaryFolder | None = None
         self._shown: dict[Path, Made] = {}
         self._connections_wanted = 0
 
@@ -164,7 +164,7 @@ class EmbeddedPostgresql(Postgresql):
         folders = [*self._folders(data), *self._shown, self._run.path / _SOCKETS]
         left_over = [run.path for run in (self._run, self._programs.copy) if run is not None]
         held = [cluster.lock, *(run.lock for run in (self._run, self._programs.copy) if run is not None)]
-        self._server = Server(data, cluster.log, cluster.open_log, self.spec.display)
+        self._server = PostgresServer(data, cluster.log, cluster.open_log, self.spec.display)
         self._server.start(self._programs, pinned_arguments(str(data)), held=held, shown=folders, left_over=left_over)
         self._make_database()
         super().open(connections=connections)
@@ -282,9 +282,9 @@ class EmbeddedPostgresql(Postgresql):
         array, volume = self.spec.array, self.spec.temp_volume
         return array.mounts / volume / TABLESPACES / "temp" if array is not None and volume is not None else None
 
-    def _place(self) -> Connection:
+    def _place(self) -> ConnectionPlan:
         socket = f"{self._run.path}{_SOCKET}" if self._run is not None else None
-        return Connection(
+        return ConnectionPlan(
             kind="postgresql",
             host=None,
             port=_PORT,

@@ -25,7 +25,7 @@ _UNMAPPED = 65534
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity:
+class ServerUser:
     """Who the server runs as.
 
     Attributes
@@ -55,7 +55,7 @@ class Identity:
         return (self.uid, self.gid) if self.is_another else (os.geteuid(), os.getegid())
 
 
-def identities(display: str, dedicated_before: int | None = None) -> Iterator[Identity]:
+def identities(display: str, dedicated_before: int | None = None) -> Iterator[ServerUser]:
     """Identities that a server of this process may have, the best first; whether one works is found out by trying.
 
     Parameters
@@ -71,7 +71,7 @@ def identities(display: str, dedicated_before: int | None = None) -> Iterator[Id
     outer = _outer_uid(os.geteuid())
     if os.geteuid() == 0:
         uid = _dedicated_uid(dedicated_before)
-        yield Identity(kind="dedicated", uid=uid, gid=uid, client="root")
+        yield ServerUser(kind="dedicated", uid=uid, gid=uid, client="root")
         root = pwd.getpwuid(0).pw_name
         try:
             user = pwd.getpwnam(SYSTEM_USER)
@@ -79,7 +79,7 @@ def identities(display: str, dedicated_before: int | None = None) -> Iterator[Id
             pass
         else:
             if user.pw_uid not in (0, _UNMAPPED):
-                yield Identity(kind="user", uid=user.pw_uid, gid=user.pw_gid, client=root)
+                yield ServerUser(kind="user", uid=user.pw_uid, gid=user.pw_gid, client=root)
         if not outer:
             return
     elif outer == 0:
@@ -88,14 +88,14 @@ def identities(display: str, dedicated_before: int | None = None) -> Iterator[Id
         )
     else:
         try:
-            yield Identity(kind="self", uid=os.geteuid(), gid=os.getegid(), client=pwd.getpwuid(os.geteuid()).pw_name)
+            yield ServerUser(kind="self", uid=os.geteuid(), gid=os.getegid(), client=pwd.getpwuid(os.geteuid()).pw_name)
         except KeyError:
             pass
         else:
             return
     for other in pwd.getpwall():
         if other.pw_uid not in (0, _UNMAPPED) and other.pw_gid != 0:
-            yield Identity(kind="namespace", uid=other.pw_uid, gid=other.pw_gid, client=other.pw_name)
+            yield ServerUser(kind="namespace", uid=other.pw_uid, gid=other.pw_gid, client=other.pw_name)
             return
 
 

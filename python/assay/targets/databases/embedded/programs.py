@@ -18,8 +18,8 @@ from pathlib import Path
 from assay.base.errors import NotSupported
 from assay.base.paths import open_regular
 from assay.targets.databases.embedded import launcher
-from assay.targets.databases.embedded.identity import Identity, identities, none_works
-from assay.targets.databases.embedded.temporary import RunFolder, bases, mode_for_all
+from assay.targets.databases.embedded.identity import ServerUser, identities, none_works
+from assay.targets.databases.embedded.temporary import TemporaryFolder, bases, mode_for_all
 from assay.targets.trust import only_root_writes
 
 _PROGRAMS = ("postgres", "initdb")
@@ -41,9 +41,9 @@ class Programs:
     """
 
     bin: Path
-    identity: Identity
+    identity: ServerUser
     version: str = "unknown"
-    copy: RunFolder | None = None
+    copy: TemporaryFolder | None = None
 
     def command(
         self,
@@ -164,9 +164,9 @@ def _tried(programs: Programs) -> Programs | None:
     return replace(programs, version=match[1]) if done.returncode == 0 and match else None
 
 
-def _tried_copies(programs: Path, identity: Identity) -> Programs | None:
+def _tried_copies(programs: Path, identity: ServerUser) -> Programs | None:
     for base in bases(runtime=False):
-        copy = RunFolder(base)
+        copy = TemporaryFolder(base)
         chosen = None
         try:
             chosen = _tried(Programs(bin=_copied(programs, copy.path), identity=identity, copy=copy))

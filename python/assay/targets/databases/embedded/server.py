@@ -70,7 +70,7 @@ def run_program(
         raise _failure(display, f"{program} failed", done.stderr)
 
 
-class Server:
+class PostgresServer:
     """One running server of a data directory."""
 
     def __init__(self, data: Path, log: Path, open_log: Callable[[], int], display: str) -> None:

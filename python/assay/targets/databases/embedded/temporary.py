@@ -30,7 +30,7 @@ _LOCK = "lock"
 _SAYS = b"Assay made this folder for one run, which is over once this file is not locked any more.\n"
 
 
-class RunFolder:
+class TemporaryFolder:
     """A temporary folder of this process's own, which other users may pass but not list.
 
     Attributes
@@ -106,7 +106,7 @@ def _remove_if_left_behind(name: str, base: int) -> None:
             shutil.rmtree(name, dir_fd=base, ignore_errors=True)
 
 
-def socket_folder(fits_bytes: int) -> RunFolder:
+def socket_folder(fits_bytes: int) -> TemporaryFolder:
     """Make a folder whose path, with a socket's below it, is short enough.
 
     Parameters
@@ -123,7 +123,7 @@ def socket_folder(fits_bytes: int) -> RunFolder:
         # mkdtemp's names have eight letters.
         if len(os.fsencode(f"{base}/{_PREFIX}12345678")) <= fits_bytes:
             with contextlib.suppress(OSError):
-                return RunFolder(base)
+                return TemporaryFolder(base)
     raise OpenFailed("embedded: no folder for the server's socket; make /tmp writable, or set TMPDIR to a short path")
 
 

@@ -17,7 +17,7 @@ import pymysql
 from assay.base.errors import NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
 from assay.targets.databases.common.answers import UNLIKE_ANSWERS, not_understood
-from assay.targets.databases.common.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
+from assay.targets.databases.common.connection import APPLICATION_NAME, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.data_files import beginning, is_process
 from assay.targets.databases.common.database import OWN_TABLES, Database
 from assay.targets.databases.common.marks import TABLE_MARK
@@ -138,10 +138,10 @@ class Mariadb(Database):
             context.verify_mode = ssl.CERT_NONE
         return context
 
-    def connection(self) -> Connection:
+    def connection(self) -> ConnectionPlan:
         """What the load's connections need."""
         spec = self.spec
-        return Connection(
+        return ConnectionPlan(
             kind="mariadb",
             host=spec.host,
             port=spec.port,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.targets.databases.common.database import Database
-from assay.targets.databases.common.layout import FOLDER, Layout, make_folder
+from assay.targets.databases.common.layout import FOLDER, TableLayout, make_folder
 from assay.targets.databases.common.table_set import Key, RangeKey, literal
 
 _REFERENCES = """
@@ -18,7 +18,7 @@ ORDER BY 1, 2
 """Foreign keys of a table, and those that refer to it."""
 
 
-def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: TableLayout, *, scale: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
     for by_columns in layout.by_columns:
         database.execute(f"ALTER TABLE {by_columns} ENGINE=ColumnStore")

@@ -16,7 +16,7 @@ from typing import Any
 from assay.base.errors import IoFailed, NotSupported, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
 from assay.targets.databases.common.answers import FIRST_ANSWER_S, UNLIKE_ANSWERS, not_understood
-from assay.targets.databases.common.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
+from assay.targets.databases.common.connection import APPLICATION_NAME, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.database import Database
 from assay.targets.databases.common.marks import TABLE_MARK, own_columns
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_losses, refuse_others
@@ -46,7 +46,7 @@ _SETTINGS_SHOWN = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backup:
+class SavedState:
     """A saved state.
 
     Attributes
@@ -122,10 +122,10 @@ class SqlServer(Database):
         except UNLIKE_ANSWERS as error:
             raise not_understood(spec.display, error) from error
 
-    def connection(self) -> Connection:
+    def connection(self) -> ConnectionPlan:
         """What the load's connections need."""
         spec = self.spec
-        return Connection(
+        return ConnectionPlan(
             kind="mssql",
             host=spec.host,
             port=spec.port,
@@ -366,7 +366,7 @@ class SqlServer(Database):
         known = own_columns(self.table_set, "mssql").keys()
         refuse_others(self.spec.display, [str(row[0]) for row in rows if str(row[0]).lower() not in known])
 
-    def _known_backups(self) -> list[Backup]:
+    def _known_backups(self) -> list[SavedState]:
         """Those of `_backups`; none where the history cannot be read, which a notice says."""
         try:
             return self._backups()
@@ -374,7 +374,7 @@ class SqlServer(Database):
             self.notice(f"{error}; backups cannot be looked up in msdb, so nothing counts as saved")
             return []
 
-    def _backups(self, session: SqlServerSession | None = None) -> list[Backup]:
+    def _backups(self, session: SqlServerSession | None = None) -> list[SavedState]:
         """Whole backups of Assay's whose files are there, the newest first."""
         rows = (session or self).query(
             "SELECT f.physical_device_name, s.description, cast(s.backup_set_uuid AS nvarchar(36))"
@@ -391,10 +391,10 @@ class SqlServer(Database):
             with contextlib.suppress(ValueError):
                 if text.startswith(_DESCRIPTION):
                     facts = json.loads(text.removeprefix(_DESCRIPTION))
-                    found.append(Backup(path=str(path), number=str(number).lower(), facts=facts))
+                    found.append(SavedState(path=str(path), number=str(number).lower(), facts=facts))
         return found
 
-    def _delete(self, backup: Backup) -> None:
+    def _delete(self, backup: SavedState) -> None:
         with contextlib.closing(self.new_session("master")) as session:
             try:
                 self._check_header(session, backup)
@@ -403,7 +403,7 @@ class SqlServer(Database):
                 return
             session.execute("EXECUTE master.sys.xp_delete_files %s", (backup.path,))
 
-    def _check_header(self, session: SqlServerSession, backup: Backup) -> None:
+    def _check_header(self, session: SqlServerSession, backup: SavedState) -> None:
         """Refuse a file that holds anything but the backup it is known for: its name may have got other content."""
         numbers = session.column("RESTORE HEADERONLY FROM DISK = %s", (backup.path,), name="BackupSetGUID")
         if [str(number).lower() for number in numbers] != [backup.number]:

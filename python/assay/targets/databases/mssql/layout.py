@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.targets.databases.common.database import Database
-from assay.targets.databases.common.layout import Layout
+from assay.targets.databases.common.layout import TableLayout
 from assay.targets.databases.common.table_set import Key, RangeKey, literal
 
 PREFIX = "assay_part"
 
 
-def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: TableLayout, *, scale: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
     range_key = database.table_set.keys.get(layout.table)
     keys: list[Key] = []

@@ -64,7 +64,7 @@ UNION ALL SELECT 'symmetric key', name, '' FROM sys.symmetric_keys
 
 
 @dataclass(frozen=True, order=True)
-class Item:
+class ForeignObject:
     """Something that is not Assay's, and when it was changed last as far as the server keeps that."""
 
     changed: str
@@ -91,23 +91,23 @@ def on_tables(query: Query, tables: TableSet, marked: set[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def beside_tables(query: Query, tables: TableSet, marked: set[str]) -> list[Item]:
+def beside_tables(query: Query, tables: TableSet, marked: set[str]) -> list[ForeignObject]:
     """What is not Assay's in the whole database, the last change first."""
     own = marked | own_procedures(tables, "mssql")
     found = [
-        Item(str(changed), f"{kind} {name}")
+        ForeignObject(str(changed), f"{kind} {name}")
         for kind, name, table, changed, is_here in query(_OBJECTS)
         if not (is_here and (table.lower() or name.lower()) in own)
     ]
     found += [
-        Item(str(changed), f"{kind} {name}")
+        ForeignObject(str(changed), f"{kind} {name}")
         for kind, name, changed in query(_OF_DATABASE)
         if not name.startswith("assay_part_")
     ]
-    return sorted([*found, *(Item("", name) for name in on_tables(query, tables, marked))], reverse=True)
+    return sorted([*found, *(ForeignObject("", name) for name in on_tables(query, tables, marked))], reverse=True)
 
 
-def digest(items: list[Item]) -> str:
+def digest(items: list[ForeignObject]) -> str:
     """Sixteen characters that differ where the items do: a description has room for 255."""
     text = json.dumps(sorted([item.changed, item.name] for item in items))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -16,7 +16,7 @@ from assay.base.errors import IoFailed, NotAnswering, NotSupported, RefusedTarge
 from assay.base.secrets import Secret
 from assay.targets.answering import answer_within
 from assay.targets.databases.common.answers import FIRST_ANSWER_S
-from assay.targets.databases.common.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
+from assay.targets.databases.common.connection import APPLICATION_NAME, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.data_files import beginning, is_process
 from assay.targets.databases.common.database import Database
 from assay.targets.databases.common.marks import TABLE_MARK
@@ -180,9 +180,9 @@ class Postgresql(Database):
         """Parameters of libpq that are not left to its environment variables."""
         return {}
 
-    def _place(self) -> Connection:
+    def _place(self) -> ConnectionPlan:
         spec = self.spec
-        return Connection(
+        return ConnectionPlan(
             kind="postgresql",
             host=spec.host,
             port=spec.port,
@@ -194,7 +194,7 @@ class Postgresql(Database):
             tls_ca=spec.tls_ca,
         )
 
-    def connection(self) -> Connection:
+    def connection(self) -> ConnectionPlan:
         """What the load's connections need."""
         return self._place()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.base.errors import NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.common.database import Database
-from assay.targets.databases.common.layout import FOLDER, Layout, make_folder, spread
+from assay.targets.databases.common.layout import FOLDER, TableLayout, make_folder, spread
 from assay.targets.databases.common.marks import TABLE_MARK
 from assay.targets.databases.common.table_set import Key, literal
 
@@ -42,7 +42,7 @@ ORDER BY 3 DESC, 2
 """
 
 
-def lay_out(database: Database, layout: Layout, *, scale: int, connections: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: TableLayout, *, scale: int, connections: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
     drop_places(database)
     places = _make_places(database, layout)
@@ -95,7 +95,7 @@ def drop_places(database: Database) -> None:
                 os.rmdir(folder)
 
 
-def _make_places(database: Database, layout: Layout) -> dict[str, str]:
+def _make_places(database: Database, layout: TableLayout) -> dict[str, str]:
     count, prefix = layout.places_count, _prefix(database)
     data = database.storage_paths().get("data") if count else None
     if count and data is None and not layout.directories:

@@ -119,7 +119,7 @@ CROSS JOIN LATERAL pg_identify_object(o.classid, o.objid, 0) i ORDER BY o.place
 
 
 @dataclass(frozen=True)
-class Item:
+class CatalogueRow:
     """A row of a catalogue: `what` it says of an object, and how it was written."""
 
     what: str
@@ -190,7 +190,7 @@ class _Objects:
         )
         self._own: set[Address] = {(class_of_tables, oid) for oid in roots} | {(one, other) for one, other in parts}
         self._own_columns = {
-            Item(f"column {column} of ", (class_of_tables, oid), "")
+            CatalogueRow(f"column {column} of ", (class_of_tables, oid), "")
             for oid, root in roots.items()
             for column in columns[root]
         }
@@ -199,7 +199,7 @@ class _Objects:
             self._of[classid, objid].append((str(kind), (of_class, of_object)))
         self.items = self._look(list(roots))
 
-    def _look(self, tables: list[int]) -> list[Item]:
+    def _look(self, tables: list[int]) -> list[CatalogueRow]:
         selects = [
             _OTHERWISE.get(
                 str(name), f"SELECT '', '{name}'::regclass::oid, oid, xmin::text FROM {name} WHERE oid >= {{first}}"
@@ -209,17 +209,17 @@ class _Objects:
         ]
         sql = " UNION ALL ".join([*selects, _BESIDE]).format(first=_FIRST_OID, mark=TABLE_MARK)
         return [
-            Item(str(what), (classid, objid), str(written))
+            CatalogueRow(str(what), (classid, objid), str(written))
             for what, classid, objid, written in self._query(sql, {"tables": tables})
         ]
 
-    def is_own(self, item: Item) -> bool:
+    def is_own(self, item: CatalogueRow) -> bool:
         """Whether it is Assay's, or part of what is."""
         if item.what.startswith("column "):
             return item in self._own_columns
         return not item.what and self._whole(item.address) in self._own
 
-    def hangs(self, item: Item) -> bool:
+    def hangs(self, item: CatalogueRow) -> bool:
         """Whether it is not there without Assay's tables or functions."""
         if item.what:
             return item.what.startswith("column ")
@@ -246,7 +246,7 @@ class _Objects:
                     left.append(of)
         return seen
 
-    def names(self, items: Sequence[Item]) -> list[str]:
+    def names(self, items: Sequence[CatalogueRow]) -> list[str]:
         """Names of objects; what goes with one that is named is not named itself."""
         named = {(item.what, item.address if item.what else self._whole(item.address)): None for item in items}
         objects = {address for what, address in named if not what}

@@ -20,7 +20,7 @@ from typing import Any
 
 from assay.base.errors import AssayError, IoFailed, NotSupported, OpenFailed
 from assay.base.paths import others_shut_out, printable
-from assay.targets.databases.common.connection import Connection, ConnectionLost, Dialect, Progress, Row
+from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Row
 from assay.targets.databases.common.database import OWN_TABLES, Database
 from assay.targets.databases.common.refusals import refuse_foreign
 from assay.targets.databases.common.spec import DatabaseSpec
@@ -247,7 +247,7 @@ class Spark(Database):
         """The master, and the folder."""
         return self.spec.kind, self.spec.host, str(self._folder.path)
 
-    def connection(self) -> Connection:
+    def connection(self) -> ConnectionPlan:
         """There is none.
 
         Raises

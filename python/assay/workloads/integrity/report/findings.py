@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.base.units import count_of, format_duration
-from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Table
+from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
 from assay.record.source import Record
 from assay.workloads.integrity.report.charts import STATES, UNIT_BYTES, unit_strip
@@ -77,7 +77,7 @@ def _block(finding: Record, number: int, started_ns: int | None) -> list[Block]:
     blocks: list[Block] = [Heading(f"{number}. {title}")]
     if finding.get("explanation"):
         blocks.append(Paragraph(str(finding["explanation"])))
-    blocks.append(Facts(f"{name}-facts", _facts(finding, started_ns)))
+    blocks.append(FactList(f"{name}-facts", _facts(finding, started_ns)))
     figure = _strip(finding, name)
     return [*blocks, figure] if figure else blocks
 
@@ -223,7 +223,7 @@ def _evidence(finding: Record) -> str:
     return f"{path} in the run's folder: {held}" if path else ""
 
 
-def _strip(finding: Record, name: str) -> Figure | None:
+def _strip(finding: Record, name: str) -> FigureElement | None:
     rows: list[dict[str, Any]] = [
         {"number": number, "state": state_of(unit)}
         for unit in finding["units"]
@@ -238,7 +238,7 @@ def _strip(finding: Record, name: str) -> Figure | None:
     told = joined(f"{counts[state]} {state}" for state in STATES if counts[state])
     beneath = "; the bar beneath them marks the bytes that differ" if finding["ranges"] else ""
     caption = f"Units of {_place(finding)}: {told}{beneath}."
-    return Figure(f"{name}-units", caption, caption, chart)
+    return FigureElement(f"{name}-units", caption, caption, chart)
 
 
 def _rest_table(findings: Sequence[Record], started_ns: int | None) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.base.units import format_bytes, format_duration
-from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, shorten
 from assay.record.source import Record, RunFacts
 from assay.workloads.integrity.report.charts import TIME_WIDTH, findings_timeline
@@ -41,12 +41,12 @@ def integrity_section(facts: RunFacts) -> Section | None:
     blocks += [timeline] if timeline else []
     if found["phases"]:
         blocks.append(_phase_table(found["phases"]))
-    blocks.append(Facts("integrity-facts", _facts(found)))
+    blocks.append(FactList("integrity-facts", _facts(found)))
     blocks += finding_blocks(found, facts.manifest.get("started_utc_ns"))
     if found["files"]:
         blocks += [Heading("Files"), _file_table(found["files"])]
     if found["understood"]:
-        blocks += [Heading("What the configuration asked for"), Facts("understood", _understood(found))]
+        blocks += [Heading("What the configuration asked for"), FactList("understood", _understood(found))]
     # A run that only verifies is decided by this; beside measurements it comes last.
     return Section("integrity", "Integrity", blocks, place="answer" if facts.kind == KIND else "appendix")
 
@@ -140,7 +140,7 @@ def _rate(phase: Record, key: str) -> float | None:
     return float(pages) / float(seconds) if seconds and pages is not None else None
 
 
-def _timeline(facts: RunFacts, found: Record) -> Figure | None:
+def _timeline(facts: RunFacts, found: Record) -> FigureElement | None:
     phases, start_ns = phase_spans(facts, found["phases"])
     if not phases or start_ns is None:
         return None
@@ -163,7 +163,7 @@ def _timeline(facts: RunFacts, found: Record) -> Figure | None:
     without = f" The {left:,} findings that are not described are not drawn." if left else ""
     caption = "When findings were made, and how many pages each phase verified and wrote per second."
     alternative = f"Findings over time: {described}, {span}.{rates}"
-    return Figure("findings-timeline", caption + without, alternative, chart)
+    return FigureElement("findings-timeline", caption + without, alternative, chart)
 
 
 def _described(found: Record) -> dict[str, int]:

@@ -11,7 +11,7 @@ from assay.base.errors import UsageError
 from assay.base.reading import validated
 from assay.telemetry.importers.importer import NotTaken
 from assay.workloads.imported import ImportedPoint, Side, sides_of, together
-from assay.workloads.io.activities import Activity
+from assay.workloads.io.activities import IoActivity
 
 Record = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ WORKERS_MAX, DEPTH_MAX = 10**6, 10**6
 
 
 @dataclass(kw_only=True)
-class Asked:
+class ImportedJob:
     """One job: which I/Os it asked for, how hard, and what they came to.
 
     Attributes
@@ -28,9 +28,9 @@ class Asked:
     label
         What the file calls it.
     access
-        Keys of `Activity` that are known.
+        Keys of `IoActivity` that are known.
     unknown
-        Keys of `Activity` of which the file does not tell: they become null.
+        Keys of `IoActivity` of which the file does not tell: they become null.
     others
         Options of the program that no key has and that change the load. Points with others are never taken for alike.
     workers
@@ -77,7 +77,7 @@ class Asked:
             Nothing that Assay knows is asked for in such a way.
         """
         try:
-            activity = validated(Activity, {**self.access, "workers": min(self.workers, 1024)}, self.label)
+            activity = validated(IoActivity, {**self.access, "workers": min(self.workers, 1024)}, self.label)
         except UsageError as error:
             raise NotTaken(str(error)) from None
         facts = activity.model_dump(mode="json", exclude=_LOAD | {"name"})
@@ -93,7 +93,7 @@ _LOAD = {
 }  # fmt: skip
 
 
-def point_of(jobs: Sequence[Asked], figures: dict[str, Any], label: str) -> ImportedPoint:
+def point_of(jobs: Sequence[ImportedJob], figures: dict[str, Any], label: str) -> ImportedPoint:
     """The point of jobs that ran at the same time: one workload, or several activities."""
     read, write = (together([getattr(job, side) for job in jobs]) for side in ("read", "write"))
     total = together([job.all for job in jobs])
@@ -120,7 +120,7 @@ def point_of(jobs: Sequence[Asked], figures: dict[str, Any], label: str) -> Impo
     return ImportedPoint(workload=workload, load={"kind": "mixed"}, figures=figures, label=label)
 
 
-def _roles(jobs: Sequence[Asked]) -> dict[str, Any]:
+def _roles(jobs: Sequence[ImportedJob]) -> dict[str, Any]:
     found = {}
     for role in dict.fromkeys(job.role for job in jobs):
         of_role = [job for job in jobs if job.role == role]
@@ -129,7 +129,7 @@ def _roles(jobs: Sequence[Asked]) -> dict[str, Any]:
     return found
 
 
-def _names(jobs: Sequence[Asked]) -> list[str]:
+def _names(jobs: Sequence[ImportedJob]) -> list[str]:
     """Labels of jobs, told apart by numbers."""
     labels = [job.label for job in jobs]
     return [

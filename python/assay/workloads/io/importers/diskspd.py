@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
-from assay.telemetry.importers.importer import NotTaken, Options, Taken, utc_ns
+from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options, utc_ns
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,
@@ -24,7 +24,7 @@ from assay.workloads.imported import (
     together,
     whole,
 )
-from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, Asked, point_of, role_of, volume_of, words
+from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, ImportedJob, point_of, role_of, volume_of, words
 
 DEEPEST = 32
 ELEMENTS_MAX = 2_000_000
@@ -74,7 +74,7 @@ class DiskSpd(RunImporter):
         root = parsed(text)
         if root.tag != "Results":
             raise NotTaken(f"is another document than DiskSpd's: its root is <{root.tag[:40]}>")
-        taken = Taken(format=self.name)
+        taken = ImportedFile(format=self.name)
         taken.counters.update(_TAKEN)
         taken.ignored.update(_IGNORED)
         version = _text(root, "System/Tool/Version")[:40] or "unknown"
@@ -152,7 +152,7 @@ def parsed(text: str) -> Element:
 class _Span:
     """A time span: what was asked, and what came of it."""
 
-    def __init__(self, profile: Element, span: Element, label: str, options: Options, taken: Taken) -> None:
+    def __init__(self, profile: Element, span: Element, label: str, options: Options, taken: ImportedFile) -> None:
         self.profile, self.span, self.label = profile, span, label
         self.options, self.taken = options, taken
         self.seconds = amount(_text(span, "TestTimeSeconds"), f"{label}: TestTimeSeconds") or 0.0
@@ -199,7 +199,7 @@ class _Span:
         self._add_percentiles(point.figures)
         return point
 
-    def _as_one(self, asked: list[Asked]) -> list[Asked]:
+    def _as_one(self, asked: list[ImportedJob]) -> list[ImportedJob]:
         """Targets that ask for the same as volumes of one workload."""
         first = asked[0]
         threads = whole(_text(self.profile, "ThreadCount"), "ThreadCount")
@@ -213,7 +213,7 @@ class _Span:
         first.read, first.write = together([job.read for job in asked]), together([job.write for job in asked])
         return [first]
 
-    def _asked(self, target: Element) -> Asked:
+    def _asked(self, target: Element) -> ImportedJob:
         path = _text(target, "Path")
         where = f"{self.label}: {path[:60]}"
         written = min(amount(_text(target, "WriteRatio"), f"{where}: WriteRatio") or 0.0, 100.0)
@@ -241,7 +241,7 @@ class _Span:
         if others:
             names = ", ".join(f"{name} {value}"[:60] for name, value in others.items())
             self.taken.note(f"{where}: what points have no key for is kept as other_options: {names}")
-        return Asked(
+        return ImportedJob(
             label=path[:80] or self.label,
             access=access,
             queue_depth=min(max(whole(_text(target, "RequestCount"), f"{where}: RequestCount"), 1), DEPTH_MAX),

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from assay.base.units import count_of
-from assay.telemetry.importers.importer import NotTaken, Options, Taken
+from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,
@@ -28,7 +28,7 @@ from assay.workloads.imported import (
     whole,
 )
 from assay.workloads.io.importers import fio_options
-from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, Asked, point_of, role_of, volume_of
+from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, ImportedJob, point_of, role_of, volume_of
 
 JOBS_MAX = 10_000
 BINS_MAX = 29 * 64
@@ -63,7 +63,7 @@ class Fio(RunImporter):
 
     def read(self, text: str, options: Options) -> ImportedRun:
         """Take every group of jobs as a point."""
-        taken = Taken(format=self.name)
+        taken = ImportedFile(format=self.name)
         document = _document(text, taken)
         version = str(document.get("fio version") or "").removeprefix("fio-")
         run = ImportedRun(program="fio", version=version[:40] or "unknown", taken=taken)
@@ -99,7 +99,7 @@ def _start(text: str) -> int | None:
     return match.end() - 1 if match else None
 
 
-def _document(text: str, taken: Taken) -> Mapping[str, Any]:
+def _document(text: str, taken: ImportedFile) -> Mapping[str, Any]:
     """The document; of several that --status-interval wrote the last."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     last: Mapping[str, Any] | None = None
@@ -189,7 +189,7 @@ def _sides(job: Record) -> Iterator[tuple[str, Record]]:
 class _Job:
     """One entry of `jobs`: a job, or all of a group that `group_reporting` summed up."""
 
-    def __init__(self, record: Record, fio: Mapping[str, str], options: Options, taken: Taken) -> None:
+    def __init__(self, record: Record, fio: Mapping[str, str], options: Options, taken: ImportedFile) -> None:
         self.record, self.fio, self.options, self.taken = record, fio, options, taken
         self.name = str(record.get("jobname") or fio.get("name") or "job")[:80]
 
@@ -338,7 +338,7 @@ class _Job:
             self.taken.counters.setdefault("bins", "histogram: fio's bins are 1.6 % wide, a value is their middle")
         return found
 
-    def asked(self, entries: int) -> Asked:
+    def asked(self, entries: int) -> ImportedJob:
         """The job as one of Assay's workloads; `entries` are how many are alike."""
         sides = self.sides()
         label = self.name
@@ -357,7 +357,7 @@ class _Job:
             names = ", ".join(f"{name}={value}"[:60] for name, value in sorted(others.items())[:8])
             self.taken.note(f"{label}: options that points have no key for are kept as other_options: {names}")
         depth = fio_options.queue_depth(self.fio, None if alone is None else alone / 100)
-        return Asked(
+        return ImportedJob(
             label=label,
             access={**access, "block_bytes": blocks, "role": role_of(self._paths()[0], self.options.roles)},
             queue_depth=min(depth, DEPTH_MAX),
@@ -405,7 +405,7 @@ def _integer(text: str) -> object:
 # Points
 
 
-def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: Taken) -> ImportedPoint | None:
+def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: ImportedFile) -> ImportedPoint | None:
     """The point of a group; None where it did nothing and failed at nothing."""
     alike: dict[str, list[_Job]] = {}
     for job in jobs:
@@ -435,7 +435,7 @@ def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: Taken) 
     return point_of(asked, figures, label)
 
 
-def _as_one(asked: list[Asked], taken: Taken) -> Asked:
+def _as_one(asked: list[ImportedJob], taken: ImportedFile) -> ImportedJob:
     """Jobs alike as workers of one."""
     first = asked[0]
     if len(asked) == 1:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from assay.telemetry.importers.importer import NotTaken, Options, Taken, utc_ns
+from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options, utc_ns
 from assay.telemetry.importers.zones import zone_assumed
 from assay.workloads.imported import (
     ImportedPoint,
@@ -26,7 +26,7 @@ from assay.workloads.imported import (
     together,
     whole,
 )
-from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, Asked, point_of, role_of, volume_of
+from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, ImportedJob, point_of, role_of, volume_of
 
 COLUMNS_MAX = 1000
 ROWS_MAX = 100_000
@@ -65,7 +65,7 @@ class Iometer(RunImporter):
 
     def read(self, text: str, options: Options) -> ImportedRun:
         """Take every table of results as a point."""
-        taken = Taken(format=self.name)
+        taken = ImportedFile(format=self.name)
         taken.counters.update(_TAKEN)
         taken.ignored.update(_IGNORED)
         reader = _Results(text, options, taken)
@@ -85,7 +85,7 @@ class Iometer(RunImporter):
 class _Results:
     """A file of results, read line by line."""
 
-    def __init__(self, text: str, options: Options, taken: Taken) -> None:
+    def __init__(self, text: str, options: Options, taken: ImportedFile) -> None:
         self.options, self.taken = options, taken
         self.version = ""
         self.volumes: dict[str, dict[str, Any]] = {}
@@ -187,7 +187,7 @@ class _Results:
         for row in disks:
             path = row["Target Name"]
             self.volumes.setdefault(path, volume_of(path, None, role_of(path, self.options.roles)))
-        job = Asked(
+        job = ImportedJob(
             label=name[:80] or label,
             access={**access, "role": role},
             queue_depth=min(max(int(everything["Queue Depth"][:9]), 1), DEPTH_MAX),

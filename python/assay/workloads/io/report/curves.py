@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.base.units import format_iops, format_latency
 from assay.document.charts import NINES
-from assay.document.elements import Block, Figure, Paragraph, Section
+from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.limits import parse_limit
 from assay.document.palette import chunks
 from assay.document.text import id_range, joined, latency_of, load_label, load_size, shorten
@@ -93,7 +93,7 @@ def _curve_figures(title: str, group: list[Curve], number: int) -> list[Block]:
         caption = f"{name}: {shown} latency against I/Os per second. {knee_text} Points {ids}."
         told_ends = _told(group, labels, statistic)
         alternative = f"Curves of {shown} latency against I/Os per second for {name}: {told_ends}. {knee_text}"
-        blocks.append(Figure(f"curve-{number}-{statistic.replace('_', '-')}", caption, alternative, chart))
+        blocks.append(FigureElement(f"curve-{number}-{statistic.replace('_', '-')}", caption, alternative, chart))
     return blocks
 
 
@@ -167,7 +167,7 @@ def percentiles_section(facts: RunFacts) -> Section | None:
         ]
         alternative = f"Latency by percentile for {name}; p99: {joined(told) or 'too few I/Os'}."
         blocks.append(
-            Figure(f"percentiles-{number}", f"{name}: latency by percentile. Points {ids}.", alternative, chart)
+            FigureElement(f"percentiles-{number}", f"{name}: latency by percentile. Points {ids}.", alternative, chart)
         )
     if not blocks:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.base.units import format_iops
-from assay.document.elements import Block, Cell, Column, Figure, Section, Table
+from assay.document.elements import Block, Cell, Column, FigureElement, Section, Table
 from assay.document.palette import chunks
 from assay.document.text import DASH, id_range, joined, load_label, shorten, throughput_texts
 from assay.record.source import Record, RunFacts
@@ -32,7 +32,9 @@ def iops_section(facts: RunFacts) -> Section | None:
         told = joined(f"{row['block']} {row['mix']} {format_iops(row['iops'])}" for row in own)
         caption = "I/Os per second within the limits, by block size and read/write mix; lines span the 95 % interval."
         caption += f" Points {id_range(row['point_id'] for row in own)}."
-        blocks.append(Figure(f"iops-{number}", caption, f"Bars of I/Os per second within limits: {told}.", chart))
+        blocks.append(
+            FigureElement(f"iops-{number}", caption, f"Bars of I/Os per second within limits: {told}.", chart)
+        )
     blocks.append(_answer_table(answers))
     return Section("iops", "I/Os per second within limits", blocks)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.base.units import count_of, format_bytes, format_latency, format_throughput
 from assay.document.charts import NINES
-from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.palette import chunks
 from assay.document.text import (
     DASH,
@@ -72,7 +72,7 @@ def _scans(facts: RunFacts) -> list[Block]:
             continue
         told = joined(f"{row['series']} {row['block']} {format_throughput(row['bytes_per_s'])}" for row in own)
         caption = f"Throughput of scans by block size. Points {id_range(row['point_id'] for row in own)}."
-        blocks.append(Figure(f"scans-{number}", caption, f"Throughput by block size: {told}.", chart))
+        blocks.append(FigureElement(f"scans-{number}", caption, f"Throughput by block size: {told}.", chart))
     if not blocks:
         return []
     columns = [
@@ -121,7 +121,7 @@ def _log(facts: RunFacts) -> list[Block]:
         told = joined(f"{row['series']} {row['block']} {format_latency(row['mean_ns'])}" for row in own)
         caption = "Mean latency of log writes by size, appenders and way of syncing; thin lines reach to p99."
         caption += f" Points {id_range(row['point_id'] for row in own)}."
-        blocks.append(Figure(f"log-{number}", caption, f"Mean log write latency: {told}.", chart))
+        blocks.append(FigureElement(f"log-{number}", caption, f"Mean log write latency: {told}.", chart))
     if not blocks:
         return []
     columns = [
@@ -187,7 +187,7 @@ def _activities(point: Record) -> list[Block]:
     point_id = str(point.get("id") or "")
     caption = f"Latency of each activity while all run, mean and p99. Point {point_id}."
     return [
-        Figure(
+        FigureElement(
             f"activities-{_slug(point_id)}",
             caption,
             f"Latency of activities that ran at once: {told}.",
@@ -217,7 +217,7 @@ def _bursts(point: Record) -> list[Block]:
         f"Foreground reads during and between checkpoint bursts ({times}). Mean {joined(means)}. Point {point_id}."
     )
     alternative = f"Foreground read latency: mean {joined(means)}."
-    return [Figure(f"bursts-{_slug(point_id)}", caption, alternative, chart, point_id=point_id)]
+    return [FigureElement(f"bursts-{_slug(point_id)}", caption, alternative, chart, point_id=point_id)]
 
 
 def _cache(facts: RunFacts) -> list[Block]:
@@ -233,7 +233,7 @@ def _cache(facts: RunFacts) -> list[Block]:
     note = [Paragraph(sentence(str(span["note"])))] if span.get("note") else []
     return [
         Heading("Span of the cache"),
-        Figure("cache-span", caption, f"Mean read latency by span: {told}.", chart),
+        FigureElement("cache-span", caption, f"Mean read latency by span: {told}.", chart),
         *note,
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.base.units import count_of, format_bytes, format_duration, format_latency, format_throughput
-from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, id_range, joined, percent, shorten
 from assay.record.source import Record, RunFacts
 from assay.workloads.tpch.report.charts import query_bars
@@ -22,7 +22,7 @@ def tpch_section(facts: RunFacts) -> Section | None:
     if not told and not points:
         return None
     names = variants(facts, points)
-    blocks: list[Block] = [Facts("tpch-facts", _facts(told, points))]
+    blocks: list[Block] = [FactList("tpch-facts", _facts(told, points))]
     if points:
         blocks.append(_tests(points, names))
         figure = times_figure([(names[str(point["id"])], point) for point in points])
@@ -100,7 +100,7 @@ def _tests(points: Sequence[Record], names: dict[str, str]) -> Table:
     return Table("tpch-tests", caption, columns, rows, dense=True)
 
 
-def times_figure(named: Sequence[tuple[str, Record]], name: str = "tpch-times") -> Figure | None:
+def times_figure(named: Sequence[tuple[str, Record]], name: str = "tpch-times") -> FigureElement | None:
     """Times of the queries side by side, a colour a variant; means where streams ran a query several times."""
     shown = [(variant, point) for variant, point in named if mean_seconds(point)][:VARIANTS_MAX]
     rows: list[dict[str, Any]] = [
@@ -119,7 +119,7 @@ def times_figure(named: Sequence[tuple[str, Record]], name: str = "tpch-times") 
         "Time of each query; with several streams, the mean over them. Points"
         f" {id_range(str(point.get('id')) for _, point in shown)}."
     )
-    return Figure(name, caption, f"{told}.", query_bars(rows))
+    return FigureElement(name, caption, f"{told}.", query_bars(rows))
 
 
 def _queries(point: Record, name: str) -> Table:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from assay.document.elements import Figure
+from assay.document.elements import FigureElement
 from assay.record.source import Record, RunFacts
 from assay.workloads.tpch.report.points import points_of, variants
 from assay.workloads.tpch.report.section import times_figure
 
 
-def study_figures(facts: RunFacts) -> list[Figure]:
+def study_figures(facts: RunFacts) -> list[FigureElement]:
     """Times of the queries by level; none without a study."""
     study = facts.told("study") or {}
     by_id: dict[str, Record] = {str(point.get("id")): point for point in points_of(facts)}

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from assay.base.units import count_of, format_duration
-from assay.document.elements import Block, Figure, Paragraph, Section
-from assay.document.series import Clock, by_role, gauge, hosts_text, of_point, panel_rows, point_clock, rate, weighted
+from assay.document.elements import Block, FigureElement, Paragraph, Section
+from assay.document.series import (
+    TimeAxis,
+    by_role,
+    gauge,
+    hosts_text,
+    of_point,
+    panel_rows,
+    point_clock,
+    rate,
+    weighted,
+)
 from assay.document.text import joined, moment
 from assay.record.source import Record, RunFacts
 from assay.workloads.tpch.report.charts import query_timeline
@@ -38,7 +48,7 @@ def tpch_timeline_section(facts: RunFacts) -> Section | None:
     return Section("tpch-time", "Queries and storage over time", blocks, place="answer") if len(blocks) > 1 else None
 
 
-def _figure(facts: RunFacts, point: Record, name: str) -> Figure | None:
+def _figure(facts: RunFacts, point: Record, name: str) -> FigureElement | None:
     clock = point_clock(point)
     if clock is None:
         return None
@@ -55,7 +65,7 @@ def _figure(facts: RunFacts, point: Record, name: str) -> Figure | None:
         f"{count_of(len(bars), 'bar')} in {count_of(lanes, 'lane')} over {format_duration(clock.end_s)}; panels below:"
         f" {joined(dict.fromkeys(row['panel'] for row in rows))}."
     )
-    return Figure(f"tpch-timeline-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))
+    return FigureElement(f"tpch-timeline-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))
 
 
 def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -68,7 +78,7 @@ def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["panel"] in drawn]
 
 
-def bars_of(point: Record, clock: Clock) -> list[dict[str, Any]]:
+def bars_of(point: Record, clock: TimeAxis) -> list[dict[str, Any]]:
     """Bars of `charts.query_timeline`: queries and refresh functions, streams in their order, the refresh last."""
     dss = point["dss"]
     bars = []
@@ -80,7 +90,7 @@ def bars_of(point: Record, clock: Clock) -> list[dict[str, Any]]:
     return bars
 
 
-def _bar(lane: str, label: str, record: Record, clock: Clock, *, is_done: bool) -> dict[str, Any]:
+def _bar(lane: str, label: str, record: Record, clock: TimeAxis, *, is_done: bool) -> dict[str, Any]:
     start_s = (record["started_utc_ns"] - clock.start_ns) / 1e9
     return {
         "lane": lane,
@@ -91,7 +101,7 @@ def _bar(lane: str, label: str, record: Record, clock: Clock, *, is_done: bool) 
     }
 
 
-def panels_of(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+def panels_of(frame: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
     """Rows of the panels that have any."""
     import polars as pl
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.base.units import format_bytes, format_duration, format_latency, parse_duration
 from assay.document.charts import NINES, search_curve
-from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.limits import limit_text, search_state
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
 from assay.record.answers import answer_marks
@@ -38,7 +38,7 @@ def oltp_section(facts: RunFacts, application: Application) -> Section | None:
     if not found:
         return None
     point = oltp_point(facts, application)
-    blocks: list[Block] = [Facts("oltp-facts", _facts(found, point, application))]
+    blocks: list[Block] = [FactList("oltp-facts", _facts(found, point, application))]
     if found["by_transaction"]:
         blocks.append(_transaction_table(found, point, application))
         blocks += _response_figure(found, application)
@@ -208,7 +208,7 @@ def _response_figure(found: Record, application: Application) -> list[Block]:
         "percentiles finer than the count of transactions allows are left out."
     )
     alternative = f"Response time by percentile; p90: {joined(told) or 'too few'}."
-    return [Figure("responses", caption, alternative, chart, point_id=found.get("point_id"))]
+    return [FigureElement("responses", caption, alternative, chart, point_id=found.get("point_id"))]
 
 
 def _gap_table(gaps: list[Record]) -> Table:
@@ -306,7 +306,7 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int, application: Ap
     )
     ends = [f"{rate.words(row['value'])} at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
     alternative = f"{rate.full[0].upper()}{rate.full[1:]} over {title}: from {ends[0]} to {ends[1]}. {said}"
-    return [*blocks, Figure(f"oltp-search-{number}", caption, alternative, chart)]
+    return [*blocks, FigureElement(f"oltp-search-{number}", caption, alternative, chart)]
 
 
 def _load_of(point: Record) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from assay.base.units import format_bytes, format_latency
-from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, joined, percent, server_text, shorten
 from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
@@ -58,7 +58,7 @@ def _storage_blocks(storage: Record) -> list[Block]:
         ("Reads to writes", _ratio_text(storage.get("read_write"))),
         ("Asked of storage", _asked_text(storage.get("database") or {})),
     ]
-    blocks.append(Facts("oltp-storage-facts", [(name, value) for name, value in items if value]))
+    blocks.append(FactList("oltp-storage-facts", [(name, value) for name, value in items if value]))
     if devices:
         blocks.append(_device_table(devices))
     if storage.get("files"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.document.charts import with_others
-from assay.document.elements import Figure
+from assay.document.elements import FigureElement
 from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
 from assay.record.source import Record, RunFacts
@@ -20,7 +20,7 @@ SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log
 LATENCY = "data read latency"
 
 
-def study_figures(facts: RunFacts, application: Application) -> list[Figure]:
+def study_figures(facts: RunFacts, application: Application) -> list[FigureElement]:
     """Storage beside transactions by level, and where was written; none without a study that compares levels."""
     study = facts.told("study") or {}
     levels = _levels(facts, study, application)
@@ -149,7 +149,7 @@ def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> l
     ]
 
 
-def _storage_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
+def _storage_figure(levels: list[tuple[str, Record]], by: str) -> FigureElement | None:
     rows = storage_rows(levels)
     if not any(row["value"] for row in rows if row["panel"] == "I/Os per second"):
         return None
@@ -159,18 +159,18 @@ def _storage_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
     )
     told = joined(f"{row['level']}: {row['series']} {row['value']:,.4g} ({row['panel']})" for row in rows)
     alternative = f"Transactions and the storage beneath them: {told}."
-    return Figure("study-storage", caption, alternative, storage_levels(rows, by))
+    return FigureElement("study-storage", caption, alternative, storage_levels(rows, by))
 
 
 def _written_figure(
     levels: list[tuple[str, Record]], rows: list[dict[str, Any]], by: str, what: str, said: str
-) -> Figure | None:
+) -> FigureElement | None:
     if not any(row["value"] for row in rows):
         return None
     told = joined(f"{row['level']}: {row['series']} {row['value']:,.1f} MiB/s" for row in rows)
     caption = f"Mean rate of writing to each {what} by {by}, {said}. Points {_ids(levels)}."
     chart = stacked_levels(rows, "written (MiB/s)", by)
-    return Figure(f"study-written-{what.partition(' ')[0]}", caption, f"Written to each {what}: {told}.", chart)
+    return FigureElement(f"study-written-{what.partition(' ')[0]}", caption, f"Written to each {what}: {told}.", chart)
 
 
 def _first_ids(levels: list[tuple[str, Record]]) -> dict[str, str]:
