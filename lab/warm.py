@@ -12,8 +12,8 @@ from assay.apps.cli.app import app
 from assay.record import shapes
 
 for name in (
-    "assay.report.exports", "assay.record.load", "assay.record.series", "assay.workloads.integrity.opened",
-    "assay.workloads.io.opened", "pyarrow.compute", "pyarrow.parquet", "rich.console", "rich.table", "typer._adapters",
+    "assay.report.exports", "assay.record.load", "assay.record.series", "assay.workloads.integrity.job",
+    "assay.workloads.io.job", "pyarrow.compute", "pyarrow.parquet", "rich.console", "rich.table", "typer._adapters",
 ):  # fmt: skip
     import_module(name)
 

@@ -14,7 +14,7 @@ from assay.apps.cli.app import app
 from assay.base.fields import Strict
 from assay.record.figures import Figure
 from assay.workloads import registry
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.options import Option
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps

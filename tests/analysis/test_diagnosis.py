@@ -14,7 +14,7 @@ from assay.base.errors import UsageError
 from assay.insight.diagnosis.causes.registry import CAUSES
 from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
 from assay.insight.diagnosis.inputs import parse_tiers
-from assay.insight.diagnosis.observed import SAMPLES_MIN, Observation, ObservedSource, observe, unrecorded
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
 from assay.insight.diagnosis.signals import CauseSignals, Threshold, worst_share
 from assay_command import Bench
 
@@ -328,7 +328,7 @@ def test_a_served_array_with_all_its_disks_is_not_accused() -> None:
 
 def test_a_needed_signal_that_is_absent_prevents_a_cause() -> None:
     frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.9] * 10))
-    observed: Observation = observe([ObservedSource(name="made", manifest={}, series=frame)])
+    observed: Observations = observe([ObservedSource(name="made", manifest={}, series=frame)])
     bound = Threshold(value=0.5, unit="share", source="a test")
     signals = CauseSignals(observed)
     signals.add("one", "one", observed.tracks[0], bound)

@@ -19,7 +19,7 @@ from assay.insight.sizing import sensitivity as sizing_sensitivity
 from assay.insight.sizing.allowance import ALL_IOS, LEAST_IOS, Allowance, GaveUp, counted, shared
 from assay.insight.sizing.answer import size
 from assay.insight.sizing.certainty import Certainty
-from assay.insight.sizing.demand import DemandStream
+from assay.insight.sizing.demand import PeakStream
 from assay.insight.sizing.judge import WARMUP_S, Judge, Seen, StreamSeen
 from assay.insight.sizing.need import NeedAsWritten, need_of
 from assay.insight.sizing.text import candidate_rows, nearest_sentence, sensitivity_sentence
@@ -40,7 +40,7 @@ class Counting:
         for module in (sizing_search, sizing_sensitivity, sizing_answer):
             monkeypatch.setattr(module, "cores", lambda: cores)
 
-    def simulate(self, array: Configuration, phase: Sequence[DemandStream], *_: Any) -> Seen:
+    def simulate(self, array: Configuration, phase: Sequence[PeakStream], *_: Any) -> Seen:
         rate = sum(one.rate for one in phase)
         with self._lock:
             self.ios += sum(counted(array, one.rate * WARMUP_S, one.block_bytes) for one in phase)

@@ -17,7 +17,7 @@ from assay.base.errors import UsageError
 from assay.base.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
 from assay.run.request import TargetRequest
 from assay.workloads import registry
-from assay.workloads.opened import Job
+from assay.workloads.job import Job
 from assay.workloads.options import LOAD, TIME, Option
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.workload import Workload

@@ -17,8 +17,8 @@ import pytest
 from agent_threads import Assay, ThreadLink
 from assay._core import Histogram
 from assay.fleet import agent, links, target, team
+from assay.fleet.job import FleetJob
 from assay.fleet.member import ClockOffset, Member
-from assay.fleet.opened import FleetJob
 from assay.fleet.team import HostLost, Team
 from assay.fleet.wire import GREETING
 from assay.report import facts

@@ -22,7 +22,7 @@ from assay.targets.arrays.model.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SH
 from assay.targets.arrays.model.model_file import load_model
 from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, OPTIONS, REPLACED_BY
 from assay.targets.arrays.model.parameters import ORIGINS, PARAMETERS
-from assay.workloads.io import opened
+from assay.workloads.mailbox import job
 from assay.workloads.modelled import summarise_model
 
 UNITS = {
@@ -157,7 +157,7 @@ def test_figures_of_calibration_and_error_bands_are_those_of_the_code(text: str)
         assert sentence in calibration
     assert calibrate.GAIN_MIN == 0.1
     assert "A further one must take away a tenth of what is left" in calibration
-    assert opened.SETTLING_MAX_S == 300
+    assert job.SETTLING_MAX_S == 300
     assert "the warm-up is prolonged, by five minutes at most" in " ".join(text.split())
 
 

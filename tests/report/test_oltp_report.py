@@ -11,7 +11,7 @@ from test_report_pages import HOSTILE, Page
 
 from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.document.palette import theme
-from assay.document.series import TimeAxis, point_clock
+from assay.document.series import SeriesClock, point_clock
 from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
@@ -196,7 +196,7 @@ def tpm_rows(*values: float | None) -> list[dict[str, object]]:
 )
 def test_dips_of_the_server_are_long_and_deep(values: list[float | None], spans: list[tuple[float, float]]) -> None:
     warmup_s = 3.0 if values[0] == 20 else 0.0
-    found = dips(tpm_rows(*values), TimeAxis(0, 10.0, 1.0), warmup_s)
+    found = dips(tpm_rows(*values), SeriesClock(0, 10.0, 1.0), warmup_s)
     assert [(span["start_s"], span["end_s"]) for span in found] == spans
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sample import row
 
-from assay.document.series import RESENT_PANEL, TimeAxis, hosts_text
+from assay.document.series import RESENT_PANEL, SeriesClock, hosts_text
 from assay.document.series_charts import PAGE_HEIGHT, SPACING, panel_height
 from assay.record.machines import without_twins
 from assay.record.source import RunFacts
@@ -30,39 +30,39 @@ def volumes(metric: str, first: float, second: float, t_ns: int = SECOND) -> lis
 
 
 def test_ios_of_volumes_add_up() -> None:
-    rows = timeline_rows(frame(*volumes("read_ios_count", 100.0, 50.0)), TimeAxis(0, 1.0, 1.0), [])
+    rows = timeline_rows(frame(*volumes("read_ios_count", 100.0, 50.0)), SeriesClock(0, 1.0, 1.0), [])
     assert values(rows, "I/Os per second", "read") == [150.0]
 
 
 def test_ios_of_each_volume_stand_upon_each_other_reads_and_writes_together() -> None:
     table = frame(*volumes("read_ios_count", 100.0, 50.0), *volumes("write_ios_count", 10.0, 0.0, 2 * SECOND))
-    rows = timeline_rows(table, TimeAxis(0, 2.0, 1.0), [])
+    rows = timeline_rows(table, SeriesClock(0, 2.0, 1.0), [])
     assert values(rows, VOLUME_PANEL, "a") == [100.0, 10.0]
     assert values(rows, VOLUME_PANEL, "b") == [50.0, 0.0]
 
     activities = table.with_columns(entity=pl.concat_str("entity", pl.lit("/reads")))
-    rows = timeline_rows(pl.concat([table, activities]), TimeAxis(0, 2.0, 1.0), [])
+    rows = timeline_rows(pl.concat([table, activities]), SeriesClock(0, 2.0, 1.0), [])
     assert values(rows, VOLUME_PANEL, "a") == [200.0, 20.0]
 
-    alone = timeline_rows(table.filter(pl.col("entity") == "a"), TimeAxis(0, 2.0, 1.0), [])
+    alone = timeline_rows(table.filter(pl.col("entity") == "a"), SeriesClock(0, 2.0, 1.0), [])
     assert VOLUME_PANEL not in {row["panel"] for row in alone}
 
 
 def test_a_mean_is_weighted_by_the_ios_it_stands_for() -> None:
     table = frame(*volumes("read_ios_count", 300.0, 100.0), *volumes("read_latency_mean_ns", 1e6, 5e6))
-    assert values(timeline_rows(table, TimeAxis(0, 1.0, 1.0), []), "latency", "read mean") == [2.0]
+    assert values(timeline_rows(table, SeriesClock(0, 1.0, 1.0), []), "latency", "read mean") == [2.0]
 
 
 def test_of_percentiles_the_largest_is_shown() -> None:
     table = frame(*volumes("write_latency_p99_ns", 3e6, 9e6))
-    assert values(timeline_rows(table, TimeAxis(0, 1.0, 1.0), []), "latency", "write p99") == [9.0]
+    assert values(timeline_rows(table, SeriesClock(0, 1.0, 1.0), []), "latency", "write p99") == [9.0]
 
 
 def test_data_and_log_have_latencies_of_their_own() -> None:
     table = frame(*volumes("write_ios_count", 300.0, 100.0), *volumes("write_latency_mean_ns", 1e6, 5e6),
                   *volumes("write_latency_p99_ns", 3e6, 9e6))  # fmt: skip
     table = table.with_columns(role=pl.col("entity").replace({"a": "data", "b": "log"}))
-    rows = timeline_rows(table, TimeAxis(0, 1.0, 1.0), [])
+    rows = timeline_rows(table, SeriesClock(0, 1.0, 1.0), [])
     assert {row["series"]: row["value"] for row in rows if row["panel"] == ROLE_PANELS["write"]} == {
         "data": 1.0, "log": 5.0
     }  # fmt: skip
@@ -71,12 +71,12 @@ def test_data_and_log_have_latencies_of_their_own() -> None:
 
 def test_wide_steps_give_rates_not_sums() -> None:
     table = frame(*(row(second * SECOND, "assay", "a", "read_ios_count", 100.0) for second in range(1, 11)))
-    assert values(timeline_rows(table, TimeAxis(0, 10.0, 5.0), []), "I/Os per second", "read") == [100.0, 100.0]
+    assert values(timeline_rows(table, SeriesClock(0, 10.0, 5.0), []), "I/Os per second", "read") == [100.0, 100.0]
 
 
 def test_a_line_breaks_where_nothing_was_recorded() -> None:
     table = frame(*(row(second * SECOND, "assay", "a", "read_ios_count", 100.0) for second in (1, 2, 8, 9)))
-    assert values(timeline_rows(table, TimeAxis(0, 9.0, 1.0), []), "I/Os per second", "read") == [
+    assert values(timeline_rows(table, SeriesClock(0, 9.0, 1.0), []), "I/Os per second", "read") == [
         100.0,
         100.0,
         None,
@@ -87,13 +87,13 @@ def test_a_line_breaks_where_nothing_was_recorded() -> None:
 
 def test_telemetry_coarser_than_the_steps_keeps_its_line() -> None:
     table = frame(*(row(second * SECOND, "host", "cpu", "user_share", 0.5) for second in (1, 2, 3, 8)))
-    rows = timeline_rows(table, TimeAxis(0, 8.0, 0.25), [])
+    rows = timeline_rows(table, SeriesClock(0, 8.0, 0.25), [])
     assert values(rows, "host CPU", "user") == [50.0, 50.0, 50.0, None, 50.0]
 
 
 def test_only_the_device_of_the_target_is_shown() -> None:
     table = frame(*(row(SECOND, "block", device, "read_bytes", 2.0**20) for device in ("vda", "vda1")))
-    rows = timeline_rows(table, TimeAxis(0, 1.0, 1.0), [(None, "vda")])
+    rows = timeline_rows(table, SeriesClock(0, 1.0, 1.0), [(None, "vda")])
     assert values(rows, "device (MiB/s)", "read") == [1.0]
 
 
@@ -102,12 +102,12 @@ def test_segments_sent_again_are_shown_of_each_interface() -> None:
     table = frame(*(row(second * SECOND, "net", "eth1", name, count)
                     for second, counts in ((1, (1000.0, 0.0)), (2, (500.0, 5.0)), (3, (0.0, 0.0)))
                     for name, count in zip(names, counts, strict=True)))  # fmt: skip
-    rows = timeline_rows(table, TimeAxis(0, 3.0, 1.0), [])
+    rows = timeline_rows(table, SeriesClock(0, 3.0, 1.0), [])
     assert values(rows, RESENT_PANEL, "eth1") == [0.0, 1.0]
 
 
 def test_shares_are_shown_in_percent() -> None:
-    rows = timeline_rows(frame(row(SECOND, "host", "cpu", "user_share", 0.25)), TimeAxis(0, 1.0, 1.0), [])
+    rows = timeline_rows(frame(row(SECOND, "host", "cpu", "user_share", 0.25)), SeriesClock(0, 1.0, 1.0), [])
     assert values(rows, "host CPU", "user") == [25.0]
 
 
@@ -128,7 +128,7 @@ def test_counts_of_hosts_add_up_and_shares_are_means() -> None:
             for host, mean in (("a", 1e6), ("b", 4e6))
         ),
     )
-    rows = timeline_rows(table, TimeAxis(0, 1.0, 1.0), [])
+    rows = timeline_rows(table, SeriesClock(0, 1.0, 1.0), [])
     assert values(rows, "I/Os per second", "read") == [150.0]
     assert values(rows, "host CPU", "user") == [40.0]
     assert values(rows, "device queue", "mean queue") == [7.0]
@@ -142,7 +142,7 @@ def test_no_sum_lacks_a_host_that_counts_at_other_moments() -> None:
         return host, {**row((step + 1) * SECOND, "assay", "null", "read_ios_count", 400.0), "interval_ns": 4 * SECOND}
 
     table = of_hosts(*(ended("a", step) for step in (3, 7, 11)), *(ended("b", step) for step in (5, 9, 13)))
-    rows = timeline_rows(table, TimeAxis(0, 14.0, 1.0), [])
+    rows = timeline_rows(table, SeriesClock(0, 14.0, 1.0), [])
     assert values(rows, "I/Os per second", "read") == [200.0] * 6
 
     # One interval that ends a moment late counts in the step after its own.
@@ -150,7 +150,7 @@ def test_no_sum_lacks_a_host_that_counts_at_other_moments() -> None:
         *(("a", row(second * SECOND, "assay", "null", "read_ios_count", 100.0)) for second in (1, 2, 3)),
         *(("b", row(t_ns, "assay", "null", "read_ios_count", 50.0)) for t_ns in (SECOND, 2 * SECOND + 1, 3 * SECOND)),
     )
-    assert values(timeline_rows(late, TimeAxis(0, 3.0, 1.0), []), "I/Os per second", "read") == [150.0] * 3
+    assert values(timeline_rows(late, SeriesClock(0, 3.0, 1.0), []), "I/Os per second", "read") == [150.0] * 3
 
 
 def test_a_host_that_is_away_is_in_no_sum() -> None:
@@ -158,7 +158,7 @@ def test_a_host_that_is_away_is_in_no_sum() -> None:
         *(("a", row(second * SECOND, "assay", "null", "read_ios_count", 100.0)) for second in range(1, 11)),
         *(("b", row(second * SECOND, "assay", "null", "read_ios_count", 50.0)) for second in (1, 2, 9, 10)),
     )
-    found = values(timeline_rows(table, TimeAxis(0, 10.0, 1.0), []), "I/Os per second", "read")
+    found = values(timeline_rows(table, SeriesClock(0, 10.0, 1.0), []), "I/Os per second", "read")
     assert (found[0], found[4], found[9]) == (150.0, 100.0, 150.0)
 
 
@@ -178,7 +178,7 @@ def test_devices_of_one_machine_count_once_and_each_by_its_role() -> None:
         ("a", "block", "vda", "data"), ("b", "block", "vdb", "log"), ("c", "block", "vda", "data"),
         ("a", "host", "cpu", ""), ("a", "assay", "null", ""), ("b", "assay", "null", ""),
     ]  # fmt: skip
-    rows = timeline_rows(alone, TimeAxis(0, 1.0, 1.0), [])
+    rows = timeline_rows(alone, SeriesClock(0, 1.0, 1.0), [])
     assert values(rows, "device (MiB/s)", "read") == [3.0]
     assert values(rows, "I/Os per second", "read") == [14.0]
 
@@ -207,7 +207,7 @@ def test_what_a_server_counts_counts_once_and_each_of_its_databases_by_itself() 
 def test_a_host_s_own_device_is_shown_where_another_host_has_one_of_its_name() -> None:
     table = of_hosts(*((host, row(SECOND, "block", device, "read_bytes", 2.0**20))
                        for host in "ab" for device in ("vda", "vdb")))  # fmt: skip
-    rows = timeline_rows(table, TimeAxis(0, 1.0, 1.0), [("a", "vda"), ("b", "vdb")])
+    rows = timeline_rows(table, SeriesClock(0, 1.0, 1.0), [("a", "vda"), ("b", "vdb")])
     assert values(rows, "device (MiB/s)", "read") == [2.0]
 
 
@@ -223,7 +223,7 @@ def test_labels_of_points_never_overlap(count: int) -> None:
          "warmup_s": 0.5, "measured_s": 1.0}
         for n in range(count)
     ]  # fmt: skip
-    bands = point_bands(RunFacts({}, list(points)), TimeAxis(0, count * 2.0, 1.0))
+    bands = point_bands(RunFacts({}, list(points)), SeriesClock(0, count * 2.0, 1.0))
     labels = [band["label"] for band in bands if band["label"]]
     assert labels == ([f"p{n:04d}" for n in range(3)] if count == 3 else ["oltp", "dss"])
     assert len(bands) == count

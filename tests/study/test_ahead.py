@@ -20,7 +20,7 @@ from assay.run import ahead
 from assay.run.execute import Execution, new_folder
 from assay.run.request import TargetRequest
 from assay.run.targets import choose_targets
-from assay.workloads.io.opened import IoJob
+from assay.workloads.io.job import IoJob
 from assay.workloads.steps import Ask, Measured
 
 STUDY = {

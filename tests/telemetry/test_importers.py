@@ -21,14 +21,14 @@ from assay.record.run_folder import RunFolder
 from assay.record.series import ROWS_MAX
 from assay.run.imports import import_files
 from assay.telemetry.importers import importer
-from assay.telemetry.importers.importer import ImportedFile, Into, NotTaken, Options
+from assay.telemetry.importers.importer import Into, NotTaken, Options, TakenFile
 from assay.telemetry.importers.reading import import_file
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
 
 SAMPLES = Path(__file__).parent / "imported"
 
 
-def taken(path: Path, **options: Any) -> tuple[ImportedFile, dict[tuple[str, str, str], list[tuple[int, float]]]]:
+def taken(path: Path, **options: Any) -> tuple[TakenFile, dict[tuple[str, str, str], list[tuple[int, float]]]]:
     """What was taken of a file, and its values by host, entity and metric."""
     rows: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
 from assay.workloads.brokerage.application import BROKERAGE
-from assay.workloads.brokerage.opened import fits
+from assay.workloads.brokerage.job import fits
 from assay.workloads.brokerage.plan import (
     ORDERED,
     BrokerageMix,

@@ -17,7 +17,7 @@ NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 
 
 @dataclass(frozen=True)
-class TimeAxis:
+class SeriesClock:
     """Time axis of the figure: where it starts, how long it is and how wide a step is."""
 
     start_ns: int
@@ -130,7 +130,7 @@ RESENT_TEXT = (
 )
 
 
-def resent_rows(frame: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
+def resent_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
     """Rows of `RESENT_PANEL`; none without storage on the network."""
     import polars as pl
 
@@ -146,7 +146,7 @@ def resent_rows(frame: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
 
 
 def panel_rows(
-    panel: str, clock: TimeAxis, columns: dict[str, pl.DataFrame], *, log: bool = False
+    panel: str, clock: SeriesClock, columns: dict[str, pl.DataFrame], *, log: bool = False
 ) -> list[dict[str, Any]]:
     """Rows of one panel; more than two missing values break the line with a row without value.
 
@@ -171,7 +171,7 @@ def panel_rows(
     return rows
 
 
-def whole_rows(panel: str, clock: TimeAxis, columns: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
+def whole_rows(panel: str, clock: SeriesClock, columns: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
     """Rows of a panel with a value of every series at every step, zero where there is none: areas need them all."""
     if not columns:
         return []
@@ -186,17 +186,17 @@ def whole_rows(panel: str, clock: TimeAxis, columns: dict[str, pl.DataFrame]) ->
     return rows
 
 
-def point_clock(point: Mapping[str, Any]) -> TimeAxis | None:
+def point_clock(point: Mapping[str, Any]) -> SeriesClock | None:
     """Time axis of a point, warm-up included."""
     start_ns = point.get("started_utc_ns")
     length = float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
     if start_ns is None or length <= 0:
         return None
     wanted = length / MAX_STEPS
-    return TimeAxis(int(start_ns), length, float(next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)))
+    return SeriesClock(int(start_ns), length, float(next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)))
 
 
-def of_point(frame: pl.DataFrame, clock: TimeAxis) -> pl.DataFrame:
+def of_point(frame: pl.DataFrame, clock: SeriesClock) -> pl.DataFrame:
     """Rows that end within the point, with the step each falls into."""
     import polars as pl
 

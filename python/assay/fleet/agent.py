@@ -63,7 +63,7 @@ from assay.run.resumed import refuse_other_volumes
 from assay.run.targets import PartTargets, choose_targets
 from assay.targets.host import host_facts
 from assay.telemetry.recorder import Recorder
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.spread import Share

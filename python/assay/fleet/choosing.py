@@ -11,9 +11,9 @@ from assay.base.errors import NotSupported, OpenFailed, RefusedTarget, UsageErro
 from assay.base.secrets import secrets_for_wire
 from assay.base.units import format_duration
 from assay.fleet.from_agent import HostShare
+from assay.fleet.job import SpreadWorkload
 from assay.fleet.links import LOCAL, Link, ProcessLink, agent_command, named_hosts, ssh_command
 from assay.fleet.member import Member
-from assay.fleet.opened import SpreadWorkload
 from assay.fleet.target import CHOOSE_S, HostsTarget
 from assay.fleet.team import HostLost, Team, greet
 from assay.run.part import part_report

@@ -24,7 +24,7 @@ from assay.run.chains import chains_of
 from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
 from assay.run.targets import PartTargets
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.steps import Ask, Measured, Steps

@@ -35,8 +35,8 @@ from assay.targets.arrays.live.process import explained
 from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
-from assay.workloads.beside import BesideLoad
-from assay.workloads.opened import Bands, Job, RunContext
+from assay.workloads.beside import LoadBeside
+from assay.workloads.job import Bands, Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
 from assay.workloads.workload import Conclusion, Workload, workload_at
@@ -260,7 +260,7 @@ class Execution:
                 else:
                     self._keep_target_facts()
 
-    def _beside(self, part: Part[Any], context: RunContext) -> BesideLoad | None:
+    def _beside(self, part: Part[Any], context: RunContext) -> LoadBeside | None:
         """What runs beside a part, its target prepared by all the actions of its plan."""
         if part.beside is None:
             return None

@@ -26,7 +26,7 @@ from assay.record.series import SeriesWriter
 from assay.record.shapes import check_manifest, check_point, check_whole
 from assay.record.shapes.point import Point
 from assay.run.verdict import verdict_lines
-from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options
+from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
 from assay.telemetry.importers.opening import opened
 from assay.telemetry.importers.reading import import_opened, unknown_format
 from assay.telemetry.importers.recording import lines_of, lines_of_names, recording_of
@@ -76,7 +76,7 @@ class Imported:
 class _Files:
     """Files as they are read."""
 
-    telemetry: list[tuple[Path, ImportedFile]] = field(default_factory=list)
+    telemetry: list[tuple[Path, TakenFile]] = field(default_factory=list)
     runs: list[tuple[Path, ImportedRun]] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)

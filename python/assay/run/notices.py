@@ -25,14 +25,14 @@ _STATES = {
 }
 
 
-class Notice(NamedTuple):
+class RunNotice(NamedTuple):
     """One notice: its text and how bad it is."""
 
     text: str
     tone: Literal["bad", "warn", "plain"]
 
 
-def notices_of(points: Sequence[Record], target: Record) -> list[Notice]:
+def notices_of(points: Sequence[Record], target: Record) -> list[RunNotice]:
     """Notices that follow from points and target: errors, saturation, rates, steadiness, state, caches."""
     return [*_of_points(points), *_of_target(target)]
 
@@ -43,7 +43,7 @@ def id_list(ids: Sequence[object]) -> str:
     return f"{shown} and {len(ids) - 6} more points" if len(ids) > 6 else shown
 
 
-def _of_points(points: Sequence[Record]) -> Iterable[Notice]:
+def _of_points(points: Sequence[Record]) -> Iterable[RunNotice]:
     def ids(condition: Any) -> list[object]:
         return [point.get("id") for point in points if condition(point)]
 
@@ -59,20 +59,20 @@ def _of_points(points: Sequence[Record]) -> Iterable[Notice]:
             )
         listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()) or "kinds not recorded"
         what = {figures[0].failed for point in points if point.get("id") in failing and (figures := figures_of(point))}
-        yield Notice(f"{what.pop() if len(what) == 1 else 'errors'} in {id_list(failing)}: {listed}", "bad")
+        yield RunNotice(f"{what.pop() if len(what) == 1 else 'errors'} in {id_list(failing)}: {listed}", "bad")
     hung = ids(lambda point: point.get("ended_by") == "not-answering")
     if hung:
-        yield Notice(f"the target stopped answering in {id_list(hung)}", "bad")
+        yield RunNotice(f"the target stopped answering in {id_list(hung)}", "bad")
     if stood_still := ids(stood_still_s):
         longest = max(stood_still_s(point) for point in points)
-        yield Notice(
+        yield RunNotice(
             f"the load generator stood still in {id_list(stood_still)}, for up to {format_duration(longest)} (stopped,"
             " suspended or starved of CPU): latencies of these points are not the device's, and no answer rests on"
             " them",
             "warn",
         )
     if apart := ids(were_apart):
-        yield Notice(
+        yield RunNotice(
             f"hosts began or ended too far apart in {id_list(apart)} (together.skewed): no answer rests on them;"
             " measure longer, or see what delays a host",
             "warn",
@@ -86,14 +86,16 @@ def _of_points(points: Sequence[Record]) -> Iterable[Notice]:
         )
     )
     if saturated:
-        yield Notice(f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn")
+        yield RunNotice(
+            f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn"
+        )
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
     if behind:
-        yield Notice(f"the offered rate was not sustained in {id_list(behind)}", "warn")
+        yield RunNotice(f"the offered rate was not sustained in {id_list(behind)}", "warn")
     unsteady = ids(_is_unsteady)
     if unsteady:
         share = f"{len(unsteady)} of {len(points)} points"
-        yield Notice(f"{share} reached no steady state before their time was up: {id_list(unsteady)}", "warn")
+        yield RunNotice(f"{share} reached no steady state before their time was up: {id_list(unsteady)}", "warn")
 
 
 def _gives_answers(point: Record) -> bool:
@@ -107,7 +109,7 @@ def _is_unsteady(point: Record) -> bool:
     return steady.get("reached") is False and steady.get("slope_share") is not None and point.get("ended_by") == "time"
 
 
-def _of_target(target: Record) -> Iterable[Notice]:
+def _of_target(target: Record) -> Iterable[RunNotice]:
     states: dict[str, list[Record]] = {}
     for volume in target.get("volumes") or []:
         if volume.get("kind") not in ("null", "model", "database"):
@@ -121,6 +123,6 @@ def _of_target(target: Record) -> Iterable[Notice]:
         if state == IMPORTED:
             known = "" if any(not volume.get("size_bytes") for volume in volumes) else f" of {size} in all"
             text = f"measured on {names}{more}{known}; {_STATES[state]}"
-        yield Notice(text, "plain")
+        yield RunNotice(text, "plain")
     if (states or target.get("array")) and target.get("cache_notice"):
-        yield Notice(str(target["cache_notice"]), "plain")
+        yield RunNotice(str(target["cache_notice"]), "plain")

@@ -25,7 +25,7 @@ from assay.run.search import search
 from assay.targets.arrays.live.events import events_of
 from assay.targets.arrays.live.watch import PointWatch
 from assay.targets.target import Target
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Search
 from assay.workloads.workload import Workload

@@ -16,9 +16,9 @@ from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.spec import VolumeSpec
 from assay.targets.files.volume import OpenVolume
 from assay.telemetry.recorder import Recorder
-from assay.workloads.io.opened import IoJob
+from assay.workloads.io.job import IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
-from assay.workloads.opened import RunContext
+from assay.workloads.job import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 

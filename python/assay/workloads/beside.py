@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class BesideLoad(ABC):
+class LoadBeside(ABC):
     """A load on a target of its own that another part's points are measured beside."""
 
     def __init__(self) -> None:

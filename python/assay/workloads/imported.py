@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from assay.record.figures import PERCENTILES
 from assay.record.points import blank_point
-from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options
+from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
 
 if TYPE_CHECKING:
     from assay._core import Histogram
@@ -79,7 +79,7 @@ class ImportedRun:
 
     program: str
     version: str
-    taken: ImportedFile
+    taken: TakenFile
     points: list[ImportedPoint] = field(default_factory=list)
     volumes: list[dict[str, Any]] = field(default_factory=list)
     hostname: str | None = None

@@ -22,7 +22,7 @@ from assay.record.limits import parse_limits
 from assay.record.merged import merged, merged_point
 from assay.record.shapes.kinds import Shapes
 from assay.record.shapes.point import Point, VerdictLine
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import ExaminationPart, P, Part
 from assay.workloads.spread import Share
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from assay.targets.databases.common.table_set import TableSet
     from assay.targets.files.spec import VolumeSpec
     from assay.targets.target import Target
-    from assay.workloads.beside import BesideLoad
+    from assay.workloads.beside import LoadBeside
     from assay.workloads.imported import RunImporter
     from assay.workloads.options import Option
 
@@ -318,7 +318,7 @@ class Workload(ABC, Generic[P]):
     def open(self, part: Part[P], target: Target, context: RunContext) -> Job:
         """Begin a part on its target, which is ready."""
 
-    def beside(self, opened: Job) -> BesideLoad:
+    def beside(self, opened: Job) -> LoadBeside:
         """A part of this kind as a load that runs while points of another part are measured.
 
         Raises

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from assay.document.elements import Block
-    from assay.insight.diagnosis.observed import Observation
+    from assay.insight.diagnosis.observed import Observations
 
 WINDOWS = 24
 """Steps of the slider over the matrix."""
@@ -243,7 +243,7 @@ def matrix(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _windows(observed: Observation) -> list[tuple[int, int]]:
+def _windows(observed: Observations) -> list[tuple[int, int]]:
     """Equal parts of the time, each long enough for a verdict."""
     from assay.insight.diagnosis.observed import SAMPLES_MIN
 
@@ -252,7 +252,7 @@ def _windows(observed: Observation) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in itertools.pairwise(edges) if end > begin]
 
 
-def _cut(observed: Observation, begin: int, end: int) -> Observation:
+def _cut(observed: Observations, begin: int, end: int) -> Observations:
     """What was observed in a part of the time."""
     from dataclasses import replace
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.insight.diagnosis.causes.registry import CAUSES
 from assay.insight.diagnosis.matrix import HOT, NONE, CellOf, first_to_saturate, matrix_of
-from assay.insight.diagnosis.observed import SAMPLES_MIN, Observation, ObservedSource, observe, unrecorded
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
 from assay.insight.diagnosis.signals import Signal, Suspicion
 from assay.insight.recording import gaps_told
 
@@ -29,7 +29,7 @@ class Diagnosis:
         Causes for which nothing was recorded, and what they need.
     """
 
-    observed: Observation
+    observed: Observations
     cells: Sequence[CellOf]
     causes: Sequence[Suspicion]
     not_looked_for: Sequence[tuple[str, str]]
@@ -92,7 +92,7 @@ class Diagnosis:
         }
 
 
-def _cause(one: Suspicion, observed: Observation) -> dict[str, Any]:
+def _cause(one: Suspicion, observed: Observations) -> dict[str, Any]:
     when = np.flatnonzero(one.together)
     return {
         "cause": one.cause,
@@ -108,7 +108,7 @@ def _cause(one: Suspicion, observed: Observation) -> dict[str, Any]:
     }
 
 
-def _evidence(signal: Signal, observed: Observation) -> dict[str, Any]:
+def _evidence(signal: Signal, observed: Observations) -> dict[str, Any]:
     bound = signal.threshold
     return {
         "text": signal.words,
@@ -137,7 +137,7 @@ def diagnose(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None 
         return _diagnose(observe(sources, tiers))
 
 
-def _diagnose(observed: Observation) -> Diagnosis:
+def _diagnose(observed: Observations) -> Diagnosis:
     found: list[Suspicion] = []
     if observed.tracks:
         found = [one for cause in CAUSES for one in cause.find(observed)]
@@ -170,7 +170,7 @@ def _overlap(one: Suspicion, other: Suspicion) -> bool:
     return bool((one.together & other.together).sum() * 2 >= other.together.sum())
 
 
-def _notices(observed: Observation) -> list[str]:
+def _notices(observed: Observations) -> list[str]:
     """What a reader must know of the material."""
     notices = []
     for source in observed.sources:

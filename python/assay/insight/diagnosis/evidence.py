@@ -13,7 +13,7 @@ from assay.insight.diagnosis.observed import (
     SECOND_NS,
     Flags,
     Numbers,
-    Observation,
+    Observations,
     Track,
     summed,
 )
@@ -29,12 +29,12 @@ SERVICE_MIN_S = 1e-3
 """Time of a disk for an I/O from which it turns: flash takes a tenth of it, and many I/Os at once."""
 
 
-def devices(observed: Observation, metric: str, host: str | None = None) -> list[Track]:
+def devices(observed: Observations, metric: str, host: str | None = None) -> list[Track]:
     """Tracks of block devices that do not lie on others."""
     return observed.find(metric, source="block", host=host, where=lambda track: not is_stacked(track.entity))
 
 
-def device_bytes(observed: Observation, host: str) -> Numbers | None:
+def device_bytes(observed: Observations, host: str) -> Numbers | None:
     """Bytes a second of a host's devices, both directions together."""
     return observed.sum_of([one for metric in ("read_bytes", "write_bytes") for one in devices(observed, metric, host)])
 
@@ -65,7 +65,7 @@ def add_pressure(signals: CauseSignals, host: str) -> None:
         signals.add("pressure", f"{host}: tasks wait for I/O", track, at.IO_PRESSURE)
 
 
-def serves_one(observed: Observation, busy: Track) -> bool:
+def serves_one(observed: Observations, busy: Track) -> bool:
     """Whether a disk of a model serves one I/O at a time, as rotating disks do: of others a busy share says nothing."""
     ios = observed.ios_per_s(busy)
     if ios is None or not np.nansum(ios) > 0:
@@ -73,7 +73,7 @@ def serves_one(observed: Observation, busy: Track) -> bool:
     return float(np.nansum(busy.values) / np.nansum(ios)) >= SERVICE_MIN_S
 
 
-def in_flight(observed: Observation, source: str) -> Numbers | None:
+def in_flight(observed: Observations, source: str) -> Numbers | None:
     """Throughput times latency, over all entities of a source."""
     parts = []
     for side in ("read", "write"):
@@ -97,7 +97,7 @@ def smooth(values: Numbers, over: int = 5) -> Numbers:
     return np.where(known, sums / np.maximum(counts, 1), np.nan)
 
 
-def transactions(observed: Observation, metric: str = "latency_mean_ns") -> list[Track]:
+def transactions(observed: Observations, metric: str = "latency_mean_ns") -> list[Track]:
     """Latencies of what an application asks of its database: those beside which it counts what was committed."""
     return observed.find(
         metric,
@@ -105,7 +105,7 @@ def transactions(observed: Observation, metric: str = "latency_mean_ns") -> list
     )
 
 
-def response_times(observed: Observation, host: str) -> list[tuple[str, Numbers]]:
+def response_times(observed: Observations, host: str) -> list[tuple[str, Numbers]]:
     """Latencies of what is examined: transactions, Assay's own I/Os, those that databases time."""
     found = []
     of_sources: dict[str, list[Track]] = {}
@@ -121,7 +121,7 @@ def response_times(observed: Observation, host: str) -> list[tuple[str, Numbers]
     return found
 
 
-def _mean_by_count(observed: Observation, own: Sequence[Track]) -> Numbers:
+def _mean_by_count(observed: Observations, own: Sequence[Track]) -> Numbers:
     """Mean latency of transactions, weighted by how many were committed."""
     counts = [observed.of(track, "committed_count") for track in own]
     stacked = np.array([track.values for track in own])

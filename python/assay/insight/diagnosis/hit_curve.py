@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from assay.base.units import format_bytes
-from assay.insight.diagnosis.observed import SAMPLES_MIN, Observation, Track
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, Track
 
 
-def cache_words(observed: Observation, requests: Track) -> list[str]:
+def cache_words(observed: Observations, requests: Track) -> list[str]:
     """What twice the memory would save, in a sentence; nothing where reads are not recorded.
 
     Misses fall with a power of the cache's size where accesses are skewed (the power law of cache misses: Chow 1974,
@@ -57,7 +57,7 @@ def _uniform(size: float, total: float) -> float:
     return 1.0 - after / before if before > 0 else 0.0
 
 
-def _power(observed: Observation, requests: Track, reads: Track) -> float | None:
+def _power(observed: Observations, requests: Track, reads: Track) -> float | None:
     """Power of the fall of the miss ratio with the cache's size; None where one size alone was recorded."""
     sizes = observed.find("cache_bytes", source=requests.source, host=requests.host)
     if not sizes:

@@ -15,7 +15,7 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one
-from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observation, Track
+from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import HOLD_SHARE, Threshold, value_text, worst_share
 
 TIERS = ("client", "application", "database", "hypervisor", "storage")
@@ -139,7 +139,7 @@ def _distance(one: Judged) -> float:
     return one.p95 / bound.value if bound.value > 0 else one.p95
 
 
-def matrix_of(observed: Observation) -> list[CellOf]:
+def matrix_of(observed: Observations) -> list[CellOf]:
     """All cells of all hosts, tier after tier; cells without data among them."""
     rows: dict[tuple[str, str], dict[str, list[Judged]]] = {}
     for host in observed.hosts:
@@ -161,7 +161,7 @@ def matrix_of(observed: Observation) -> list[CellOf]:
     ]
 
 
-def _judge(observed: Observation, measure: CellMeasure) -> Judged | None:
+def _judge(observed: Observations, measure: CellMeasure) -> Judged | None:
     known = measure.values[np.isfinite(measure.values) & observed.counted]
     if not known.size:
         return None
@@ -178,7 +178,7 @@ def _judge(observed: Observation, measure: CellMeasure) -> Judged | None:
     )
 
 
-def tier_of_host(observed: Observation, host: str) -> str:
+def tier_of_host(observed: Observations, host: str) -> str:
     """Tier of a host's own processors, memory and network: as the user says, else by what it does."""
     if host in observed.tiers:
         return observed.tiers[host]
@@ -190,7 +190,7 @@ def tier_of_host(observed: Observation, host: str) -> str:
     return "client"
 
 
-def _measures(observed: Observation, host: str) -> Iterator[tuple[str, str, CellMeasure]]:
+def _measures(observed: Observations, host: str) -> Iterator[tuple[str, str, CellMeasure]]:
     tier = tier_of_host(observed, host)
     for resource, measure in _of_host(observed, host):
         yield tier, resource, measure
@@ -214,7 +214,7 @@ def _measures(observed: Observation, host: str) -> Iterator[tuple[str, str, Cell
             )
 
 
-def _of_host(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
+def _of_host(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:
     busy = observed.cpu_busy(host)
     if busy is not None:
         yield "cpu", CellMeasure("utilisation", "busy", busy.values, at.CPU_BUSY, "cpu")
@@ -263,7 +263,7 @@ def _of_host(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasur
             yield "network", CellMeasure("errors", f"{track.entity} {said}", track.values, at.DROPS, track.entity)
 
 
-def _of_databases(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
+def _of_databases(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:
     for requests in observed.find("page_requests_count", source=DATABASES, host=host):
         hits = hit_share(observed, requests)
         if hits is not None and hits.count:
@@ -293,7 +293,7 @@ def _of_databases(observed: Observation, host: str) -> Iterator[tuple[str, CellM
 _EVENTS = {"io": "I/O", "log": "the log", "lwlock": "latches"}
 
 
-def _of_storage(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
+def _of_storage(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:
     for side, threshold in (("read", at.READ_LATENCY), ("write", at.WRITE_LATENCY)):
         for track in observed.latencies("block", side):
             if track.host == host:
@@ -312,7 +312,7 @@ def _of_storage(observed: Observation, host: str) -> Iterator[tuple[str, CellMea
         yield "disk", CellMeasure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
 
 
-def _late(observed: Observation, queue: Track) -> Numbers | None:
+def _late(observed: Observations, queue: Track) -> Numbers | None:
     """The queue where I/Os are late, 0 where they are not."""
     own = [
         one.values / bound.value
@@ -326,7 +326,7 @@ def _late(observed: Observation, queue: Track) -> Numbers | None:
     return np.where(np.isfinite(worst), np.where(worst >= 1.0, queue.values, 0.0), np.nan)
 
 
-def _of_models(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
+def _of_models(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:
     """Disks, cache, controllers and links of a modelled array, each of its own."""
     for track in observed.find("busy_share", source="model", host=host):
         if is_disk(track) and serves_one(observed, track):
@@ -353,7 +353,7 @@ def _of_models(observed: Observation, host: str) -> Iterator[tuple[str, CellMeas
             )
 
 
-def _of_load(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasure]]:
+def _of_load(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:
     """What the load sees of storage: its latencies against the method's limits."""
     for side, threshold in (("read", at.READ_LATENCY), ("write", at.WRITE_LATENCY)):
         for track in observed.latencies("assay", side):
@@ -373,7 +373,7 @@ def _of_load(observed: Observation, host: str) -> Iterator[tuple[str, CellMeasur
         yield "cpu", CellMeasure("utilisation", "fullest worker", lag, at.GUEST_BUSY, "generator")
 
 
-def first_to_saturate(observed: Observation, cells: list[CellOf]) -> dict[str, Any] | None:
+def first_to_saturate(observed: Observations, cells: list[CellOf]) -> dict[str, Any] | None:
     """Which cell leaves its threshold first as load rises, and how each goes with latency.
 
     Returns

@@ -120,7 +120,7 @@ class PointWindow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Observation:
+class Observations:
     """All that is known, on one clock.
 
     Attributes
@@ -275,7 +275,7 @@ class Observation:
         return float(steps.sum()) * self.step_s / 60.0
 
 
-def observe(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None = None) -> Observation:
+def observe(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None = None) -> Observations:
     """Put all on one clock.
 
     Parameters
@@ -291,7 +291,7 @@ def observe(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None =
     frames = [frame for frame in frames if frame.height]
     if not frames:
         none = np.zeros(0, dtype=bool)
-        return Observation(
+        return Observations(
             sources=sources, begin_ns=0, step_ns=SECOND_NS, steps=0, counted=none, tracks=(), tiers=tiers or {}
         )
     rows = pl.concat(frames)
@@ -303,7 +303,7 @@ def observe(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None =
     windows = _windows(sources, begin_ns, step_ns, steps)
     counted = np.any([window.steps for window in windows], axis=0) if windows else np.ones(steps, dtype=bool)
     cut = [one.having(np.where(counted, one.values, np.nan)) for one in tracks]
-    return Observation(
+    return Observations(
         sources=sources,
         begin_ns=begin_ns,
         step_ns=step_ns,

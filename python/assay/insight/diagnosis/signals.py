@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from assay.base.units import format_bytes, format_latency
-from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Numbers, Observation, Track
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Numbers, Observations, Track
 
 WINDOW_S = 600.0
 """Signals are judged over the worst window of this length: ten bad minutes of a day are enough for a cause."""
@@ -106,7 +106,7 @@ class Suspicion:
 class CauseSignals:
     """Signals of one possible cause as they are gathered."""
 
-    observed: Observation
+    observed: Observations
     found: list[Signal] = field(default_factory=list)
     needed: set[str] = field(default_factory=set)
     """Kinds of signals without which there is no such cause."""
@@ -221,7 +221,7 @@ def _strongest(alike: Sequence[Signal]) -> list[Signal]:
     return [replace(first, text=f"{first.text} (as do {len(alike) - 1} more)")]
 
 
-def worst_share(observed: Observation, holds: Flags, window_s: float = WINDOW_S) -> float:
+def worst_share(observed: Observations, holds: Flags, window_s: float = WINDOW_S) -> float:
     """Share of the counted steps in which something holds, in the window where it holds most."""
     counted = observed.counted
     if not counted.any():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
-from assay.insight.sizing.demand import DemandStream
+from assay.insight.sizing.demand import PeakStream
 from assay.targets.arrays.model.configuration import Configuration
 
 ALL_IOS = 11_000_000
@@ -85,9 +85,7 @@ class Allowance:
             raise GaveUp(ios, self.ios)
         self.spent_ios += ios
 
-    def take_simulation(
-        self, question: str, array: Configuration, phase: Sequence[DemandStream], seconds: float
-    ) -> None:
+    def take_simulation(self, question: str, array: Configuration, phase: Sequence[PeakStream], seconds: float) -> None:
         """Count a simulation of streams for some virtual seconds, and of the caches of an array that is asked first.
 
         Raises

@@ -104,7 +104,7 @@ def _notices(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[str]
 
 
 def _choices(
-    need: Need, outcome: Outcome, judge: Judge, of_servers: servers.DatabaseServers | None, ios: float, tell: Tell
+    need: Need, outcome: Outcome, judge: Judge, of_servers: servers.SizedServers | None, ios: float, tell: Tell
 ) -> dict[str, dict[str, Any]]:
     """What is chosen, with all that is said of it: how much it holds and how sure that is are asked at once."""
     picked: dict[str, tuple[Ladder, LadderStep]] = {}
@@ -153,7 +153,7 @@ def _chosen(
     ladder: Ladder,
     step: LadderStep,
     judge: Judge,
-    of_servers: servers.DatabaseServers | None,
+    of_servers: servers.SizedServers | None,
     held: Headroom,
     certain: Certainty,
 ) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.units import count_of, format_share
-from assay.insight.sizing.demand import DATA, LOG, DemandStream, PeakDemand
+from assay.insight.sizing.demand import DATA, LOG, PeakDemand, PeakStream
 from assay.insight.sizing.need import Need, Offer
 from assay.targets.arrays.model.configuration import VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model.model_file import ModelFile, catalogue_names, load_model, refuse_other_structures
@@ -364,7 +364,7 @@ def static_reasons(
             yield from _disk_reason(pool, own, demand)
 
 
-def port_share(pool: Pool, streams: Sequence[DemandStream]) -> float:
+def port_share(pool: Pool, streams: Sequence[PeakStream]) -> float:
     """Share of the ports' payload that streams take, in the fuller direction."""
     links = pool.member.plan()["links"]
     controllers, ports = pool.member.controllers
@@ -374,7 +374,7 @@ def port_share(pool: Pool, streams: Sequence[DemandStream]) -> float:
     return float(max(read, written) / rate)
 
 
-def _port_reason(pool: Pool, streams: Sequence[DemandStream]) -> Iterator[RejectionReason]:
+def _port_reason(pool: Pool, streams: Sequence[PeakStream]) -> Iterator[RejectionReason]:
     share = port_share(pool, streams)
     if share > 1:
         moved = sum(one.bytes_per_s for one in streams) / 1e6
@@ -383,7 +383,7 @@ def _port_reason(pool: Pool, streams: Sequence[DemandStream]) -> Iterator[Reject
         )
 
 
-def _disk_reason(pool: Pool, streams: Sequence[DemandStream], demand: PeakDemand) -> Iterator[RejectionReason]:
+def _disk_reason(pool: Pool, streams: Sequence[PeakStream], demand: PeakDemand) -> Iterator[RejectionReason]:
     share = disk_share(pool, streams, demand)
     if share > 1:
         iops = sum(one.rate for one in streams)
@@ -392,7 +392,7 @@ def _disk_reason(pool: Pool, streams: Sequence[DemandStream], demand: PeakDemand
         )
 
 
-def disk_share(pool: Pool, streams: Sequence[DemandStream], demand: PeakDemand) -> float:
+def disk_share(pool: Pool, streams: Sequence[PeakStream], demand: PeakDemand) -> float:
     """The least share of the disks' time that random I/O takes, whatever order they serve it in."""
     disk, members = pool.member.member_plan["disk"], pool.members
     active = (pool.member.value("disks.count") - pool.member.value("disks.spares")) * members

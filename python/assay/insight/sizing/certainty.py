@@ -16,7 +16,7 @@ from assay.insight.calibration.bands import MORE_MEMBERS_SHARE, NORMAL_95, UNCAL
 from assay.insight.calibration.calibrate import uncertain
 from assay.insight.sizing.allowance import WARM_IOS, Allowance, GaveUp, counted
 from assay.insight.sizing.candidates import Ladder, LadderStep, pool_configuration, pools_of
-from assay.insight.sizing.demand import DATA, DemandStream, PeakDemand, activities_of
+from assay.insight.sizing.demand import DATA, PeakDemand, PeakStream, activities_of
 from assay.insight.sizing.need import Need
 from assay.run.simulate import search_rate
 from assay.targets.arrays.model.configuration import Configuration
@@ -149,7 +149,7 @@ def certainty_of(
     return Certainty(share, basis)
 
 
-def _largest(demand: PeakDemand) -> DemandStream | None:
+def _largest(demand: PeakDemand) -> PeakStream | None:
     """The random stream of data that asks for most."""
     random = [one for phase in demand.phases for one in phase if one.role == DATA and one.random_share > 0.5]
     return max(random, key=lambda one: one.rate, default=None)

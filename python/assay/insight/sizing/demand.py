@@ -21,7 +21,7 @@ MAINTENANCE_BLOCK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemandStream:
+class PeakStream:
     """I/O of one kind.
 
     Attributes
@@ -65,7 +65,7 @@ class PeakDemand:
         Streams that coincide: one tuple for each set of hours that no other set covers.
     """
 
-    phases: tuple[tuple[DemandStream, ...], ...]
+    phases: tuple[tuple[PeakStream, ...], ...]
     data_bytes: int
     log_bytes: int
 
@@ -97,7 +97,7 @@ class PeakDemand:
 
 def demand_of(need: Need, year: float) -> PeakDemand:
     """The demand after so many years of growth."""
-    streams: list[DemandStream] = []
+    streams: list[PeakStream] = []
     data = log = 0.0
     for database in need.database:
         size, load = growth_factors(database, year)
@@ -149,22 +149,22 @@ def mail_servers(mail: Mail, year: float) -> int:
     return -(-round(boxes) // mail.mailboxes_per_server) * mail.copies
 
 
-def _database_streams(need: Need, database: NeededDatabase, load: float) -> list[DemandStream]:
+def _database_streams(need: Need, database: NeededDatabase, load: float) -> list[PeakStream]:
     limits, hours = need.limits, frozenset(database.hours)
     raw = load / (1 - need.rules.derating_transactions)
     log_role = LOG if need.rules.log_apart else DATA
-    transactions = DemandStream(
+    transactions = PeakStream(
         name=database.name, kind=TRANSACTIONS, role=DATA, rate=database.ios * (1 - database.log) * raw,
         block_bytes=database.block, read_share=database.read, random_share=1.0, read_limit_s=limits.read,
         write_limit_s=limits.write, hours=hours,
     )  # fmt: skip
-    log = DemandStream(
+    log = PeakStream(
         name=f"{database.name} log", kind=LOG, role=log_role, rate=database.ios * database.log * load,
         block_bytes=database.log_block, read_share=0.0, random_share=0.0, read_limit_s=None,
         write_limit_s=limits.log, hours=hours,
     )  # fmt: skip
     scanned = (database.scan or 0.0) * load / (1 - need.rules.derating_scans)
-    scans = DemandStream(
+    scans = PeakStream(
         name=f"{database.name} scans", kind=SCANS, role=DATA, rate=scanned / database.scan_block,
         block_bytes=database.scan_block, read_share=1.0, random_share=0.0, read_limit_s=None, write_limit_s=None,
         hours=hours,
@@ -172,15 +172,15 @@ def _database_streams(need: Need, database: NeededDatabase, load: float) -> list
     return [transactions, log, scans]
 
 
-def _mail_streams(need: Need, mail: Mail, load: float) -> list[DemandStream]:
+def _mail_streams(need: Need, mail: Mail, load: float) -> list[PeakStream]:
     hours = frozenset(mail.hours)
     databases = -(-round(mail.mailboxes * load) // mail.mailboxes_per_server) * mail.databases_per_server * mail.copies
-    boxes = DemandStream(
+    boxes = PeakStream(
         name=mail.name, kind=MAIL, role=DATA, rate=mail.mailboxes * mail.iops_per_mailbox * mail.copies * load,
         block_bytes=MAIL_PAGE_BYTES, read_share=mail.read, random_share=1.0, read_limit_s=need.limits.read,
         write_limit_s=need.limits.write, hours=hours,
     )  # fmt: skip
-    maintenance = DemandStream(
+    maintenance = PeakStream(
         name=f"{mail.name} maintenance", kind=MAINTENANCE, role=DATA, rate=mail.maintenance_reads * databases,
         block_bytes=MAINTENANCE_BLOCK_BYTES, read_share=1.0, random_share=0.0, read_limit_s=None,
         write_limit_s=None, hours=frozenset(range(24)),
@@ -188,15 +188,15 @@ def _mail_streams(need: Need, mail: Mail, load: float) -> list[DemandStream]:
     return [boxes, maintenance] if maintenance.rate else [boxes]
 
 
-def _phases(streams: Sequence[DemandStream]) -> tuple[tuple[DemandStream, ...], ...]:
+def _phases(streams: Sequence[PeakStream]) -> tuple[tuple[PeakStream, ...], ...]:
     """Sets of streams that coincide in some hour, without those that another one covers; alike streams are joined."""
     sets = {frozenset(place for place, one in enumerate(streams) if hour in one.hours) for hour in range(24)}
     widest = sorted((one for one in sets if one and not any(one < other for other in sets)), key=sorted)
     return tuple(_joined([streams[place] for place in sorted(places)]) for places in widest)
 
 
-def _joined(streams: Sequence[DemandStream]) -> tuple[DemandStream, ...]:
-    found: dict[tuple[Any, ...], DemandStream] = {}
+def _joined(streams: Sequence[PeakStream]) -> tuple[PeakStream, ...]:
+    found: dict[tuple[Any, ...], PeakStream] = {}
     for one in streams:
         known = found.get(one.form)
         found[one.form] = (
@@ -205,7 +205,7 @@ def _joined(streams: Sequence[DemandStream]) -> tuple[DemandStream, ...]:
     return tuple(found.values())
 
 
-def activities_of(phase: Sequence[DemandStream]) -> list[dict[str, Any]]:
+def activities_of(phase: Sequence[PeakStream]) -> list[dict[str, Any]]:
     """Streams as the activities of a plan; arrivals of transactions are random, as those of many users."""
     return [
         {

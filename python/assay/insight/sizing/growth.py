@@ -9,7 +9,7 @@ from assay.base.units import format_share
 from assay.insight.sizing.candidates import Ladder, LadderStep, pools_of, port_share
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.need import Need
-from assay.insight.sizing.servers import DatabaseServers, cores_used
+from assay.insight.sizing.servers import SizedServers, cores_used
 
 YEARS_MOST = 20.0
 YEARS_BEYOND = 3
@@ -20,7 +20,7 @@ Share = Callable[[float], float]
 
 
 def shares_of(
-    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: DatabaseServers | None
+    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: SizedServers | None
 ) -> dict[str, Share]:
     """By resource, the share of what there is that is used after so many years; 1 is where it runs out.
 
@@ -59,7 +59,7 @@ def shares_of(
 
 
 def growth_of(
-    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: DatabaseServers | None
+    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: SizedServers | None
 ) -> dict[str, Any]:
     """Use by year, and when each resource runs out."""
     shares = shares_of(need, ladder, step, factor, servers)

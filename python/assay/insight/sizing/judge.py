@@ -27,7 +27,7 @@ from assay.insight.sizing.candidates import (
     pools_of,
     static_reasons,
 )
-from assay.insight.sizing.demand import LOG, DemandStream, PeakDemand, activities_of
+from assay.insight.sizing.demand import LOG, PeakDemand, PeakStream, activities_of
 from assay.insight.sizing.need import Need
 from assay.run.simulate import simulate_load
 from assay.targets.arrays.model.configuration import Configuration
@@ -162,7 +162,7 @@ class Judge:
                 return found
         return []
 
-    def seen(self, array: Configuration, phase: Sequence[DemandStream], *, seed: int | None = None) -> Seen:
+    def seen(self, array: Configuration, phase: Sequence[PeakStream], *, seed: int | None = None) -> Seen:
         """What a model does under a phase.
 
         Raises
@@ -186,7 +186,7 @@ class Judge:
             self._ran.append(array.target_text)
         return found
 
-    def _simulate(self, array: Configuration, phase: Sequence[DemandStream], worst_s: float, seed: int | None) -> Seen:
+    def _simulate(self, array: Configuration, phase: Sequence[PeakStream], worst_s: float, seed: int | None) -> Seen:
         rate = sum(one.rate for one in phase)
         watch = _Watch(worst_s * (HOPELESS_TIMES + HOPELESS_NOISE / rate**0.5), self.interrupt)
         try:
@@ -212,7 +212,7 @@ class Judge:
             disk_busy_share=told.get("disk_busy_share"),
         )
 
-    def _window_s(self, phase: Sequence[DemandStream]) -> float:
+    def _window_s(self, phase: Sequence[PeakStream]) -> float:
         """Seconds of the window of a simulation."""
         return min(max(self.window_ios / sum(one.rate for one in phase), WINDOW_S[0]), WINDOW_S[1])
 
@@ -273,7 +273,7 @@ class Judge:
         return found
 
 
-def questions(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> Iterator[tuple[Pool, tuple[DemandStream, ...]]]:
+def questions(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> Iterator[tuple[Pool, tuple[PeakStream, ...]]]:
     """What must be asked of a size: each pool under the streams of each phase that are its own."""
     pools = pools_of(ladder, step, demand)
     for phase in demand.phases:
@@ -302,7 +302,7 @@ class _Watch(Silent):
             self.broken.set()
 
 
-def _stream_seen(stream: DemandStream, told: Mapping[str, Any]) -> StreamSeen:
+def _stream_seen(stream: PeakStream, told: Mapping[str, Any]) -> StreamSeen:
     def mean_s(side: str) -> float | None:
         found = told.get(side)
         return found["latency_ns"]["mean"] / 1e9 if found else None
@@ -316,7 +316,7 @@ _KINDS = {"healthy": "IOPS", "degraded": "degraded", "rebuilding": "rebuilding"}
 _WHILE = {"healthy": "", "degraded": " with a disk lost", "rebuilding": " during a rebuild"}
 
 
-def _reasons(phase: Sequence[DemandStream], seen: Seen, state: str) -> list[RejectionReason]:
+def _reasons(phase: Sequence[PeakStream], seen: Seen, state: str) -> list[RejectionReason]:
     kind, meanwhile = _KINDS[state], _WHILE[state]
     iops = sum(one.rate for one in phase)
     if seen.broken_off_s is not None:

@@ -14,7 +14,7 @@ from assay.insight.sizing.need import Need
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatabaseServers:
+class SizedServers:
     """Servers of the databases.
 
     Attributes
@@ -50,7 +50,7 @@ def cores_used(need: Need, year: float) -> float:
     return transactions_of(need, year) * (need.server.cpu_per_transaction if need.server else 0.0)
 
 
-def servers_of(need: Need) -> DatabaseServers | None:
+def servers_of(need: Need) -> SizedServers | None:
     """Servers at the end of the need's years; None where the need says nothing of them.
 
     Raises
@@ -79,7 +79,7 @@ def servers_of(need: Need) -> DatabaseServers | None:
             memory = round(cache / server.memory_share)
             own = format_share(server.memory_share)
             text = f"{format_share(server.hit, 1)} of hits, with {own} of the memory for the database"
-    return DatabaseServers(
+    return SizedServers(
         count=count,
         transactions=transactions_of(need, need.years),
         cores=cores,

@@ -52,7 +52,7 @@ SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""
 
 
-class FactorLevel(Strict):
+class PlannedLevel(Strict):
     """One level of a factor: the value of the factor's key, or several keys in `set`."""
 
     label: str = ""
@@ -91,6 +91,11 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
+def _as_level(given: Any) -> Any:
+    """A level that is a value alone stands for the factor's key."""
+    return given if isinstance(given, dict | PlannedLevel) else {"value": given}
+
+
 class StudyFactor(Strict):
     """What is varied: a key of the target's options or of the plan."""
 
@@ -103,13 +108,13 @@ class StudyFactor(Strict):
     """Whether the levels rise: figures then join them with a line, and a trend is looked for."""
     levels: Annotated[
         tuple[
-            Annotated[FactorLevel, BeforeValidator(lambda v: v if isinstance(v, dict | FactorLevel) else {"value": v})],
+            Annotated[PlannedLevel, BeforeValidator(_as_level)],
             ...,
         ],
         Field(min_length=2),
     ]
 
-    def level(self, text: str, source: str) -> FactorLevel:
+    def level(self, text: str, source: str) -> PlannedLevel:
         """A level by its key or its label.
 
         Raises
@@ -125,7 +130,7 @@ class StudyFactor(Strict):
         hint = f"did you mean {meant!r}? " if meant else ""
         raise UsageError(f"{source}: factor {self.name} has no level {text!r}; {hint}levels: {', '.join(keys)}")
 
-    def changes(self, level: FactorLevel) -> dict[str, Any]:
+    def changes(self, level: PlannedLevel) -> dict[str, Any]:
         """The keys a level sets."""
         return dict(level.set) or {self.key or self.name: level.value}
 
@@ -307,7 +312,7 @@ def _refuse_misshapen(plan: Mapping[str, Any], source: str) -> None:
 class Combination:
     """Levels by factor, in the study's order, and the case they were listed in."""
 
-    levels: dict[str, FactorLevel]
+    levels: dict[str, PlannedLevel]
     case: Case
 
     @property
@@ -413,7 +418,7 @@ def combination_places(study: StudyPlan, combination: Combination, of: str) -> t
     )
 
 
-def places_of(level: FactorLevel) -> list[str]:
+def places_of(level: PlannedLevel) -> list[str]:
     """Places that a level names."""
     return str(level.value).split("+")
 

@@ -14,7 +14,7 @@ from assay.document.series import (
     NICE_SECONDS,
     RESENT_PANEL,
     RESENT_TEXT,
-    TimeAxis,
+    SeriesClock,
     gauge,
     host_column,
     hosts_text,
@@ -117,7 +117,7 @@ def _is_any(column: str, texts: Iterable[str]) -> pl.Expr:
     return pl.any_horizontal(pl.lit(value=False), *(pl.col(column) == text for text in texts))
 
 
-def _clock(frame: pl.DataFrame) -> TimeAxis:
+def _clock(frame: pl.DataFrame) -> SeriesClock:
     import polars as pl
 
     start, end = frame.select(first=(pl.col("t_ns") - pl.col("interval_ns")).min(), last=pl.col("t_ns").max()).row(0)
@@ -128,7 +128,7 @@ def _clock(frame: pl.DataFrame) -> TimeAxis:
     length = max((end - start) / 1e9, interval_s)
     wanted = max(interval_s, length / MAX_STEPS)
     step = interval_s if wanted <= interval_s else next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)
-    return TimeAxis(int(start), length, float(step))
+    return SeriesClock(int(start), length, float(step))
 
 
 def _devices(facts: RunFacts) -> list[Device]:
@@ -144,7 +144,7 @@ def _devices(facts: RunFacts) -> list[Device]:
     return found
 
 
-def timeline_rows(frame: pl.DataFrame, clock: TimeAxis, devices: Sequence[Device]) -> list[dict[str, Any]]:
+def timeline_rows(frame: pl.DataFrame, clock: SeriesClock, devices: Sequence[Device]) -> list[dict[str, Any]]:
     """Rows of `figures_series.timeline`.
 
     Parameters
@@ -196,7 +196,7 @@ def _is_device(host: str | None, name: str) -> pl.Expr:
     return named if host is None else named & (pl.col("host") == host)
 
 
-def _latency_rows(load: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
+def _latency_rows(load: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
     """Latency of reads and writes; the means of each role apart where there are several, such as data and log."""
     import polars as pl
 
@@ -212,7 +212,7 @@ def _latency_rows(load: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
     return rows + panel_rows("p99 (ms, log)", clock, p99s, log=True)
 
 
-def _volume_rows(load: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
+def _volume_rows(load: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
     """I/Os of each volume upon each other, all its activities together; none for a single volume."""
     import polars as pl
 
@@ -228,7 +228,7 @@ def _volume_rows(load: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
     return with_others(whole_rows(VOLUME_PANEL, clock, rates))
 
 
-def _model_rows(frame: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
+def _model_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
     """Panels of a modelled array, from what its members record."""
     import polars as pl
 
@@ -274,7 +274,7 @@ def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "ma
     return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=value / unit)
 
 
-def point_bands(facts: RunFacts, clock: TimeAxis) -> list[dict[str, Any]]:
+def point_bands(facts: RunFacts, clock: SeriesClock) -> list[dict[str, Any]]:
     """Shading of each point, warm-up included; labels by id, or by part where ids would not fit; of too many none."""
     spans = []
     for point in facts.points:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, Cell, Column, FigureElement, Heading, Paragraph, Section, Table
-from assay.document.series import TimeAxis, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
+from assay.document.series import SeriesClock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
 from assay.document.text import DASH, percent, shorten
 from assay.record.served_names import named_arrays
 from assay.record.source import Record, RunFacts
@@ -80,7 +80,7 @@ def _dip_sentence(served: Record, unit: str) -> str:
 
 
 def _figure(
-    name: str, series: pl.DataFrame, point: Record, served: Record, clock: TimeAxis, prefix: str
+    name: str, series: pl.DataFrame, point: Record, served: Record, clock: SeriesClock, prefix: str
 ) -> list[Block]:
     frame = of_point(series, clock)
     rows = fault_rows(frame, clock, prefix)
@@ -98,7 +98,7 @@ def _figure(
     return [FigureElement(name, caption, told, chart, point_id=str(point.get("id")))]
 
 
-def fault_rows(frame: pl.DataFrame, clock: TimeAxis, prefix: str = "") -> list[dict[str, Any]]:
+def fault_rows(frame: pl.DataFrame, clock: SeriesClock, prefix: str = "") -> list[dict[str, Any]]:
     """Rows of `figures_served.fault_timeline` for the panels that have any; of the array whose names begin so."""
     import polars as pl
 
@@ -144,7 +144,7 @@ def fault_rows(frame: pl.DataFrame, clock: TimeAxis, prefix: str = "") -> list[d
     return rows + panel_rows("late (ms)", clock, late_rows if not late.is_empty() else {})
 
 
-def _spans(point: Record, served: Record, clock: TimeAxis) -> list[dict[str, Any]]:
+def _spans(point: Record, served: Record, clock: SeriesClock) -> list[dict[str, Any]]:
     warmup_s = float(point.get("warmup_s") or 0)
     spans = [{"start_s": 0.0, "end_s": warmup_s, "kind": "warm-up"}] if warmup_s > 0 else []
     for phase in served.get("phases") or []:
@@ -155,11 +155,11 @@ def _spans(point: Record, served: Record, clock: TimeAxis) -> list[dict[str, Any
     return spans
 
 
-def _second(at_ns: int, clock: TimeAxis) -> float:
+def _second(at_ns: int, clock: SeriesClock) -> float:
     return (at_ns - clock.start_ns) / 1e9
 
 
-def _marks(served: Record, clock: TimeAxis) -> list[dict[str, Any]]:
+def _marks(served: Record, clock: SeriesClock) -> list[dict[str, Any]]:
     """Events on the axis, by their number in the table."""
     return [
         {"t_s": _second(event["t_ns"], clock), "number": number}
@@ -189,7 +189,7 @@ def _phase_table(served: Record, unit: str) -> Table:
     return Table("phases", caption, columns, rows)
 
 
-def _event_table(served: Record, clock: TimeAxis | None) -> Table:
+def _event_table(served: Record, clock: SeriesClock | None) -> Table:
     columns = [Column("No.", number=True, weight=0.4), Column("At", number=True, weight=0.6),
                Column("What happened", weight=4.0), Column("Array then", weight=1.0)]  # fmt: skip
     rows = [

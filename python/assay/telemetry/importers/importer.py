@@ -49,7 +49,7 @@ class NotTaken(UsageError):
 
 
 @dataclass(kw_only=True)
-class ImportedFile:
+class TakenFile:
     """What became of one file.
 
     Attributes
@@ -136,7 +136,7 @@ class Into:
         *,
         share: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        self.options, self.taken = options, ImportedFile(format=name)
+        self.options, self.taken = options, TakenFile(format=name)
         self._write = write
         self._share, self._values_max = share, options.values_max
         self._look_at = min(LOOK_ROWS, options.values_max // 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from assay.base.paths import printable
-from assay.telemetry.importers.importer import ImportedFile, Importer, Into, NotTaken, Options
+from assay.telemetry.importers.importer import Importer, Into, NotTaken, Options, TakenFile
 from assay.telemetry.importers.opening import opened, share_read
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def import_file(path: Path, options: Options, write: Callable[[Sequence[pa.RecordBatch]], None]) -> ImportedFile:
+def import_file(path: Path, options: Options, write: Callable[[Sequence[pa.RecordBatch]], None]) -> TakenFile:
     """Import one file.
 
     Parameters
@@ -42,7 +42,7 @@ def unknown_format(path: Path, known: Sequence[str]) -> NotTaken:
 
 def import_opened(
     path: Path, file: TextIO, importer: Importer, options: Options, write: Callable[[Sequence[pa.RecordBatch]], None]
-) -> ImportedFile:
+) -> TakenFile:
     """Import a file that is open at its beginning, and of the importer's format; see `import_file`."""
     into = Into(importer.name, options, write, share=lambda: share_read(file))
     try:

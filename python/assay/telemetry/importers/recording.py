@@ -11,10 +11,10 @@ from assay.base.errors import UsageError
 from assay.base.paths import plain, printable
 from assay.base.units import count_of
 from assay.targets.files.spec import ROLES
-from assay.telemetry.importers.importer import ImportedFile, at_text
+from assay.telemetry.importers.importer import TakenFile, at_text
 
 
-def recording_of(told: Sequence[tuple[Path, ImportedFile]]) -> dict[str, Any]:
+def recording_of(told: Sequence[tuple[Path, TakenFile]]) -> dict[str, Any]:
     """The manifest's `recording`: what was taken of each file, and what is to be said of all together."""
     files: list[dict[str, Any]] = [
         {
@@ -44,7 +44,7 @@ def recording_of(told: Sequence[tuple[Path, ImportedFile]]) -> dict[str, Any]:
     }
 
 
-def _apart(told: Sequence[tuple[Path, ImportedFile]]) -> list[str]:
+def _apart(told: Sequence[tuple[Path, TakenFile]]) -> list[str]:
     """Files that share no time: nothing of one explains the other, and often a zone is wrong."""
     notices = []
     for place, (path, taken) in enumerate(told):

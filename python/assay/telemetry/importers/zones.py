@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from assay.telemetry.importers.importer import ImportedFile, Options
+from assay.telemetry.importers.importer import Options, TakenFile
 
 
-def zone_assumed(options: Options, taken: ImportedFile, why: str = "the file says no time zone") -> timezone:
+def zone_assumed(options: Options, taken: TakenFile, why: str = "the file says no time zone") -> timezone:
     """The zone of a file that says none: the one that was given, else this machine's."""
     given = options.zone_s
     if given is not None:

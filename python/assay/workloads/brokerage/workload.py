@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.brokerage.figures import FIGURES
-from assay.workloads.brokerage.opened import BrokerageJob
+from assay.workloads.brokerage.job import BrokerageJob
 from assay.workloads.brokerage.plan import BrokeragePlan, load_brokerage_plan
 from assay.workloads.brokerage.shapes import SHAPES
 from assay.workloads.brokerage.tables import TABLES

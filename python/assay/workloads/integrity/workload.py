@@ -19,12 +19,12 @@ from assay.workloads.integrity.core_plan import check_memory, memory_of, run_pla
 from assay.workloads.integrity.examination import PARTS
 from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.files import files_by_path, place_files
-from assay.workloads.integrity.opened import IntegrityJob
+from assay.workloads.integrity.job import IntegrityJob
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.shapes import SHAPES
 from assay.workloads.integrity.verdict import integrity_line
-from assay.workloads.opened import RunContext
+from assay.workloads.job import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.workload import Conclusion, Needs, Record, Workload
 

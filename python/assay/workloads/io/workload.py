@@ -17,12 +17,12 @@ from assay.workloads.io.cache_span import cache_span
 from assay.workloads.io.cache_span_plan import cache_span_of_part
 from assay.workloads.io.examination import PARTS
 from assay.workloads.io.figures import FIGURES
-from assay.workloads.io.opened import IoJob
+from assay.workloads.io.job import IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
 from assay.workloads.io.share import shared_plan
-from assay.workloads.opened import RunContext
+from assay.workloads.job import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search

@@ -13,9 +13,9 @@ from assay.base.progress import ProgressStep
 from assay.document.text import percent
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks
+from assay.workloads.job import RunContext
 from assay.workloads.mailbox.result import ACTIVITIES, stream_name
 from assay.workloads.modelled import ModelRun, add_telemetry
-from assay.workloads.opened import RunContext
 
 if TYPE_CHECKING:
     import pyarrow as pa

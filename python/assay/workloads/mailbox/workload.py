@@ -10,15 +10,15 @@ from assay.base.errors import UsageError
 from assay.base.units import format_bytes, format_duration
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget
+from assay.workloads.job import RunContext
 from assay.workloads.mailbox.core_plan import cache_bytes
 from assay.workloads.mailbox.figures import FIGURES
+from assay.workloads.mailbox.job import MailboxJob
 from assay.workloads.mailbox.layout import check_layout, layout_meant, place, seats_of_volumes, sizes_needed
-from assay.workloads.mailbox.opened import MailboxJob
 from assay.workloads.mailbox.plan import MailboxPlan, with_own_limits
 from assay.workloads.mailbox.result import profile, ratios
 from assay.workloads.mailbox.shapes import SHAPES
 from assay.workloads.mailbox.verdict import mailbox_lines
-from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.examination import PARTS
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.tpcc.opened import TpccJob
+from assay.workloads.tpcc.job import TpccJob
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.tpcc.shapes import SHAPES
 from assay.workloads.tpcc.tables import TABLES

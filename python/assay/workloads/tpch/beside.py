@@ -9,15 +9,15 @@ from typing import Any
 from assay.base.errors import Interrupted
 from assay.base.units import count_of
 from assay.record.steady import geometric_mean_95
-from assay.workloads.beside import BesideLoad
-from assay.workloads.tpch.opened import TpchJob
+from assay.workloads.beside import LoadBeside
+from assay.workloads.tpch.job import TpchJob
 from assay.workloads.tpch.refresh import Refresh
 from assay.workloads.tpch.running import QueryTest
 
 Query = Mapping[str, Any]
 
 
-class BesideTpch(BesideLoad):
+class BesideTpch(LoadBeside):
     """Streams that ask the queries again and again, without refreshing, until they are stopped."""
 
     def __init__(self, opened: TpchJob) -> None:

@@ -15,7 +15,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.collectors import ServerActivity, activity, hottest
 from assay.telemetry.summary import summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
-from assay.workloads.opened import RunContext
+from assay.workloads.job import RunContext
 from assay.workloads.tpch.cold import drop_caches
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.plans import plans_of

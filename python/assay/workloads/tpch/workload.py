@@ -12,17 +12,17 @@ from assay.base.units import count_of, format_duration, format_throughput
 from assay.record.shapes.point import Point, VerdictLine
 from assay.targets.databases.common.layout import refuse_layout
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.workloads.databases.opened import actions_done
+from assay.workloads.databases.job import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
 from assay.workloads.tpch.check import wrong_total
 from assay.workloads.tpch.examination import PARTS
 from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
-from assay.workloads.tpch.opened import DISCLAIMER, TpchJob, layout_words
+from assay.workloads.tpch.job import DISCLAIMER, TpchJob, layout_words
 from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
 from assay.workloads.tpch.scaling import scaling_sentences

@@ -24,7 +24,7 @@ from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import tick_length_of_s
 from assay.workloads.databases.loading import core_error
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
-from assay.workloads.opened import RunContext
+from assay.workloads.job import RunContext
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.background import BackgroundWork
 from assay.workloads.transactions.counted import ServersCounted

@@ -11,14 +11,14 @@ from assay.base.progress import Display
 from assay.base.units import format_duration, format_latency
 from assay.record.shapes.point import Point
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.workloads.databases.opened import actions_done
-from assay.workloads.opened import RunContext
+from assay.workloads.databases.job import actions_done
+from assay.workloads.job import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.check import violations_total
 from assay.workloads.transactions.figures import tpm_words
-from assay.workloads.transactions.opened import TransactionsJob
+from assay.workloads.transactions.job import TransactionsJob
 from assay.workloads.transactions.opening import prepare
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import missing_total

@@ -10,11 +10,11 @@ from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.causes.served import KNOWN_S, lacks_a_disk
 from assay.insight.diagnosis.evidence import disk_of, is_disk, works
-from assay.insight.diagnosis.observed import Flags, Numbers, Observation, Track
+from assay.insight.diagnosis.observed import Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import WINDOW_S, CauseSignals, Suspicion
 
 
-def degraded_raid(observed: Observation) -> list[Suspicion]:
+def degraded_raid(observed: Observations) -> list[Suspicion]:
     """RAID sets that lack a disk: what says so, and what the load shows of it."""
     served = [_degraded(signals, what, within_s=KNOWN_S) for signals, what in lacks_a_disk(observed)]
     return those(*_degraded_models(observed), *served, *_degraded_arrays(observed))
@@ -31,7 +31,7 @@ def _degraded(signals: CauseSignals, what: str, *, within_s: float = WINDOW_S) -
     )
 
 
-def _degraded_models(observed: Observation) -> list[Suspicion | None]:
+def _degraded_models(observed: Observations) -> list[Suspicion | None]:
     state = next(
         (
             str((array.get("options") or {}).get("state"))
@@ -66,7 +66,7 @@ def _degraded_models(observed: Observation) -> list[Suspicion | None]:
     return found
 
 
-def _spares(observed: Observation) -> int | None:
+def _spares(observed: Observations) -> int | None:
     for source in observed.sources:
         array = (source.manifest.get("target") or {}).get("array") or {}
         told = ((array.get("parameters") or {}).get("disks.spares") or {}).get("value")
@@ -75,7 +75,7 @@ def _spares(observed: Observation) -> int | None:
     return None
 
 
-def _silent(observed: Observation, disks: Sequence[Track]) -> Flags | None:
+def _silent(observed: Observations, disks: Sequence[Track]) -> Flags | None:
     """Steps in which more disks do nothing than there are spares."""
     spares = _spares(observed)
     if not disks or spares is None:
@@ -99,7 +99,7 @@ def _burdened(disks: Sequence[Track]) -> Numbers | None:
     return np.where(middle > 0, busiest / middle, np.nan)
 
 
-def _degraded_arrays(observed: Observation) -> list[Suspicion | None]:
+def _degraded_arrays(observed: Observations) -> list[Suspicion | None]:
     """Linux md: what the kernel says of the array, and one member that does nothing."""
     found = []
     for track in observed.find("degraded_count", source="raid"):
@@ -114,7 +114,7 @@ def _degraded_arrays(observed: Observation) -> list[Suspicion | None]:
     return found
 
 
-def full_cache(observed: Observation) -> list[Suspicion]:
+def full_cache(observed: Observations) -> list[Suspicion]:
     """Write caches without room: writes wait until the disks have taken older ones."""
     found = []
     for waited in observed.find("writes_waited_count", source="model"):
@@ -152,7 +152,7 @@ def full_cache(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _page_cache(observed: Observation) -> list[Suspicion | None]:
+def _page_cache(observed: Observations) -> list[Suspicion | None]:
     """The kernel's own write cache: dirty pages at their limit, and writers that stand still."""
     found = []
     for dirty in observed.find("dirty_bytes", source="host", entity="memory"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from assay.insight.diagnosis.observed import Observation
+from assay.insight.diagnosis.observed import Observations
 from assay.insight.diagnosis.signals import Suspicion
 
 
@@ -31,7 +31,7 @@ class Cause:
     title: str
     needs: str
     sources: Sequence[str]
-    find: Callable[[Observation], Sequence[Suspicion]]
+    find: Callable[[Observations], Sequence[Suspicion]]
 
 
 def those(*found: Suspicion | None) -> list[Suspicion]:

@@ -9,7 +9,7 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import MIB, add_pressure, add_slower, device_bytes, devices, smooth
-from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Flags, Numbers, Observation, Track
+from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 ACTIVE_MIN = 1.0
@@ -22,12 +22,12 @@ QUIET = 0.10
 """Waits for I/O below this share: storage is not what sessions wait for."""
 
 
-def servers(observed: Observation) -> list[tuple[str, str]]:
+def servers(observed: Observations) -> list[tuple[str, str]]:
     """Host and source of each database server."""
     return list(dict.fromkeys((one.host, one.source) for one in observed.tracks if one.source in DATABASES))
 
 
-def waits(observed: Observation, host: str, source: str, kind: str) -> list[Track]:
+def waits(observed: Observations, host: str, source: str, kind: str) -> list[Track]:
     """Shares of the sessions at work that wait for a kind of event, where enough are at work."""
     found = []
     for track in observed.find(f"waits_{kind}_share", source=source, host=host):
@@ -41,7 +41,7 @@ def waits(observed: Observation, host: str, source: str, kind: str) -> list[Trac
     return found
 
 
-def log_flush(observed: Observation) -> list[Suspicion]:
+def log_flush(observed: Observations) -> list[Suspicion]:
     """Commits that wait for the log: late flushes of a database, or late log writes of a load that imitates one."""
     found = []
     for host, source in servers(observed):
@@ -79,7 +79,7 @@ def _log(signals: CauseSignals, notes: Sequence[str], needs: Sequence[str]) -> S
     )
 
 
-def _log_of_load(observed: Observation) -> CauseSignals:
+def _log_of_load(observed: Observations) -> CauseSignals:
     signals = CauseSignals(observed)
     volumes = _roles(observed)
     for side in ("read", "write"):
@@ -107,7 +107,7 @@ def _log_of_load(observed: Observation) -> CauseSignals:
     return signals
 
 
-def _roles(observed: Observation) -> dict[str, str]:
+def _roles(observed: Observations) -> dict[str, str]:
     return {
         str(volume.get("name")): str(volume.get("role") or "")
         for source in observed.sources
@@ -115,7 +115,7 @@ def _roles(observed: Observation) -> dict[str, str]:
     }
 
 
-def _shared_log(observed: Observation, host: str | None) -> list[str]:
+def _shared_log(observed: Observations, host: str | None) -> list[str]:
     """Devices on which the log lies beside data."""
     names = dict.fromkeys(
         track.entity
@@ -125,7 +125,7 @@ def _shared_log(observed: Observation, host: str | None) -> list[str]:
     return [f"{name} holds data and log" for name in names]
 
 
-def lock_wait(observed: Observation) -> list[Suspicion]:
+def lock_wait(observed: Observations) -> list[Suspicion]:
     """Sessions that wait for rows or tables which others hold: it looks like a slow disk, and storage is quiet."""
     found = []
     for host, source in servers(observed):
@@ -165,18 +165,18 @@ def lock_wait(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _filled(observed: Observation, track: Track) -> Numbers:
+def _filled(observed: Observations, track: Track) -> Numbers:
     """Sessions that wait at each step: a step without a row has none."""
     return smooth(np.where(observed.counted, np.nan_to_num(track.values), np.nan))
 
 
-def _tables(observed: Observation, host: str, source: str) -> list[str]:
+def _tables(observed: Observations, host: str, source: str) -> list[str]:
     tracks = observed.find("lock_waiting_count", source=source, host=host)
     ordered = sorted(tracks, key=lambda one: -float(np.nansum(one.values)))
     return [f"most wait for {one.entity}" for one in ordered[:1]]
 
 
-def _storage_is_quiet(observed: Observation, host: str, source: str) -> Flags | None:
+def _storage_is_quiet(observed: Observations, host: str, source: str) -> Flags | None:
     """Steps in which devices have little to do and sessions do not wait for them; None where that is not recorded."""
     queues = devices(observed, "queue_mean_count", host)
     io_waits = waits(observed, host, source, "io")
@@ -190,7 +190,7 @@ def _storage_is_quiet(observed: Observation, host: str, source: str) -> Flags | 
     return quiet
 
 
-def latch_wait(observed: Observation) -> list[Suspicion]:
+def latch_wait(observed: Observations) -> list[Suspicion]:
     """Sessions that wait for pages or structures in memory, with processors to spare and storage quiet."""
     found = []
     for host, source in servers(observed):
@@ -222,7 +222,7 @@ def latch_wait(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def checkpoint_storm(observed: Observation) -> list[Suspicion]:
+def checkpoint_storm(observed: Observations) -> list[Suspicion]:
     """Checkpoints that come often or write much, and response times that suffer while they do."""
     found = []
     for host, source in servers(observed):
@@ -265,7 +265,7 @@ def _storm(signals: CauseSignals) -> Suspicion | None:
     )
 
 
-def _bursts_of_load(observed: Observation) -> CauseSignals:
+def _bursts_of_load(observed: Observations) -> CauseSignals:
     """Checkpoints that a load imitates: reads during them against reads between."""
     signals = CauseSignals(observed)
     ratio = np.full(observed.steps, np.nan)
@@ -292,7 +292,7 @@ def _bursts(track: Track) -> Flags | None:
     return bursts if SAMPLES_MIN <= bursts.sum() <= 0.8 * known.size else None
 
 
-def file_growth(observed: Observation) -> list[Suspicion]:
+def file_growth(observed: Observations) -> list[Suspicion]:
     """Files that grow in small steps, for which sessions wait."""
     found = []
     for host, source in servers(observed):
@@ -337,7 +337,7 @@ def file_growth(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def backup_or_vacuum(observed: Observation) -> list[Suspicion]:
+def backup_or_vacuum(observed: Observations) -> list[Suspicion]:
     """A backup or vacuum at work, and response times or devices that feel it."""
     found = []
     for host, source in servers(observed):
@@ -366,7 +366,7 @@ def backup_or_vacuum(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _more_bytes(signals: CauseSignals, observed: Observation, host: str, active: Flags, what: str) -> None:
+def _more_bytes(signals: CauseSignals, observed: Observations, host: str, active: Flags, what: str) -> None:
     total = device_bytes(observed, host)
     if total is None:
         return

@@ -5,11 +5,11 @@ from __future__ import annotations
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import add_pressure, devices, is_disk, serves_one
-from assay.insight.diagnosis.observed import Observation
+from assay.insight.diagnosis.observed import Observations
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 
-def slow_disk(observed: Observation) -> list[Suspicion]:
+def slow_disk(observed: Observations) -> list[Suspicion]:
     """Devices, or disks of a model, that answer late while I/Os queue at them."""
     found = []
     for queue in devices(observed, "queue_mean_count"):
@@ -29,7 +29,7 @@ def slow_disk(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _of_model(observed: Observation) -> CauseSignals:
+def _of_model(observed: Observations) -> CauseSignals:
     signals = CauseSignals(observed)
     disks = observed.find("busy_share", source="model", where=is_disk)
     working = [disk for disk in disks if serves_one(observed, disk)]

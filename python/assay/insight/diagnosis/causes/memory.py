@@ -7,14 +7,14 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.hit_curve import cache_words
-from assay.insight.diagnosis.observed import DATABASES, Observation, Track
+from assay.insight.diagnosis.observed import DATABASES, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 REQUESTS_MIN = 100.0
 """Page requests a second below which a hit ratio says nothing."""
 
 
-def memory_pressure(observed: Observation) -> list[Suspicion]:
+def memory_pressure(observed: Observations) -> list[Suspicion]:
     """Hosts and servers that wait for memory."""
     found = []
     for host in observed.hosts:
@@ -55,7 +55,7 @@ def memory_pressure(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def memory_of(observed: Observation, host: str) -> float | None:
+def memory_of(observed: Observations, host: str) -> float | None:
     """Memory of a host: that of its control group where it is less."""
     tracks = observed.find("total_bytes", source="host", entity="memory", host=host)
     if tracks:
@@ -64,7 +64,7 @@ def memory_of(observed: Observation, host: str) -> float | None:
     return float(told) if told else None
 
 
-def hit_share(observed: Observation, requests: Track) -> Track | None:
+def hit_share(observed: Observations, requests: Track) -> Track | None:
     """Share of page requests that the cache answered."""
     reads = observed.of(requests, "page_reads_count")
     if reads is None:
@@ -73,7 +73,7 @@ def hit_share(observed: Observation, requests: Track) -> Track | None:
     return requests.having(np.clip(values, 0.0, 1.0), "hit_share")
 
 
-def cache_too_small(observed: Observation) -> list[Suspicion]:
+def cache_too_small(observed: Observations) -> list[Suspicion]:
     """Databases whose cache misses while sessions wait for reads."""
     found = []
     for requests in observed.find("page_requests_count", source=DATABASES):
@@ -106,7 +106,7 @@ def cache_too_small(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _from_devices(signals: CauseSignals, observed: Observation, requests: Track) -> None:
+def _from_devices(signals: CauseSignals, observed: Observations, requests: Track) -> None:
     """Reads of the database reach the devices: they are not answered by the page cache of the kernel."""
     reads = observed.find("read_bytes", source="block", host=requests.host)
     if not reads:

@@ -7,11 +7,11 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import FLAT, MIB, add_pressure, add_slower, device_bytes, devices, in_flight
-from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observation
+from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observations
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 
-def noisy_neighbour(observed: Observation) -> list[Suspicion]:
+def noisy_neighbour(observed: Observations) -> list[Suspicion]:
     """I/O of others on the devices of what is examined."""
     found = []
     for host in observed.hosts:
@@ -42,7 +42,7 @@ def noisy_neighbour(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _own_bytes(observed: Observation, host: str) -> Numbers | None:
+def _own_bytes(observed: Observations, host: str) -> Numbers | None:
     """Bytes a second of databases and of Assay's load on a host."""
     tracks = [
         *(one for metric in ("read_bytes", "write_bytes") for one in observed.find(metric, source="assay", host=host)),
@@ -56,7 +56,7 @@ def _own_bytes(observed: Observation, host: str) -> Numbers | None:
     return observed.sum_of(tracks)
 
 
-def _others(observed: Observation, host: str) -> list[str]:
+def _others(observed: Observations, host: str) -> list[str]:
     """Programs with most bytes that are no database and not Assay."""
     totals: dict[str, float] = {}
     for metric in ("read_bytes", "write_bytes"):
@@ -67,7 +67,7 @@ def _others(observed: Observation, host: str) -> list[str]:
     return [name for name in names if totals[name] >= MIB][:3]
 
 
-def burst_decline(observed: Observation) -> list[Suspicion]:
+def burst_decline(observed: Observations) -> list[Suspicion]:
     """Throughput that falls to a plateau while as much is asked for."""
     found = []
     groups = [
@@ -82,7 +82,7 @@ def burst_decline(observed: Observation) -> list[Suspicion]:
     return those(*found[:1] if found and found[0] is not None else found)
 
 
-def _declined(observed: Observation, name: str, rate: Numbers) -> Suspicion | None:
+def _declined(observed: Observations, name: str, rate: Numbers) -> Suspicion | None:
     """Where a series of rates falls once and stays down."""
     loads = {str(window.point.get("load")) + str(window.point.get("workload")) for window in observed.windows}
     known = np.flatnonzero(np.isfinite(rate) & observed.counted)

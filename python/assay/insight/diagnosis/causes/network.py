@@ -7,7 +7,7 @@ import numpy as np
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import smooth, transactions
-from assay.insight.diagnosis.observed import Observation, Track
+from assay.insight.diagnosis.observed import Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 SEGMENTS_MIN = 20.0
@@ -17,7 +17,7 @@ RARE_S = 10.0
 """Time-outs are counted over so many seconds: a few in a minute are many, and most seconds have none."""
 
 
-def network_loss(observed: Observation) -> list[Suspicion]:
+def network_loss(observed: Observations) -> list[Suspicion]:
     """Hosts and ports whose segments are sent again, while drops, time-outs or stalls are seen."""
     found = []
     for host in observed.hosts:
@@ -74,7 +74,7 @@ def _named(track: Track) -> str:
     return f"{track.host} {track.entity}" if track.entity != "tcp" else track.host
 
 
-def _enough(observed: Observation, share: Track) -> np.ndarray:
+def _enough(observed: Observations, share: Track) -> np.ndarray:
     """A share where enough segments were sent."""
     for metric in ("segments_out_count", "storage_segments_out_count"):
         out = observed.of(share, metric)
@@ -83,7 +83,7 @@ def _enough(observed: Observation, share: Track) -> np.ndarray:
     return share.values
 
 
-def _tails(observed: Observation, host: str) -> list[Track]:
+def _tails(observed: Observations, host: str) -> list[Track]:
     """The slowest of each step: of transactions, and of the load's I/Os."""
     of_load = [
         track

@@ -8,11 +8,11 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
-from assay.insight.diagnosis.observed import Numbers, Observation, Track
+from assay.insight.diagnosis.observed import Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 
-def slow_path(observed: Observation) -> list[Suspicion]:
+def slow_path(observed: Observations) -> list[Suspicion]:
     """One path of several that is slower than its siblings."""
     found = []
     paths: dict[tuple[str, str], list[Track]] = {}
@@ -31,7 +31,7 @@ def slow_path(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _carried(observed: Observation, busy: Track) -> Track | None:
+def _carried(observed: Observations, busy: Track) -> Track | None:
     """Time that a port takes for a byte."""
     parts = [track for metric in ("in_bytes", "out_bytes") if (track := observed.of(busy, metric)) is not None]
     total = observed.largest_of(parts)
@@ -41,7 +41,7 @@ def _carried(observed: Observation, busy: Track) -> Track | None:
     return busy.having(values, "time_per_byte")
 
 
-def _slowest(observed: Observation, siblings: Sequence[Track], text: str) -> Suspicion | None:
+def _slowest(observed: Observations, siblings: Sequence[Track], text: str) -> Suspicion | None:
     if len(siblings) < 2:
         return None
     means = [float(np.nanmean(track.values)) for track in siblings]
@@ -74,7 +74,7 @@ def _slowest(observed: Observation, siblings: Sequence[Track], text: str) -> Sus
     )
 
 
-def _shares(observed: Observation, siblings: Sequence[Track], slowest: Track) -> Numbers | None:
+def _shares(observed: Observations, siblings: Sequence[Track], slowest: Track) -> Numbers | None:
     """What a path carries over the mean of all: I/Os, or bytes of ports."""
     loads = []
     for track in siblings:

@@ -6,14 +6,14 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
-from assay.insight.diagnosis.observed import Numbers, Observation
+from assay.insight.diagnosis.observed import Numbers, Observations
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 WORKER_OWN = 0.25
 """A worker of the generator that computes less of its time is not what fills the processors."""
 
 
-def host_cpu(observed: Observation) -> list[Suspicion]:
+def host_cpu(observed: Observations) -> list[Suspicion]:
     """Hosts whose processors are busy while work waits for them, that of a load generator included."""
     found = []
     held_up = () if _generator_computes(observed) else ("generator-saturated",)
@@ -44,7 +44,7 @@ def _add_waiting(signals: CauseSignals, host: str) -> None:
     signals.add("saturation", f"{host}: tasks wait for each processor", waiting, at.CPU_WAITING)
 
 
-def guest_cpu(observed: Observation) -> list[Suspicion]:
+def guest_cpu(observed: Observations) -> list[Suspicion]:
     """Guests that lack processors: they use all they have, or the hypervisor withholds them."""
     found = []
     for host in observed.hosts:
@@ -83,13 +83,13 @@ def _of_guest(signals: CauseSignals, name: str) -> Suspicion | None:
     )
 
 
-def _generator_computes(observed: Observation) -> bool:
+def _generator_computes(observed: Observations) -> bool:
     """Whether a worker of the load generator itself uses much of a processor; unknown is taken for yes."""
     shares = [(window.point.get("generator") or {}).get("fullest_worker_share") for window in observed.windows]
     return any(share is None or share >= WORKER_OWN for share in shares)
 
 
-def _of_generator(observed: Observation, name: str) -> Numbers:
+def _of_generator(observed: Observations, name: str) -> Numbers:
     """A figure of the load generator in the steps of each point, NaN where there is none."""
     figures = np.full(observed.steps, np.nan)
     for window in observed.windows:
@@ -99,7 +99,7 @@ def _of_generator(observed: Observation, name: str) -> Numbers:
     return figures
 
 
-def generator_saturated(observed: Observation) -> list[Suspicion]:
+def generator_saturated(observed: Observations) -> list[Suspicion]:
     """Points at which the load generator was the limit; where others held it up, they are the cause (host-cpu)."""
     signals, computes = CauseSignals(observed), _generator_computes(observed)
     flagged = np.zeros(observed.steps, dtype=bool)

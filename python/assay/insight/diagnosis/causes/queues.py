@@ -10,7 +10,7 @@ from assay.base.units import parse_bytes
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import FLAT, add_pressure, devices, in_flight, is_disk, is_link, works
-from assay.insight.diagnosis.observed import Numbers, Observation, Track
+from assay.insight.diagnosis.observed import Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 QUEUE_SMALL = 4.0
@@ -20,7 +20,7 @@ COOL = 0.70
 """Nothing is hot below this share of its time."""
 
 
-def split_io(observed: Observation) -> list[Suspicion]:
+def split_io(observed: Observations) -> list[Suspicion]:
     """I/Os of a program that reach the device in pieces."""
     found = []
     for side in ("read", "write"):
@@ -33,7 +33,7 @@ def split_io(observed: Observation) -> list[Suspicion]:
     return those(*found)
 
 
-def _split(observed: Observation, volume: Track, device: Track, side: str) -> Suspicion | None:
+def _split(observed: Observations, volume: Track, device: Track, side: str) -> Suspicion | None:
     signals = CauseSignals(observed)
     asked, done = observed.of(volume, f"{side}_bytes"), observed.of(device, f"{side}_bytes")
     if asked is None or done is None:
@@ -67,7 +67,7 @@ def _split(observed: Observation, volume: Track, device: Track, side: str) -> Su
     )
 
 
-def _largest_io(observed: Observation, device: str) -> float | None:
+def _largest_io(observed: Observations, device: str) -> float | None:
     for source in observed.sources:
         for volume in (source.manifest.get("target") or {}).get("volumes") or []:
             queue = volume.get("queue") or {}
@@ -76,7 +76,7 @@ def _largest_io(observed: Observation, device: str) -> float | None:
     return None
 
 
-def _split_by_initiator(observed: Observation) -> Suspicion | None:
+def _split_by_initiator(observed: Observations) -> Suspicion | None:
     """On a model: blocks are larger than what the initiator sends at once."""
     signals = CauseSignals(observed)
     limit = _largest_transfer(observed)
@@ -106,7 +106,7 @@ def _split_by_initiator(observed: Observation) -> Suspicion | None:
     )
 
 
-def _largest_transfer(observed: Observation) -> float | None:
+def _largest_transfer(observed: Observations) -> float | None:
     for source in observed.sources:
         array = (source.manifest.get("target") or {}).get("array") or {}
         told = (array.get("options") or {}).get("max_transfer")
@@ -115,7 +115,7 @@ def _largest_transfer(observed: Observation) -> float | None:
     return None
 
 
-def throttled_queue(observed: Observation) -> list[Suspicion]:
+def throttled_queue(observed: Observations) -> list[Suspicion]:
     """Little's law: I/Os wait above storage that has nothing to do, or are sent one at a time."""
     return those(
         *_in_kernel(observed),
@@ -139,7 +139,7 @@ def _throttled(signals: CauseSignals, needs: Sequence[str], notes: Sequence[str]
     )
 
 
-def _in_kernel(observed: Observation) -> list[Suspicion | None]:
+def _in_kernel(observed: Observations) -> list[Suspicion | None]:
     """A hypervisor's view: commands wait in its kernel."""
     found = []
     for track in observed.find("kernel_latency_mean_ns", source="block"):
@@ -158,7 +158,7 @@ def _in_kernel(observed: Observation) -> list[Suspicion | None]:
     return found
 
 
-def _outstanding(observed: Observation) -> Numbers | None:
+def _outstanding(observed: Observations) -> Numbers | None:
     """I/Os under way as the load sees them: what points asked for, else throughput times latency (Little 1961)."""
     values = np.full(observed.steps, np.nan)
     for window in observed.windows:
@@ -170,7 +170,7 @@ def _outstanding(observed: Observation) -> Numbers | None:
     return in_flight(observed, "assay")
 
 
-def _above_array(observed: Observation) -> Suspicion | None:
+def _above_array(observed: Observations) -> Suspicion | None:
     """On a model: far more is outstanding at hosts than the array has, and nothing in it is hot."""
     if not observed.is_model:
         return None
@@ -192,7 +192,7 @@ def _above_array(observed: Observation) -> Suspicion | None:
     return _throttled(signals, ("littles-law", "latency"))
 
 
-def _above_device(observed: Observation) -> list[Suspicion | None]:
+def _above_device(observed: Observations) -> list[Suspicion | None]:
     """On devices: the load waits longer than the device takes."""
     volumes = [
         *observed.find("read_latency_mean_ns", source="assay"),
@@ -223,7 +223,7 @@ def _above_device(observed: Observation) -> list[Suspicion | None]:
     return found
 
 
-def _few_at_a_time(observed: Observation) -> list[Suspicion | None]:
+def _few_at_a_time(observed: Observations) -> list[Suspicion | None]:
     """A device that is never idle and never has more than a few I/Os, while tasks wait for it and it is not slow."""
     found = []
     for queue in devices(observed, "queue_mean_count"):
@@ -250,7 +250,7 @@ def _few_at_a_time(observed: Observation) -> list[Suspicion | None]:
     return found
 
 
-def _few_asked_for(observed: Observation) -> Suspicion | None:
+def _few_asked_for(observed: Observations) -> Suspicion | None:
     """A load that keeps few I/Os outstanding at all its points, where storage is early and processors idle."""
     asked = {(window.point.get("load") or {}).get("outstanding") for window in observed.windows}
     [few, *others] = asked or {None}

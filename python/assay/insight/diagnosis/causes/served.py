@@ -15,7 +15,7 @@ import numpy as np
 from assay.document.text import joined, moment
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.evidence import add_slower, disk_of
-from assay.insight.diagnosis.observed import Flags, Observation, Track
+from assay.insight.diagnosis.observed import Flags, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals
 from assay.record.served_names import named_arrays
 
@@ -46,7 +46,7 @@ class Entry:
         return f"{self.what} ({moment(self.t_ns)})"
 
 
-def lacks_a_disk(observed: Observation) -> list[tuple[CauseSignals, str]]:
+def lacks_a_disk(observed: Observations) -> list[tuple[CauseSignals, str]]:
     """Signals of each member whose counters say that it lacks a disk, and what is missing, in words."""
     entries = sorted(_entries(observed), key=lambda entry: entry.t_ns)
     found = []
@@ -72,13 +72,13 @@ def lacks_a_disk(observed: Observation) -> list[tuple[CauseSignals, str]]:
     return found
 
 
-def _logs(observed: Observation) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _logs(observed: Observations) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """What stands before the names of each array in each window, and its log."""
     for window in observed.windows:
         yield from named_arrays(window.point)
 
 
-def _entries(observed: Observation) -> Iterator[Entry]:
+def _entries(observed: Observations) -> Iterator[Entry]:
     for prefix, served in _logs(observed):
         for event in served.get("events") or ():
             if (of_disk := _OF_DISKS.match(event["what"])) is not None:
@@ -86,7 +86,7 @@ def _entries(observed: Observation) -> Iterator[Entry]:
                 yield Entry(t_ns=event["t_ns"], member=member, disk=disk, what=f"{prefix}{event['what']}")
 
 
-def _span(observed: Observation, holds: Flags) -> str:
+def _span(observed: Observations, holds: Flags) -> str:
     steps = np.flatnonzero(holds)
     first, last = (moment(int(observed.begin_ns + step * observed.step_ns)) for step in (steps[0], steps[-1] + 1))
     return f"{first} and {last}"
@@ -101,7 +101,7 @@ def _told(entries: Sequence[Entry]) -> str:
     return f"says: {', '.join(words)}"
 
 
-def _by_the_log(observed: Observation, member: str) -> Flags:
+def _by_the_log(observed: Observations, member: str) -> Flags:
     """Steps in which the array of a member lacks a disk by its log."""
     middles_ns = observed.begin_ns + (np.arange(observed.steps) + 0.5) * observed.step_ns
     lacking = np.zeros(observed.steps, dtype=bool)
@@ -117,7 +117,7 @@ def _by_the_log(observed: Observation, member: str) -> Flags:
     return lacking
 
 
-def _silent(observed: Observation, missing: Track, disk: str) -> Flags:
+def _silent(observed: Observations, missing: Track, disk: str) -> Flags:
     """Steps in which a disk does nothing and the median one of the others does something."""
     member, host = disk_of(missing.entity), missing.host
     ios = {

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
-from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options, utc_ns
+from assay.telemetry.importers.importer import NotTaken, Options, TakenFile, utc_ns
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,
@@ -74,7 +74,7 @@ class DiskSpd(RunImporter):
         root = parsed(text)
         if root.tag != "Results":
             raise NotTaken(f"is another document than DiskSpd's: its root is <{root.tag[:40]}>")
-        taken = ImportedFile(format=self.name)
+        taken = TakenFile(format=self.name)
         taken.counters.update(_TAKEN)
         taken.ignored.update(_IGNORED)
         version = _text(root, "System/Tool/Version")[:40] or "unknown"
@@ -152,7 +152,7 @@ def parsed(text: str) -> Element:
 class _Span:
     """A time span: what was asked, and what came of it."""
 
-    def __init__(self, profile: Element, span: Element, label: str, options: Options, taken: ImportedFile) -> None:
+    def __init__(self, profile: Element, span: Element, label: str, options: Options, taken: TakenFile) -> None:
         self.profile, self.span, self.label = profile, span, label
         self.options, self.taken = options, taken
         self.seconds = amount(_text(span, "TestTimeSeconds"), f"{label}: TestTimeSeconds") or 0.0

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from assay.base.units import count_of
-from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options
+from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,
@@ -63,7 +63,7 @@ class Fio(RunImporter):
 
     def read(self, text: str, options: Options) -> ImportedRun:
         """Take every group of jobs as a point."""
-        taken = ImportedFile(format=self.name)
+        taken = TakenFile(format=self.name)
         document = _document(text, taken)
         version = str(document.get("fio version") or "").removeprefix("fio-")
         run = ImportedRun(program="fio", version=version[:40] or "unknown", taken=taken)
@@ -99,7 +99,7 @@ def _start(text: str) -> int | None:
     return match.end() - 1 if match else None
 
 
-def _document(text: str, taken: ImportedFile) -> Mapping[str, Any]:
+def _document(text: str, taken: TakenFile) -> Mapping[str, Any]:
     """The document; of several that --status-interval wrote the last."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     last: Mapping[str, Any] | None = None
@@ -189,7 +189,7 @@ def _sides(job: Record) -> Iterator[tuple[str, Record]]:
 class _Job:
     """One entry of `jobs`: a job, or all of a group that `group_reporting` summed up."""
 
-    def __init__(self, record: Record, fio: Mapping[str, str], options: Options, taken: ImportedFile) -> None:
+    def __init__(self, record: Record, fio: Mapping[str, str], options: Options, taken: TakenFile) -> None:
         self.record, self.fio, self.options, self.taken = record, fio, options, taken
         self.name = str(record.get("jobname") or fio.get("name") or "job")[:80]
 
@@ -405,7 +405,7 @@ def _integer(text: str) -> object:
 # Points
 
 
-def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: ImportedFile) -> ImportedPoint | None:
+def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: TakenFile) -> ImportedPoint | None:
     """The point of a group; None where it did nothing and failed at nothing."""
     alike: dict[str, list[_Job]] = {}
     for job in jobs:
@@ -435,7 +435,7 @@ def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: Importe
     return point_of(asked, figures, label)
 
 
-def _as_one(asked: list[ImportedJob], taken: ImportedFile) -> ImportedJob:
+def _as_one(asked: list[ImportedJob], taken: TakenFile) -> ImportedJob:
     """Jobs alike as workers of one."""
     first = asked[0]
     if len(asked) == 1:

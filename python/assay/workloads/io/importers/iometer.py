@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from assay.telemetry.importers.importer import ImportedFile, NotTaken, Options, utc_ns
+from assay.telemetry.importers.importer import NotTaken, Options, TakenFile, utc_ns
 from assay.telemetry.importers.zones import zone_assumed
 from assay.workloads.imported import (
     ImportedPoint,
@@ -65,7 +65,7 @@ class Iometer(RunImporter):
 
     def read(self, text: str, options: Options) -> ImportedRun:
         """Take every table of results as a point."""
-        taken = ImportedFile(format=self.name)
+        taken = TakenFile(format=self.name)
         taken.counters.update(_TAKEN)
         taken.ignored.update(_IGNORED)
         reader = _Results(text, options, taken)
@@ -85,7 +85,7 @@ class Iometer(RunImporter):
 class _Results:
     """A file of results, read line by line."""
 
-    def __init__(self, text: str, options: Options, taken: ImportedFile) -> None:
+    def __init__(self, text: str, options: Options, taken: TakenFile) -> None:
         self.options, self.taken = options, taken
         self.version = ""
         self.volumes: dict[str, dict[str, Any]] = {}

@@ -8,7 +8,7 @@ from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import percent
 from assay.record.source import Record, RunFacts
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
-from assay.workloads.tpch.opened import DISCLAIMER
+from assay.workloads.tpch.job import DISCLAIMER
 from assay.workloads.tpch.report.points import points_of, waits_for
 from assay.workloads.tpch.report.study import study_figures
 

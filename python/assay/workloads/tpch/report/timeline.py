@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
-    TimeAxis,
+    SeriesClock,
     by_role,
     gauge,
     hosts_text,
@@ -78,7 +78,7 @@ def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["panel"] in drawn]
 
 
-def bars_of(point: Record, clock: TimeAxis) -> list[dict[str, Any]]:
+def bars_of(point: Record, clock: SeriesClock) -> list[dict[str, Any]]:
     """Bars of `charts.query_timeline`: queries and refresh functions, streams in their order, the refresh last."""
     dss = point["dss"]
     bars = []
@@ -90,7 +90,7 @@ def bars_of(point: Record, clock: TimeAxis) -> list[dict[str, Any]]:
     return bars
 
 
-def _bar(lane: str, label: str, record: Record, clock: TimeAxis, *, is_done: bool) -> dict[str, Any]:
+def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: bool) -> dict[str, Any]:
     start_s = (record["started_utc_ns"] - clock.start_ns) / 1e9
     return {
         "lane": lane,
@@ -101,7 +101,7 @@ def _bar(lane: str, label: str, record: Record, clock: TimeAxis, *, is_done: boo
     }
 
 
-def panels_of(frame: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
+def panels_of(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
     """Rows of the panels that have any."""
     import polars as pl
 

@@ -12,7 +12,7 @@ from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
     RESENT_PANEL,
     RESENT_TEXT,
-    TimeAxis,
+    SeriesClock,
     by_role,
     gauge,
     host_column,
@@ -97,7 +97,7 @@ def oltp_timeline_section(facts: RunFacts, application: Application) -> Section 
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
 
 
-def dips(rows: Sequence[dict[str, Any]], clock: TimeAxis, warmup_s: float) -> list[dict[str, Any]]:
+def dips(rows: Sequence[dict[str, Any]], clock: SeriesClock, warmup_s: float) -> list[dict[str, Any]]:
     """Spans in which the server's transactions a minute dip, after the warm-up.
 
     A dip lasts `DIP_S` seconds or longer, and at each of its steps the rate is under the median by more than
@@ -129,7 +129,7 @@ def _dips_text(fallen: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _text(point: Record, clock: TimeAxis) -> str:
+def _text(point: Record, clock: SeriesClock) -> str:
     each = f"Each step covers {format_duration(clock.step_s)}" if clock.step_s > 1 else "One value a second"
     coarse = "; of several values in a step, percentiles are the largest" if clock.step_s > 1 else ""
     return (
@@ -139,7 +139,7 @@ def _text(point: Record, clock: TimeAxis) -> str:
     )
 
 
-def oltp_rows(frame: pl.DataFrame, clock: TimeAxis, application: Application) -> list[dict[str, Any]]:
+def oltp_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[dict[str, Any]]:
     """Rows of `charts.timeline` for the panels that have any."""
     import polars as pl
 
@@ -187,7 +187,7 @@ def _of_kind(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     return frame.filter(pl.col("entity").str.ends_with(f"/{name}"))
 
 
-def _transaction_rows(frame: pl.DataFrame, clock: TimeAxis, application: Application) -> list[dict[str, Any]]:
+def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[dict[str, Any]]:
     """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
     columns = {
         title: rate(_of_kind(frame, name), "committed_count") for name, title in application.transactions.items()
@@ -195,7 +195,7 @@ def _transaction_rows(frame: pl.DataFrame, clock: TimeAxis, application: Applica
     return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
-def _wait_rows(server: pl.DataFrame, clock: TimeAxis) -> list[dict[str, Any]]:
+def _wait_rows(server: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
     """What sessions at work waited for; mean over databases, and over the samples of a step."""
     import polars as pl
 
@@ -223,7 +223,7 @@ def _mean_flush(server: pl.DataFrame) -> pl.DataFrame:
     return both.select("step", value=pl.col("time") / pl.col("count") / 1e6)
 
 
-def checkpoint_marks(frame: pl.DataFrame, clock: TimeAxis) -> list[float]:
+def checkpoint_marks(frame: pl.DataFrame, clock: SeriesClock) -> list[float]:
     """When checkpoints began, seconds from the start of the point: the middle of the interval that counted one."""
     import polars as pl
 
@@ -234,7 +234,7 @@ def checkpoint_marks(frame: pl.DataFrame, clock: TimeAxis) -> list[float]:
     ]
 
 
-def spans_of(point: Record, found: Record, clock: TimeAxis) -> list[dict[str, Any]]:
+def spans_of(point: Record, found: Record, clock: SeriesClock) -> list[dict[str, Any]]:
     """Shaded spans: the warm-up, and times in which a server was away."""
     spans = []
     warmup_s = float(point.get("warmup_s") or 0)
@@ -251,7 +251,7 @@ def spans_of(point: Record, found: Record, clock: TimeAxis) -> list[dict[str, An
     return spans
 
 
-def _fitting(label: str, length_s: float, clock: TimeAxis) -> str:
+def _fitting(label: str, length_s: float, clock: SeriesClock) -> str:
     return label if length_s / clock.end_s * WIDTH >= 6 * len(label) else ""
 
 

@@ -36,7 +36,7 @@ from assay.record.machines import first_on_machine
 from assay.record.merged import TIMES, merged, slimmed
 from assay.record.shapes.point import Point
 from assay.record.standstill import HOSTS_APART, judged
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import split_load
 from assay.workloads.steps import Ask, Axis, Keep, Measure, Measured, Search, Steps

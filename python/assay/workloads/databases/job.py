@@ -13,7 +13,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.databases.kinds import take_down
 from assay.workloads.databases.loading import drop_loaded, load_tables
 from assay.workloads.databases.plan import Action, DatabasesPlan
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Steps
 

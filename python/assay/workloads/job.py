@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay.targets.arrays.live.watch import PowerCut
     from assay.targets.arrays.model.configuration import Configuration
     from assay.telemetry.recorder import Recorder
-    from assay.workloads.beside import BesideLoad
+    from assay.workloads.beside import LoadBeside
     from assay.workloads.spread import LoadTogether
 
 Record = Mapping[str, Any]
@@ -57,7 +57,7 @@ class RunContext:
     """The part that ran before, whose state a part that continues takes over."""
     is_continued: bool = False
     """Whether the part that follows continues this one."""
-    beside: BesideLoad | None = None
+    beside: LoadBeside | None = None
     """What runs while points are measured."""
     together: LoadTogether | None = None
     """What a point has in common with those that other hosts measure at the same time."""

@@ -12,8 +12,8 @@ from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.common.layout import TableLayout
 from assay.targets.databases.kinds import lay_out
+from assay.workloads.databases.job import DatabaseJob, refuse_laid_out
 from assay.workloads.databases.loading import set_state
-from assay.workloads.databases.opened import DatabaseJob, refuse_laid_out
 from assay.workloads.databases.plan import load_connections
 from assay.workloads.steps import Ask, Measure, Measured, Steps
 from assay.workloads.tpch.check import check_answers

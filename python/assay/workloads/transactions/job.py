@@ -12,9 +12,9 @@ from assay.base.units import format_duration
 from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.common.target import DatabaseTarget
+from assay.workloads.databases.job import DatabaseJob, refuse_laid_out
 from assay.workloads.databases.loading import set_state
-from assay.workloads.databases.opened import DatabaseJob, refuse_laid_out
-from assay.workloads.opened import RunContext
+from assay.workloads.job import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 from assay.workloads.transactions.application import Application

@@ -31,7 +31,7 @@ from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import IntegrityResult, findings_line, verified_line
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
 from assay.workloads.integrity.watch import PathWatch
-from assay.workloads.opened import Job, RunContext
+from assay.workloads.job import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Steps
 

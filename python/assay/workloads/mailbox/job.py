@@ -24,6 +24,7 @@ from assay.targets.files.target import (
 from assay.targets.files.volume import begin_io
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
+from assay.workloads.job import Job, RunContext
 from assay.workloads.mailbox.core_plan import cache_bytes, core_plan, tick_s
 from assay.workloads.mailbox.layout import PlacedDatabase, place, seats_of_volumes
 from assay.workloads.mailbox.plan import MailboxPlan, too_many
@@ -40,7 +41,6 @@ from assay.workloads.mailbox.result import (
 )
 from assay.workloads.mailbox.running import Running
 from assay.workloads.modelled import ModelRun, summarise_model
-from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 

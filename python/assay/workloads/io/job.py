@@ -27,8 +27,8 @@ from assay.workloads.io.activities import IoWorkloadSpec, load_facts
 from assay.workloads.io.plan import IoPlan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
 from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
+from assay.workloads.job import Job, RunContext
 from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
-from assay.workloads.opened import Job, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 

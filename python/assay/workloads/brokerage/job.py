@@ -13,7 +13,7 @@ from assay.targets.databases import Database
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.brokerage.plan import BrokeragePlan
 from assay.workloads.brokerage.tables import DRAWN, GROWING, KIND
-from assay.workloads.transactions.opened import TransactionsJob
+from assay.workloads.transactions.job import TransactionsJob
 
 REFERENCES, CARDINALITIES = 4, 5
 """Numbers of what is checked after the three conditions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.base.units import count_of
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.plan import EFFICIENCY_MAX_NOPM, USER_ROLLBACK_SHARE, TpccPlan
-from assay.workloads.transactions.opened import Fact, TransactionsJob
+from assay.workloads.transactions.job import Fact, TransactionsJob
 
 RATIO_OFF_SHARE = 0.05
 """TPM to NOPM follows from the mix; figures that are further from it are not those of the mix."""
