@@ -14,7 +14,7 @@ from assay.apps.cli.app import app
 from assay.base.fields import Strict
 from assay.record.figures import Figure
 from assay.workloads import registry
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.options import Option
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
@@ -75,7 +75,7 @@ class Desk(Workload[DeskPlan]):
     def estimate_s(self, plan: DeskPlan) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def open(self, part: Part[DeskPlan], target: Any, context: RunContext) -> OpenDesk:
+    def open(self, part: Part[DeskPlan], target: Any, context: PartContext) -> OpenDesk:
         return OpenDesk(part.plan)
 
 

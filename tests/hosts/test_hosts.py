@@ -16,7 +16,7 @@ import pytest
 
 from agent_threads import Assay, ThreadLink
 from assay._core import Histogram
-from assay.fleet import agent, links, target, team
+from assay.fleet import agent, choosing, links, team
 from assay.fleet.job import FleetJob
 from assay.fleet.member import ClockOffset, Member
 from assay.fleet.team import HostLost, Team
@@ -258,7 +258,7 @@ PHASES = ("secrets", "choose", "begin_run", "examine", "prepare", "open", "step"
 
 
 def killed_in(phase: str, assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(target, "Team", Killed)
+    monkeypatch.setattr(choosing, "Team", Killed)
     monkeypatch.setattr(Killed, "phase", phase)
     words = (*AS_GIVEN, "--block", "8K", "--warmup", "0s", "--duration", "1s", "--size", "4M", "--read", "50")
     found = assay("profile", tmp_path / "f-{host}", *words, *THREE)

@@ -63,7 +63,7 @@ from assay.run.resumed import refuse_other_volumes
 from assay.run.targets import PartTargets, choose_targets
 from assay.targets.host import host_facts
 from assay.telemetry.recorder import Recorder
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.spread import Share
@@ -329,7 +329,7 @@ class _Work:
         self.folder.manifest = dict(command.manifest)
         self._stack = ExitStack()
         self.recorder = self._stack.enter_context(Recorder(self.targets.collectors()))
-        self.context = RunContext(
+        self.context = PartContext(
             folder=cast(RunFolder, self.folder),
             recorder=self.recorder,
             display=self._agent.display,
@@ -350,7 +350,7 @@ class _Work:
         """Go on to the next thing to measure, with what came of the last one."""
         if self._steps is None:
             raise NotAMessage("a step after the last one")
-        self.context.points += [cast(Point, point) for point in command.points]
+        self.context.points.extend(cast(Point, point) for point in command.points)
         try:
             self._step = step = self._steps.send(command.outcome)
         except StopIteration:

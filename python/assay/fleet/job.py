@@ -36,7 +36,7 @@ from assay.record.machines import first_on_machine
 from assay.record.merged import TIMES, merged, slimmed
 from assay.record.shapes.point import Point
 from assay.record.standstill import HOSTS_APART, judged
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import split_load
 from assay.workloads.steps import Ask, Axis, Keep, Measure, Measured, Search, Steps
@@ -55,7 +55,7 @@ SHOWN_HOSTS = 5
 class FleetJob(Job):
     """A part of any kind at work on several hosts."""
 
-    def __init__(self, workload: Workload[Any], part: Part[Any], target: HostsTarget, context: RunContext) -> None:
+    def __init__(self, workload: Workload[Any], part: Part[Any], target: HostsTarget, context: PartContext) -> None:
         self.workload, self.part, self.target, self.context = workload, part, target, context
         self.team = target.team
         self._known: set[str] = set()
@@ -484,7 +484,7 @@ class SpreadWorkload:
         for name, reply in replies.items():
             self._target.facts_of[name] = reply.value.facts
 
-    def open(self, part: Part[Any], target: Any, context: RunContext) -> FleetJob:
+    def open(self, part: Part[Any], target: Any, context: PartContext) -> FleetJob:
         """Begin a part on all hosts."""
         del target
         return FleetJob(self._workload, part, self._target, context)

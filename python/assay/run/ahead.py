@@ -24,7 +24,7 @@ from assay.run.chains import chains_of
 from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
 from assay.run.targets import PartTargets
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.steps import Ask, Measured, Steps
@@ -70,7 +70,7 @@ class Ahead:
         self._context.interrupt.set()
         self._pool.shutdown(cancel_futures=True)
 
-    def open(self, part: Part[Any], context: RunContext) -> Job:
+    def open(self, part: Part[Any], context: PartContext) -> Job:
         """The part in turn; chains behind it are begun."""
         place = self._chain_of[part.name]
         while self._begun < min(place + self._lead, len(self._chains)):
@@ -84,7 +84,7 @@ class Ahead:
         for part, following in itertools.zip_longest(chain, chain[1:]):
             stream, workload = self._streams[part.name], workload_of(part.plan)
             try:
-                context = replace(
+                context = PartContext.of(
                     self._context,
                     folder=cast(RunFolder, Nowhere()),
                     display=stream,
@@ -92,8 +92,6 @@ class Ahead:
                     before=before,
                     is_continued=following is not None,
                     epoch_ns=0,
-                    points=[],
-                    notices=[],
                 )
                 opened = workload.open(part, self._targets.of(part), context)
                 stream.items.put(opened)
@@ -136,7 +134,7 @@ class _Stream(Silent):
         """Take note of progress."""
         self._shown = progress
 
-    def take(self, context: RunContext) -> Any:
+    def take(self, context: PartContext) -> Any:
         """Wait for the next thing."""
         while True:
             try:
@@ -174,7 +172,7 @@ class _Stream(Silent):
 class _AheadOfTurn(Job):
     """A part at work on a model before its turn: hands over all that takes time."""
 
-    def __init__(self, opened: Job, context: RunContext, stream: _Stream) -> None:
+    def __init__(self, opened: Job, context: PartContext, stream: _Stream) -> None:
         self._opened, self._context, self._stream = opened, context, stream
 
     def steps(self) -> Steps:
@@ -204,7 +202,7 @@ def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
 class _InTurn(Job):
     """A part whose turn it is: gives what was simulated, at the times of the run."""
 
-    def __init__(self, stream: _Stream, context: RunContext, epoch_ns: int) -> None:
+    def __init__(self, stream: _Stream, context: PartContext, epoch_ns: int) -> None:
         self._stream, self._context, self._epoch_ns = stream, context, epoch_ns
 
     def steps(self) -> Steps:

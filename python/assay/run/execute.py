@@ -36,7 +36,7 @@ from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
 from assay.workloads.beside import LoadBeside
-from assay.workloads.job import Bands, Job, RunContext
+from assay.workloads.job import Bands, Job, PartContext, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
 from assay.workloads.workload import Conclusion, Workload, workload_at
@@ -48,7 +48,7 @@ class Raising(Protocol):
     raising: bool
 
 
-Opens = Callable[[Part[Any], RunContext], Job]
+Opens = Callable[[Part[Any], PartContext], Job]
 """Begins a part on its target, which is ready."""
 
 StudyFindings = Callable[
@@ -196,7 +196,7 @@ class Execution:
                 opens = self._open
             self._run_in_turn(ordered, common, opens, recorder)
 
-    def _open(self, part: Part[Any], context: RunContext) -> Job:
+    def _open(self, part: Part[Any], context: PartContext) -> Job:
         target = self._targets.of(part)
         return workload_at(workload_of(part.plan), target).open(part, target, context)
 
@@ -213,15 +213,13 @@ class Execution:
             part = self._with_what_it_follows(ready)
             workload = workload_of(part.plan)
             self._live.begin(parse_limits(part.plan.limits, workload.figures))
-            context = replace(
+            context = PartContext.of(
                 common,
                 before=before,
                 is_continued=any(following.continues for following in ordered[place + 1 : place + 2]),
-                points=[],
-                notices=[],
             )
             opened = opens(part, context)
-            context.beside = self._beside(part, context)
+            beside = self._beside(part, context)
             loop = PointLoop(
                 context=context,
                 workload=workload,
@@ -229,14 +227,15 @@ class Execution:
                 part=part,
                 numbers=numbers,
                 target=self._targets.of(part),
+                beside=beside,
                 logs=True,
             )
             try:
                 with recorder.also(self._targets.own_collectors(part)):
                     loop.run()
             finally:
-                if context.beside is not None:
-                    context.beside.close()
+                if beside is not None:
+                    beside.close()
                 opened.close()
                 before = opened
                 self.points += loop.points
@@ -260,7 +259,7 @@ class Execution:
                 else:
                     self._keep_target_facts()
 
-    def _beside(self, part: Part[Any], context: RunContext) -> LoadBeside | None:
+    def _beside(self, part: Part[Any], context: PartContext) -> LoadBeside | None:
         """What runs beside a part, its target prepared by all the actions of its plan."""
         if part.beside is None:
             return None

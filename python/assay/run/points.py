@@ -25,7 +25,8 @@ from assay.run.search import search
 from assay.targets.arrays.live.events import events_of
 from assay.targets.arrays.live.watch import PointWatch
 from assay.targets.target import Target
-from assay.workloads.job import Job, RunContext
+from assay.workloads.beside import LoadBeside
+from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Search
 from assay.workloads.workload import Workload
@@ -38,7 +39,7 @@ FARTHEST, NEAREST = math.log(1000), 1e-12
 class PointLoop:
     """Measures what one part asks for."""
 
-    context: RunContext
+    context: PartContext
     workload: Workload[Any]
     opened: Job
     part: Part[Any]
@@ -46,6 +47,8 @@ class PointLoop:
     """Numbers of new points; those of a run that goes on have others."""
     target: Target | None = None
     """What the part runs on, where arrays may be served for it."""
+    beside: LoadBeside | None = None
+    """What runs while points are measured."""
     logs: bool = False
     """Whether points are events of the run's log; those that are measured ahead or asked of a model are none."""
     answers: list[Answer] = field(default_factory=list)
@@ -89,8 +92,7 @@ class PointLoop:
     def _new_watch(self) -> PointWatch:
         """Arrays under the next load: it tells when it begins, and goes on."""
         watch = PointWatch(self.target, events_of(self.part.plan.events))
-        self.context.load_begins, self.context.load_goes_on = watch.begin, watch.look
-        self.context.cuts = watch.cuts
+        self.context.under_load.take(watch)
         return watch
 
     def _search(self, step: Search) -> Answer:
@@ -156,7 +158,7 @@ class PointLoop:
         point_id, started_ns = self._next_id(), time.time_ns()
         if self.logs:
             event("point begun", point=point_id, part=self.part.name, load=ask.load, purpose=purpose, repeat=repeat)
-        beside = self.context.beside
+        beside = self.beside
         watch = self._new_watch()
         if self.context.for_study:
             watch.make_whole(self.context.display.phase, self.context.interrupt)

@@ -18,7 +18,7 @@ from assay.targets.files.volume import OpenVolume
 from assay.telemetry.recorder import Recorder
 from assay.workloads.io.job import IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 
@@ -61,7 +61,7 @@ def simulate(
         The plan does not fit the volumes.
     """
     part = Part(name=plan.name, title=plan.title, plan=plan)
-    context = RunContext(
+    context = PartContext(
         folder=cast(RunFolder, Nowhere()),
         recorder=Recorder([]),
         display=display,

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from assay.record.shapes.point import Answer, Point
+from assay.targets.arrays.live.watch import UnderLoad
 from assay.workloads.steps import Ask, Measured, Steps
 
 if TYPE_CHECKING:
     from assay.base.progress import Display
     from assay.record.run_folder import RunFolder
-    from assay.targets.arrays.live.watch import PowerCut
     from assay.targets.arrays.model.configuration import Configuration
     from assay.telemetry.recorder import Recorder
-    from assay.workloads.beside import LoadBeside
     from assay.workloads.spread import LoadTogether
 
 Record = Mapping[str, Any]
@@ -37,9 +36,9 @@ class Bands(Protocol):
         ...
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """What the pipeline gives to an open workload."""
+    """What the parts of a run have in common."""
 
     folder: RunFolder
     recorder: Recorder
@@ -53,27 +52,38 @@ class RunContext:
     """Whether the ticks of points become rows of the series."""
     for_study: bool = False
     """Whether points will be compared with each other."""
-    before: Job | None = None
-    """The part that ran before, whose state a part that continues takes over."""
-    is_continued: bool = False
-    """Whether the part that follows continues this one."""
-    beside: LoadBeside | None = None
-    """What runs while points are measured."""
-    together: LoadTogether | None = None
-    """What a point has in common with those that other hosts measure at the same time."""
-    load_begins: Callable[[], None] = lambda: None
-    """Told by a measurement when its first transactions or I/Os are under way."""
-    load_goes_on: Callable[[], None] = lambda: None
-    """Told by a measurement again and again while it runs."""
-    cuts: list[PowerCut] = field(default_factory=list)
-    """Power cuts of the point that is measured."""
     epoch_ns: int = 0
     """When the run began, UTC: virtual time counts from it."""
     bands: Bands | None = None
     """Error bands of models; None where they are not asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartContext(RunContext):
+    """What the pipeline gives to a part at work."""
+
+    before: Job | None = None
+    """The part that ran before, whose state a part that continues takes over."""
+    is_continued: bool = False
+    """Whether the part that follows continues this one."""
+    together: LoadTogether | None = None
+    """What a point has in common with those that other hosts measure at the same time."""
+    under_load: UnderLoad = field(default_factory=UnderLoad)
+    """The arrays under the load of the point that is measured."""
     points: list[Point] = field(default_factory=list)
     """Points of the part so far."""
     notices: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, run: RunContext, **own: Any) -> Self:
+        """The context of a part of a run.
+
+        Parameters
+        ----------
+        own
+            What differs from the run's, and the part's own.
+        """
+        return cls(**{one.name: getattr(run, one.name) for one in fields(RunContext)} | own)
 
     def begin_together(self) -> None:
         """Wait for the moment at which all hosts begin, where there are several.

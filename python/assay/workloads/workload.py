@@ -22,7 +22,7 @@ from assay.record.limits import parse_limits
 from assay.record.merged import merged, merged_point
 from assay.record.shapes.kinds import Shapes
 from assay.record.shapes.point import Point, VerdictLine
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import ExaminationPart, P, Part
 from assay.workloads.spread import Share
 
@@ -315,7 +315,7 @@ class Workload(ABC, Generic[P]):
     # A run
 
     @abstractmethod
-    def open(self, part: Part[P], target: Target, context: RunContext) -> Job:
+    def open(self, part: Part[P], target: Target, context: PartContext) -> Job:
         """Begin a part on its target, which is ready."""
 
     def beside(self, opened: Job) -> LoadBeside:

@@ -13,7 +13,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.databases.kinds import take_down
 from assay.workloads.databases.loading import drop_loaded, load_tables
 from assay.workloads.databases.plan import Action, DatabasesPlan
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Steps
 
@@ -32,7 +32,7 @@ class DatabaseJob(Job, Generic[P]):
     told: dict[str, Any]
     """What there is to say of the part as a whole."""
 
-    def __init__(self, part: Part[P], target: DatabaseTarget, context: RunContext) -> None:
+    def __init__(self, part: Part[P], target: DatabaseTarget, context: PartContext) -> None:
         self.part, self.plan, self.target, self.context = part, part.plan, target, context
         self.told = dict(context.folder.manifest.get(self.document_key) or self.nothing_done)
 

@@ -31,7 +31,7 @@ from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import IntegrityResult, findings_line, verified_line
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
 from assay.workloads.integrity.watch import PathWatch
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Steps
 
@@ -59,7 +59,7 @@ class IntegrityJob(Job):
     The state that pages are compared with lives in memory, so that a part that was cut short starts anew.
     """
 
-    def __init__(self, part: Part[IntegrityPlan], target: StorageTarget, context: RunContext) -> None:
+    def __init__(self, part: Part[IntegrityPlan], target: StorageTarget, context: PartContext) -> None:
         self.part, self.plan, self.target, self.context = part, part.plan, target, context
         self.devices = target.device_names
 
@@ -169,7 +169,7 @@ class _Run:
             Why it ended before its time.
         """
         self.follower.begin()
-        self.context.load_begins()
+        self.context.under_load.begin()
         deadline = 0.0
         report: dict[str, Any] = {"phase": "prepare"}
         # A file that may change its size keeps a quarter of it (crates/integrity/src/users/shrink.rs).

@@ -24,7 +24,7 @@ from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.shapes import SHAPES
 from assay.workloads.integrity.verdict import integrity_line
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.workload import Conclusion, Needs, Record, Workload
 
@@ -139,7 +139,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
 
     # A run
 
-    def open(self, part: Part[IntegrityPlan], target: Any, context: RunContext) -> IntegrityJob:
+    def open(self, part: Part[IntegrityPlan], target: Any, context: PartContext) -> IntegrityJob:
         """Begin a part on its files."""
         assert isinstance(target, StorageTarget), "pages are verified on storage"
         return IntegrityJob(part, target, context)

@@ -27,7 +27,7 @@ from assay.workloads.io.activities import IoWorkloadSpec, load_facts
 from assay.workloads.io.plan import IoPlan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
 from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
@@ -51,7 +51,7 @@ class IoJob(Job):
     def __init__(
         self,
         part: Part[IoPlan],
-        context: RunContext,
+        context: PartContext,
         *,
         volumes: Sequence[OpenVolume],
         devices: Sequence[str] = (),
@@ -177,7 +177,7 @@ class IoJob(Job):
 
 
 def _model_of(
-    part: Part[IoPlan], array: Configuration | None, context: RunContext, warm: _core.WarmCaches | None
+    part: Part[IoPlan], array: Configuration | None, context: PartContext, warm: _core.WarmCaches | None
 ) -> ModelRun | None:
     """The modelled array of a part: that of the part before where it continues, else a fresh one."""
     if array is None:
@@ -251,7 +251,7 @@ class Measurement:
         self.window.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
         self.window.from_tick = warmup_ticks
-        opened.context.load_begins()
+        opened.context.under_load.begin()
         try:
             self.window.from_tick = self._watch(session, warmup_ticks)
         finally:

@@ -22,7 +22,7 @@ from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
 from assay.workloads.io.share import shared_plan
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search
@@ -135,7 +135,7 @@ class IoWorkload(Workload[IoPlan]):
 
     # A run
 
-    def open(self, part: Part[IoPlan], target: Any, context: RunContext) -> IoJob:
+    def open(self, part: Part[IoPlan], target: Any, context: PartContext) -> IoJob:
         """Begin a part on its volumes."""
         assert isinstance(target, StorageTarget), "I/O runs on storage"
         return IoJob(part, context, volumes=target.volumes, devices=target.device_names, array=target.array)

@@ -24,7 +24,7 @@ from assay.targets.files.target import (
 from assay.targets.files.volume import begin_io
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.mailbox.core_plan import cache_bytes, core_plan, tick_s
 from assay.workloads.mailbox.layout import PlacedDatabase, place, seats_of_volumes
 from assay.workloads.mailbox.plan import MailboxPlan, too_many
@@ -53,7 +53,7 @@ STARTS_BELOW, ENDS_ABOVE = 8.0, 1024.0
 class MailboxJob(Job):
     """A part of mailboxes on files, devices or a modelled array."""
 
-    def __init__(self, part: Part[MailboxPlan], target: StorageTarget, context: RunContext) -> None:
+    def __init__(self, part: Part[MailboxPlan], target: StorageTarget, context: PartContext) -> None:
         self.part, self.plan, self.target, self.context = part, part.plan, target, context
         self.devices = target.device_names
         self.placed: list[PlacedDatabase] = place(self.plan, seats_of_volumes(target.volumes))

@@ -13,7 +13,7 @@ from assay.base.progress import ProgressStep
 from assay.document.text import percent
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.mailbox.result import ACTIVITIES, stream_name
 from assay.workloads.modelled import ModelRun, add_telemetry
 
@@ -42,7 +42,7 @@ class Running:
     """A run of the compiled core, on files and devices or on a modelled array."""
 
     def __init__(
-        self, plan_json: str, context: RunContext, names: list[str], interval_s: float, model: ModelRun | None
+        self, plan_json: str, context: PartContext, names: list[str], interval_s: float, model: ModelRun | None
     ) -> None:
         self.context, self.names, self.interval_s, self.model = context, names, interval_s, model
         if model is None:
@@ -50,7 +50,7 @@ class Running:
         else:
             self.core = _core.MailboxRun(plan_json, model.modelled, model.configuration.starts_warm)
         self.started_ns = time.time_ns() if model is None else model.epoch_ns
-        context.load_begins()
+        context.under_load.begin()
         self.clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
         self.report: dict[str, Any] = {}
         self.ticks: list[dict[str, Any]] = []

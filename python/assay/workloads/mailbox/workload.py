@@ -10,7 +10,7 @@ from assay.base.errors import UsageError
 from assay.base.units import format_bytes, format_duration
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.mailbox.core_plan import cache_bytes
 from assay.workloads.mailbox.figures import FIGURES
 from assay.workloads.mailbox.job import MailboxJob
@@ -171,7 +171,7 @@ class MailboxWorkload(Workload[MailboxPlan]):
 
     # A run
 
-    def open(self, part: Part[MailboxPlan], target: Any, context: RunContext) -> MailboxJob:
+    def open(self, part: Part[MailboxPlan], target: Any, context: PartContext) -> MailboxJob:
         """Begin a part on its volumes."""
         assert isinstance(target, StorageTarget), "mailboxes run on storage"
         return MailboxJob(part, target, context)

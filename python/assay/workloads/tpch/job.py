@@ -142,7 +142,7 @@ class TpchJob(DatabaseJob[TpchPlan]):
             part=self.part.name,
             context=self.context,
         )
-        self.context.load_begins()
+        self.context.under_load.begin()
         try:
             figures = measurement.run()
         finally:

@@ -15,7 +15,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.collectors import ServerActivity, activity, hottest
 from assay.telemetry.summary import summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.tpch.cold import drop_caches
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.plans import plans_of
@@ -47,7 +47,7 @@ class TestMeasurement:
         streams: int,
         seed: int,
         part: str,
-        context: RunContext,
+        context: PartContext,
     ) -> None:
         self.target, self.plan, self.test, self.context, self.seed = target, plan, test, context, seed
         self.error: AssayError | None = None

@@ -15,7 +15,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.job import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.job import Job, RunContext
+from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
@@ -145,7 +145,7 @@ class TpchWorkload(Workload[TpchPlan]):
 
     # A run
 
-    def open(self, part: Part[TpchPlan], target: Any, context: RunContext) -> TpchJob:
+    def open(self, part: Part[TpchPlan], target: Any, context: PartContext) -> TpchJob:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
         return TpchJob(part, target, context)

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, TypeVar
 from assay.base.errors import NotSupported
 from assay.base.units import format_duration
 from assay.record.shapes.point import Point
+from assay.targets.arrays.live.watch import UnderLoad
 from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.job import DatabaseJob, refuse_laid_out
 from assay.workloads.databases.loading import set_state
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 from assay.workloads.transactions.application import Application
@@ -40,7 +41,7 @@ class TransactionsJob(DatabaseJob[P]):
     application: ClassVar[Application]
     nothing_done: ClassVar[Mapping[str, Any]] = {"actions_done": {}, "load": None, "conditions": []}
 
-    def __init__(self, part: Part[P], target: DatabaseTarget, context: RunContext) -> None:
+    def __init__(self, part: Part[P], target: DatabaseTarget, context: PartContext) -> None:
         super().__init__(part, target, context)
         self.rest_s = self.plan.timing.rest_s
 
@@ -157,7 +158,7 @@ class TransactionsJob(DatabaseJob[P]):
         figures["oltp"] |= {"point_id": point_id, "layout": layout}
         return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
 
-    def _measurement(self, plan: P, repeat: int, context: RunContext | None = None) -> OltpMeasurement:
+    def _measurement(self, plan: P, repeat: int, context: PartContext | None = None) -> OltpMeasurement:
         return OltpMeasurement(
             self.target,
             plan,
@@ -212,7 +213,7 @@ class TransactionsJob(DatabaseJob[P]):
             for database in self.target.databases:
                 set_state(database, "ran")
             # Faults are for points.
-            quiet = replace(self.context, load_begins=lambda: None, load_goes_on=lambda: None)
+            quiet = replace(self.context, under_load=UnderLoad())
             measurement = self._measurement(trace_plan(plan), 0, quiet)
             try:
                 oltp = measurement.run()["oltp"]

@@ -24,7 +24,7 @@ from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import tick_length_of_s
 from assay.workloads.databases.loading import core_error
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.background import BackgroundWork
 from assay.workloads.transactions.counted import ServersCounted
@@ -78,7 +78,7 @@ class OltpMeasurement:
         *,
         application: Application,
         part: str,
-        context: RunContext,
+        context: PartContext,
     ) -> None:
         self.target, self.plan, self.part, self.context = target, plan, part, context
         self.application = application
@@ -218,12 +218,12 @@ class OltpMeasurement:
 
     def _follow_power(self, core: _core.OltpRun) -> None:
         """Keep what was acknowledged when the power is cut, and look for it when it is back."""
-        known = len(self.context.cuts)
+        known = len(self.context.under_load.cuts)
         try:
-            self.context.load_goes_on()
+            self.context.under_load.look()
         except AssayError as error:
             self.error = self.error or error
-        for cut in self.context.cuts[known:]:
+        for cut in self.context.under_load.cuts[known:]:
             self.power.append(CutPower(cut, json.loads(core.acknowledged()) or [], self.window.started_ns))
         for followed in self.power:
             if followed.is_back and followed.missing is None:
@@ -268,7 +268,7 @@ class OltpMeasurement:
         if not self.has_begun and report["state"] == "running":
             # Read once: later it would follow a clock that was set.
             self.has_begun, self.window.started_ns = True, report["started_utc_ns"]
-            self.context.load_begins()
+            self.context.under_load.begin()
         self.gaps = report["gaps"]
         for tick in report["ticks"]:
             self.failed_count += tick["failed"]

@@ -12,7 +12,7 @@ from assay.base.units import format_duration, format_latency
 from assay.record.shapes.point import Point
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.job import actions_done
-from assay.workloads.job import RunContext
+from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.transactions.application import Application
@@ -135,7 +135,7 @@ class TransactionsWorkload(Workload[P]):
 
     # A run
 
-    def open(self, part: Part[P], target: Any, context: RunContext) -> TransactionsJob[P]:
+    def open(self, part: Part[P], target: Any, context: PartContext) -> TransactionsJob[P]:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         return self.opened(part, target, context)

@@ -234,3 +234,27 @@ def _volumes(
             volume[f"{side}_latency_mean_ns"] = grown[f"{side}_ns"] / count if count else None
         found.append(volume)
     return found
+
+
+class UnderLoad:
+    """The arrays under a load, for the measurement that says when it begins and that it goes on."""
+
+    def __init__(self) -> None:
+        self._watch = PointWatch(None, ())
+
+    def take(self, watch: PointWatch) -> None:
+        """Watch another point."""
+        self._watch = watch
+
+    def begin(self) -> None:
+        """Take note that the first transactions or I/Os are under way."""
+        self._watch.begin()
+
+    def look(self) -> None:
+        """Look at the arrays; a measurement calls it again and again."""
+        self._watch.look()
+
+    @property
+    def cuts(self) -> list[PowerCut]:
+        """Power cuts of the point so far."""
+        return self._watch.cuts
