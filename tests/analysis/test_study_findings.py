@@ -12,7 +12,7 @@ from assay.insight.studies.findings import study_findings
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.result import ratio_95
 from assay.insight.studies.study import choose_target
-from assay.insight.studies.words import change_text, result_rows
+from assay.insight.studies.words import capacity_texts, change_text, comparison_rows
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 
@@ -76,14 +76,25 @@ def test_capacity_and_iops_per_usable_terabyte_stand_beside_iops(name: str) -> N
     parts, facts = study_parts(known, target=choose_target(known, None, {}))
     told = study_findings(facts, [part(one.name) for one in parts], [], [answer(one.name, 4000) for one in parts])
 
-    columns, rows = result_rows(told["results"])
-    for result, row in zip(told["results"], rows, strict=True):
+    for result in told["results"]:
         held = result["capacity"]
         members = int(result["levels"].get("members", 1))
         assert held["raw_bytes"] == members * 24 * 146e9 > held["usable_bytes"]
         assert held["iops_per_usable_tb"] == pytest.approx(4000 / held["usable_bytes"] * 1e12)
-        assert row[columns.index("IOPS per usable TB")] == f"{held['iops_per_usable_tb']:,.0f}"
+        assert capacity_texts(result)[2] == f"{held['iops_per_usable_tb']:,.0f}"
     assert told["sentences"][-1].startswith("IOPS per usable TB: ")
+
+
+def test_the_comparison_has_a_row_for_each_level_beside_its_baseline() -> None:
+    told = found(study(["RAID 10", "RAID 50"], baseline="RAID 50"), [answer("RAID 10", 4180), answer("RAID 50", 2960)])
+    told |= {"comparison": {"by": "f"}}
+
+    columns, rows = comparison_rows(told)
+
+    assert columns == ["level", "IOPS", "95 % interval", "against baseline", "limited by"]
+    assert [row[:2] for row in rows] == [["RAID 10", "4,180"], ["RAID 50", "2,960"]]
+    assert rows[0][3].startswith("+41 %")
+    assert rows[1][3] == "baseline"
 
 
 def test_fewer_is_said_of_a_level_below_the_baseline() -> None:

@@ -76,13 +76,14 @@ def test_a_study_runs_and_says_what_it_found(bench: Bench, mine: Path) -> None:
     assert [line["question"].split(":")[0] for line in outcome.document["verdict"]] == ["2ms", "4ms", "slow"]
 
 
-def test_the_sentences_are_printed_before_the_verdict(bench: Bench, mine: Path) -> None:
+def test_the_sentences_are_printed_before_the_table(bench: Bench, mine: Path) -> None:
     outcome = run(bench, mine, "--levels", "latency=2ms,slow")
 
     assert outcome.code == 0
     assert "What does a slower device hold?" in outcome.stdout
     (sentence,) = bench.manifest()["study"]["sentences"]
-    assert outcome.stdout.index(sentence[:60]) < outcome.stdout.index("Verdict")
+    assert outcome.stdout.index(sentence[:60]) < outcome.stdout.index("against baseline")
+    assert outcome.stdout.splitlines()[-1] == f"run folder: {bench.run}"
     assert "4ms" not in outcome.stdout
 
 

@@ -194,7 +194,7 @@ def test_the_pictures_of_readme_and_tour_are_small(root: Path) -> None:
         for name in ("README.md", "docs/tour.md")
         for picture in re.findall(r"!\[[^]]+\]\(([^)]+)\)", (root / name).read_text())
     ]
-    assert sorted(picture.stem for picture in pictures) == ["report", "serve", "study", "transactions"]
+    assert sorted(picture.stem for picture in pictures) == ["report", "study", "transactions", "ui"]
     for picture in pictures:
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert picture.stat().st_size < 400_000

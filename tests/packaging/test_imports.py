@@ -36,7 +36,7 @@ def imported_by(statement: str, wanted: tuple[str, ...] = HEAVY) -> list[str]:
     return last.split()[1:]
 
 
-@pytest.mark.parametrize("verb", ["", "assess", "profile", "verify", "oltp", "compare", "report", "serve", "sqlio"])
+@pytest.mark.parametrize("verb", ["", "assess", "profile", "verify", "oltp", "compare", "report", "ui", "sqlio"])
 def test_help_imports_no_large_library(verb: str) -> None:
     arguments = ["assay", *filter(None, [verb]), "--help"]
     assert imported_by(f"sys.argv = {arguments!r}; from assay.apps.cli import main; main()") == []

@@ -46,7 +46,7 @@ def test_without_a_token_nothing_is_told_but_where_it_is(closed: Site, path: str
     answered = closed.ask(path)
     assert answered.status == 403
     assert "token is missing" in answered.text
-    assert "assay serve" in answered.text
+    assert "assay ui" in answered.text
 
 
 @pytest.mark.parametrize("given", ["", "x", TOKEN[:-1], TOKEN + "t", "%00", "é"])

@@ -12,6 +12,7 @@ import typer
 from assay.apps.cli import options as opt
 from assay.base.errors import ExitCode, UsageError
 from assay.base.paths import printable
+from assay.document.elements import Paragraph, Tone
 
 if TYPE_CHECKING:
     from assay.insight.rules.rule import BrokenRule, Findings
@@ -33,7 +34,7 @@ Examples:
 FORMATS = ("text", "json", "junit", "sarif")
 STANDARD_OUTPUT = ("-", "/dev/stdout")
 FAIL_ON = ("error", "warning", "note", "never")
-STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+TONES: dict[str, Tone] = {"error": "bad", "warning": "warn", "note": "plain"}
 
 
 def check(
@@ -126,57 +127,42 @@ def _write(text: str, output: Path | None) -> None:
 
 def print_findings(told: Findings, notices: list[str]) -> None:
     """The findings on the terminal, worst first, then what passed and what is not known."""
-    from rich.console import Console
-    from rich.text import Text
+    from assay.document.terminal import show
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    for line, style in _lines(told, notices):
-        console.print(Text(line, style=style), soft_wrap=not sys.stdout.isatty())
+    show(_lines(told, notices))
 
 
 def findings_text(told: Findings, notices: list[str]) -> str:
     """The same without colours."""
-    return "\n".join(line for line, _ in _lines(told, notices)) + "\n"
-
-
-def _lines(told: Findings, notices: list[str]) -> list[tuple[str, str]]:
     from assay.base.paths import plain
 
-    lines = []
-    for one in told.findings:
-        lines += _finding(one)
-    counts = {severity: sum(one.rule.severity == severity for one in told.findings) for severity in STYLES}
+    return "\n".join(plain(line.text) for line in _lines(told, notices)) + "\n"
+
+
+def _lines(told: Findings, notices: list[str]) -> list[Paragraph]:
+    lines = [line for one in told.findings for line in _finding(one)]
+    counts = {severity: sum(one.rule.severity == severity for one in told.findings) for severity in TONES}
     found = (
         ", ".join(f"{count} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count)
         or "no findings"
     )
-    lines.append(
-        (
-            f"{found}; {len(told.passed)} passed, {len(told.not_checked)} not checked, {len(told.not_applicable)}"
-            " rules do not apply",
-            "bold",
-        )
-    )
+    found += f"; {len(told.passed)} passed, {len(told.not_checked)} not checked, {len(told.not_applicable)}"
+    lines.append(Paragraph(f"{found} rules do not apply", strong=True))
     reasons: dict[str, list[str]] = {}
     for gap in told.not_checked:
         reasons.setdefault(gap.reason, []).append(gap.rule.id)
     asked = [name for reason in list(reasons) if "site.toml" in reason for name in reasons.pop(reason)]
+    gaps = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
     if asked:
-        shown = ", ".join(dict.fromkeys(asked))
-        lines.append((plain(f"not checked, a site.toml can say it (assay check --site-template): {shown}"), "dim"))
-    for reason, names in reasons.items():
-        shown = ", ".join(dict.fromkeys(names))
-        lines.append((plain(f"not checked: {shown}: {reason}"), "dim"))
-    lines += [(plain(f"note: {notice}"), "") for notice in notices]
-    return lines
+        gaps.insert(0, f"a site.toml can say it (assay check --site-template): {', '.join(dict.fromkeys(asked))}")
+    lines += [Paragraph(f"not checked: {gap}", tone="quiet") for gap in gaps]
+    return lines + [Paragraph(f"note: {notice}") for notice in notices]
 
 
-def _finding(one: BrokenRule) -> list[tuple[str, str]]:
-    from assay.base.paths import plain
-
+def _finding(one: BrokenRule) -> list[Paragraph]:
     rule = one.rule
     return [
-        (plain(f"{rule.severity}: {rule.id}: {one.subject.name}: {rule.title}"), STYLES[rule.severity]),
-        (plain(f"  found {one.found} ({one.origin}); wanted {rule.wanted}"), ""),
-        (plain(f"  {rule.why} {rule.fix} [{rule.source}]"), ""),
+        Paragraph(f"{rule.severity}: {rule.id}: {one.subject.name}: {rule.title}", tone=TONES[rule.severity]),
+        Paragraph(f"  found {one.found} ({one.origin}); wanted {rule.wanted}"),
+        Paragraph(f"  {rule.why} {rule.fix} [{rule.source}]"),
     ]

@@ -15,6 +15,7 @@ from assay.base.paths import printable
 from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
+    from assay.insight.compare import RunComparison
     from assay.record.run_folder import RunFolder
 
 EXAMPLES = """
@@ -54,11 +55,8 @@ def compare(
         write_comparison(comparison, [_named(run, folder) for run, folder in zip(runs, folders, strict=True)], html)
         print(f"comparison: {html}", file=sys.stderr)
     if json:
-        print(
-            json_module.dumps(
-                {"schema_version": 1, "verb": "compare", **comparison.to_dict()}, allow_nan=False, indent=1
-            )
-        )
+        document = {"schema_version": 1, "verb": "compare", **comparison.to_dict()}
+        print(json_module.dumps(document, allow_nan=False, indent=1))
         return
     _print_tables(comparison, [_named(run, folder) for run, folder in zip(runs, folders, strict=True)])
 
@@ -69,26 +67,17 @@ def _named(run: Path, folder: RunFolder) -> str:
     return str(run) + (f" (measured by {', '.join(map(str, programs))})" if programs else "")
 
 
-def _print_tables(comparison: object, runs: list[str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _print_tables(comparison: RunComparison, runs: list[str]) -> None:
+    from assay.document.elements import Bullets, Paragraph
+    from assay.document.terminal import show, table
+    from assay.insight.compare import COLUMNS, run_letter
 
-    from assay.base.paths import plain
-    from assay.insight.compare import COLUMNS, RunComparison, run_letter
-
-    assert isinstance(comparison, RunComparison)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    for index, run in enumerate(runs):
-        console.print(Text(f"{run_letter(index)} = {printable(run)}"))
-    for title, rows in (("Points", comparison.rows()), ("Most within limits, knee and edge", comparison.answer_rows())):
-        if rows:
-            table = Table(title=title, title_justify="left")
-            for column in COLUMNS:
-                table.add_column(column, overflow="fold")
-            for row in rows:
-                table.add_row(*(Text(plain(cell)) for cell in row))
-            console.print(table)
-    for line in comparison.unmatched:
-        console.print(Text(f"not compared: {plain(line)}"))
-    console.print(Text(plain(comparison.sentence)))
+    show(
+        [
+            Paragraph(comparison.sentence, strong=True),
+            Bullets([f"{run_letter(index)} = {printable(run)}" for index, run in enumerate(runs)]),
+            table("Points", COLUMNS, comparison.rows()),
+            table("Most within limits, knee and edge", COLUMNS, comparison.answer_rows()),
+            *(Paragraph(f"not compared: {line}") for line in comparison.unmatched),
+        ]
+    )

@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -20,6 +21,7 @@ from assay.apps.cli.live_frame import Piece, frame, screen_of
 from assay.base.command_line import end_at_signals
 from assay.base.errors import AssayError, ExitCode, Interrupted
 from assay.base.log import LOG, chain, event
+from assay.base.paths import printable
 from assay.base.units import format_bytes
 from assay.record.points import describe_load
 from assay.record.standstill import generator_words
@@ -305,33 +307,10 @@ def point_line(point: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def print_verdict(lines: Sequence[Mapping[str, Any]], notices: Sequence[str]) -> None:
-    """The verdict table and the notices, on standard output."""
-    from rich.console import Console as RichConsole
-    from rich.table import Table
-    from rich.text import Text
-
-    console = RichConsole(highlight=False, width=None if sys.stdout.isatty() else 160)
-    if not lines:
-        console.print("no verdict: nothing was measured to its end")
-    table = Table(title="Verdict", title_justify="left", show_lines=False)
-    for column in ("asked", "limit", "value", "met", "meaning"):
-        table.add_column(column, overflow="fold")
-    for line in lines:
-        met = {True: "met", False: "MISSED", None: "-"}[line["met"]]
-        value = show_verdict_value(line["value"], line["unit"])
-        cells = (line["question"], line["limit"] or "-", value, met, line["meaning"])
-        table.add_row(*(Text(one_line(str(cell))) for cell in cells))
-    if lines:
-        console.print(table)
-    for notice in notices:
-        console.print(Text(one_line(f"note: {notice}")))
-
-
-def show_verdict_value(value: float | None, unit: str) -> str:
-    """A verdict's value with its unit."""
-    from assay.record.limits import show_value
-
-    if value is None:
-        return "-"
-    return show_value(value, unit) + (" IOPS" if unit == "iops" else "")
+def print_path(folder: Path) -> None:
+    """Print the last line: the path of the report, or of the run folder where it holds none."""
+    paper, report = folder / "paper.html", folder / "report.html"
+    if paper.exists():
+        print(f"paper: {printable(paper)}")
+    told = f"report: {printable(report)}" if report.exists() else f"run folder: {printable(folder)}"
+    print(told, flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.base.errors import UsageError
+from assay.document.elements import Block, Cell, Paragraph, Table, Tone
 
 if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import Diagnosis
@@ -26,7 +26,9 @@ Examples:
 `assay diagnose web1 web2 sql1 --tier web=web1,web2 --tier database=sql1 --json`
 """
 
-STYLES = {"hot": "bold red", "warm": "yellow", "ok": "green", "too few samples": "dim", "no data": "dim"}
+TONES: dict[str, Tone] = {
+    "hot": "bad", "warm": "warn", "ok": "good", "too few samples": "quiet", "no data": "quiet",
+}  # fmt: skip
 
 
 def diagnose(
@@ -75,56 +77,52 @@ def diagnose(
 
 
 def print_diagnosis(found: Diagnosis, record: Mapping[str, Any]) -> None:
-    """The matrix, the causes and the notices on the terminal."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """The causes, the matrix and the notices on the terminal."""
+    from assay.document.terminal import notes, show
 
-    from assay.base.paths import plain
-    from assay.insight.diagnosis.matrix import RESOURCES
-
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    table = Table(title=_title(record), title_justify="left")
-    for column in ("tier", *RESOURCES):
-        table.add_column(column, overflow="fold")
-    rows = dict.fromkeys((cell.tier, cell.host) for cell in found.cells)
-    for tier, host in rows:
-        cells = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
-        texts = []
-        for resource in RESOURCES:
-            cell = cells[resource]
-            words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"
-            words += f", {cell.minutes:.3g} min" if cell.minutes else ""
-            texts.append(Text(plain(words), style=STYLES[cell.state]))
-        table.add_row(Text(plain(f"{tier} {host}".strip())), *texts)
-    console.print(table)
+    blocks: list[Block] = []
     for place, cause in enumerate(record["causes"], 1):
         head = f"{place}. {cause['cause']}: {cause['title']}"
         if cause["cause"] != "none":
             head += f" (confidence {cause['confidence']:.0%}, {cause['minutes']:.3g} min)"
-        console.print(Text(plain(head), style="bold" if place == 1 else ""))
+        blocks.append(Paragraph(head, strong=place == 1))
         for one in cause["evidence"]:
             source = f" [{one['source']}]" if one.get("source") else ""
-            console.print(Text(plain(f"   seen: {one['text']}{source}")))
-        for text in cause["against"]:
-            console.print(Text(plain(f"   against it would be: {text}" if cause["cause"] != "none" else f"   {text}")))
-        console.print(Text(plain(f"   do: {cause['advice']}")))
+            blocks.append(Paragraph(f"   seen: {one['text']}{source}"))
+        against = "against it would be: " if cause["cause"] != "none" else ""
+        blocks += [Paragraph(f"   {against}{text}") for text in cause["against"]]
+        blocks.append(Paragraph(f"   do: {cause['advice']}"))
     load = record["load"]
     if load and load["cells"] and load["cells"][0]["first_load"] is not None:
         first = load["cells"][0]
-        console.print(
-            Text(
-                plain(
-                    f"As load rises, {first['tier']} {first['resource']} ({first['what']}) leaves its threshold"
-                    f" first, at {first['first_load']:g}."
-                )
+        blocks.append(
+            Paragraph(
+                f"As load rises, {first['tier']} {first['resource']} ({first['what']}) leaves its threshold"
+                f" first, at {first['first_load']:g}."
             )
         )
+    blocks.append(_matrix(found, record))
     if record["not_looked_for"]:
         names = ", ".join(one["cause"] for one in record["not_looked_for"])
-        console.print(Text(plain(f"not looked for, nothing was recorded: {names}")))
-    for notice in record["notices"]:
-        console.print(Text(plain(f"note: {notice}")))
+        blocks.append(Paragraph(f"not looked for, nothing was recorded: {names}"))
+    show([*blocks, notes(record["notices"])])
+
+
+def _matrix(found: Diagnosis, record: Mapping[str, Any]) -> Table:
+    from assay.document.terminal import table
+    from assay.insight.diagnosis.matrix import RESOURCES
+
+    rows = []
+    for tier, host in dict.fromkeys((cell.tier, cell.host) for cell in found.cells):
+        cells = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
+        row = [Cell(f"{tier} {host}".strip())]
+        for resource in RESOURCES:
+            cell = cells[resource]
+            words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"
+            words += f", {cell.minutes:.3g} min" if cell.minutes else ""
+            row.append(Cell(words, TONES[cell.state]))
+        rows.append(row)
+    return table(_title(record), ("tier", *RESOURCES), rows)
 
 
 def _title(record: Mapping[str, Any]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +74,18 @@ def export_all(
             if count := left_out(name, points):
                 say(f"{name}: {count} points of transactions or of verifying are no jobs of fio")
     return code
+
+
+def keep_answer(verb: str, key: str, answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:
+    """Write an answer that was worked out, not measured, into a run folder of its own."""
+    from assay import _core
+
+    manifest = {"command": sys.argv[1:], "build": _core.build_info(), key: answer, "parts": [], "answers": [],
+                "verdict": [], "notices": answer["notices"]}  # fmt: skip
+    with RunFolder.create(output, verb, manifest) as folder:
+        if report:
+            from assay.report.write import write_report
+
+            write_report(folder.path)
+        folder.update(status="done", ended_utc_ns=time.time_ns())
+        return folder.path

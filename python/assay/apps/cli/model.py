@@ -202,16 +202,9 @@ def _meaning(dotted: str) -> str:
 
 
 def _print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from assay.document.terminal import show, table
 
-    table = Table()
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False, width=None if sys.stdout.isatty() else 160).print(table)
+    show([table("", columns, rows)])
 
 
 def _print_json(document: dict[str, Any]) -> None:

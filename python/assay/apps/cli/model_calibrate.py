@@ -162,23 +162,26 @@ def _checked(observation: Observation, fit: Fit) -> dict[str, Any]:
 
 
 def _show(fit: Fit, start: Configuration, checked: list[dict[str, Any]], table: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import show
+    from assay.document.terminal import table as table_of
     from assay.targets.arrays.model.kinds import show_value
     from assay.targets.arrays.model.parameters import PARAMETERS
 
-    console = Console()
-    fitted = Table("parameter", "fitted", "+-", "before", title="Fitted", title_justify="left")
+    fitted = []
     for each in _parameters(fit, start):
         kind = PARAMETERS[each["name"]].kind
         shown = [show_value(kind, each["value"]), f"{each['plus_minus']:.0%}", show_value(kind, each["start"])]
-        fitted.add_row(each["name"], *shown)
-    console.print(fitted)
-    points = Table("point", "error", "predicted from the others", title="Throughput", title_justify="left")
-    for each in table["observations"]:
-        points.add_row(each["label"], f"{each['error_share']:+.1%}", f"{each['left_out_error_share']:+.1%}")
-    for each in checked:
-        points.add_row(f"{each['label']} (not fitted)", "", f"{each['error_share']:+.1%}")
-    console.print(points)
-    console.print(f"error of prediction (leave one out): {fit.error_share:.1%}")
+        fitted.append([each["name"], *shown])
+    points = [
+        [each["label"], f"{each['error_share']:+.1%}", f"{each['left_out_error_share']:+.1%}"]
+        for each in table["observations"]
+    ]
+    points += [[f"{each['label']} (not fitted)", "", f"{each['error_share']:+.1%}"] for each in checked]
+    show(
+        [
+            Paragraph(f"error of prediction (leave one out): {fit.error_share:.1%}"),
+            table_of("Fitted", ("parameter", "fitted", "+-", "before"), fitted),
+            table_of("Throughput", ("point", "error", "predicted from the others"), points),
+        ]
+    )

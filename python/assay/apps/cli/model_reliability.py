@@ -5,17 +5,14 @@ from __future__ import annotations
 import json as json_module
 import math
 import re
-import sys
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.console import say
+from assay.apps.cli.console import print_path
 from assay.base.errors import UsageError
 from assay.base.units import format_years, parse_percent
 from assay.targets.arrays.model.reliability import HOURS_A_YEAR, Assess, assess_question, refuse_unknown_policy
@@ -77,6 +74,7 @@ def reliability(
 ) -> None:
     """Mean time to data loss and probability of loss, by RAID policy, with the inputs beside them."""
     del debug
+    from assay.apps.cli.exporting import keep_answer
     from assay.insight.calibration.rebuild import rebuild_hours
     from assay.targets.arrays.model.reliability_question import ReliabilityOptions, question_of
 
@@ -96,13 +94,13 @@ def reliability(
     )
     question = question_of(asked, rebuild_hours)
     answer = interruptible(lambda: assess_question(question, compiled_assess()))
-    folder = _keep(answer, output, report=report)
+    folder = keep_answer("model-reliability", "reliability", answer, output, report=report)
     if json:
         document = {"schema_version": 1, "verb": "model reliability", "run_folder": str(folder), "reliability": answer}
         print(json_module.dumps(document, allow_nan=False, indent=1))
     else:
         print_answer(answer)
-    say(f"run folder: {folder}")
+        print_path(folder)
 
 
 def interruptible(work: Callable[[], T]) -> T:
@@ -185,51 +183,19 @@ def _rate(text: str | None, what: str, *, most: float) -> float | None:
 # Output
 
 
-def _keep(answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:
-    from assay import _core
-    from assay.record.run_folder import RunFolder
-
-    manifest = {"command": sys.argv[1:], "build": _core.build_info(), "reliability": answer, "parts": [],
-                "answers": [], "verdict": []}  # fmt: skip
-    with RunFolder.create(output, "model-reliability", {**manifest, "notices": answer["notices"]}) as folder:
-        if report:
-            from assay.report.write import write_report
-
-            write_report(folder.path)
-        folder.update(status="done", ended_utc_ns=time.time_ns())
-        return folder.path
-
-
 def print_answer(answer: Mapping[str, Any]) -> None:
-    """Policies, inputs and ratios on standard output."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Policies and their ratios on standard output; where its inputs come from is in the report."""
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import notes, show, table
+    from assay.targets.arrays.model.reliability_text import inputs_sentence, policy_columns, policy_rows, ratio_sentence
 
-    from assay.targets.arrays.model.reliability_text import (
-        input_rows,
-        inputs_sentence,
-        policy_columns,
-        policy_rows,
-        ratio_sentence,
-    )
-
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     years = format_years(answer["service_years"])
-
-    def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        table = Table(title=title, title_justify="left")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
-
-    show(f"Reliability of {answer['array']['title']}", policy_columns(answer), policy_rows(answer))
-    show("Inputs", ("input", "value", "from", "source", "plausible range", "range from"), input_rows(answer))
-    console.print(Text(f"Loss is the probability in {years}; MTTDL the mean time to data loss."))
-    for ratio in answer["ratios"]:
-        console.print(Text(ratio_sentence(ratio, answer)))
-    console.print(Text(f"Inputs: {inputs_sentence(answer)}."))
-    for notice in answer["notices"]:
-        console.print(Text(f"note: {notice}"))
+    show(
+        [
+            *(Paragraph(ratio_sentence(ratio, answer)) for ratio in answer["ratios"]),
+            table(f"Reliability of {answer['array']['title']}", policy_columns(answer), policy_rows(answer)),
+            Paragraph(f"Loss is the probability in {years}; MTTDL the mean time to data loss."),
+            Paragraph(f"Inputs: {inputs_sentence(answer)}."),
+            notes(answer["notices"]),
+        ]
+    )

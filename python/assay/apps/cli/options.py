@@ -60,7 +60,7 @@ Export = Annotated[
     list[str] | None,
     typer.Option("--export", help="Also export: csv, fio-json, openmetrics.", rich_help_panel=OUTPUT),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print the answer alone.", rich_help_panel=OUTPUT)]
 NoColor = Annotated[
     bool,
     typer.Option(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
-from assay.base.paths import plain, printable
+from assay.base.paths import printable
+from assay.base.units import format_duration
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,10 +27,11 @@ def draw(directory: Path, last_ns: int) -> None:
         Nothing is recorded there yet.
     """
     import polars as pl
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
+    from assay.document.elements import Cell, Column, Table
+    from assay.document.terminal import notes
+    from assay.document.terminal import show as show_blocks
+    from assay.document.text import moment
     from assay.insight.recording import gaps_told
     from assay.record.flight import has_recording, read_recording, unread_of
     from assay.record.run_folder import RunFolder
@@ -46,29 +47,16 @@ def draw(directory: Path, last_ns: int) -> None:
     if frame.is_empty():
         raise UsageError(f"{printable(directory)}: nothing was recorded in that time; give a longer --last")
     begin_ns = int(frame["t_ns"].min())  # type: ignore[arg-type]
-    table = Table(title=_title(begin_ns, end_ns), title_justify="left")
-    for column in ("what", "now", "most", f"over {_span(end_ns - begin_ns)}"):
-        table.add_column(column, justify="right" if column in ("now", "most") else "left", no_wrap=True)
+    columns = [Column("what"), Column("now", number=True), Column("most", number=True)]
+    columns.append(Column(f"over {format_duration((end_ns - begin_ns) / 1e9)}"))
+    rows = []
     for what, values, show in _figures(frame, begin_ns, end_ns):
         known = [value for value in values if value is not None]
         if known:
-            table.add_row(Text(plain(what)), Text(show(known[-1])), Text(show(max(known))), Text(spark(values)))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
-    console.print(table)
-    for notice in (*gaps_told(told), *(told.get("notices") or ()), *unread_of(series)):
-        console.print(Text(plain(f"note: {notice}")))
-
-
-def _title(begin_ns: int, end_ns: int) -> str:
-    from assay.document.text import moment
-
-    return f"{moment(begin_ns)} to {moment(end_ns)}"
-
-
-def _span(length_ns: int) -> str:
-    from assay.base.units import format_duration
-
-    return format_duration(length_ns / 1e9)
+            rows.append([Cell(text) for text in (what, show(known[-1]), show(max(known)), spark(values))])
+    notices = notes([*gaps_told(told), *(told.get("notices") or ()), *unread_of(series)])
+    title = f"{moment(begin_ns)} to {moment(end_ns)}"
+    show_blocks([Table("recorded", title, columns, rows, dense=True), notices])
 
 
 def spark(values: list[float | None]) -> str:

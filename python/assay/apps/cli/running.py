@@ -13,18 +13,19 @@ from typing import Any, NoReturn
 
 import typer
 
-from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_verdict, say
+from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_path, say
 from assay.apps.cli.exporting import export_all, rehearse_exports
 from assay.apps.cli.options import parse_exports
-from assay.apps.cli.study_tables import print_study
 from assay.apps.service import execution, first_examined
 from assay.base.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.base.paths import printable
 from assay.base.units import format_bytes, format_duration
+from assay.document.terminal import notes, show
 from assay.fleet.choosing import choose_over_hosts
 from assay.fleet.target import end_hosts
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
+from assay.report.answer import answer_of
 from assay.run.chains import in_order
 from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
 from assay.run.part import part_from_report, part_report
@@ -276,21 +277,17 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     if options.json:
         print(print_json(run_document(folder)), flush=True)
         return
-    if folder.manifest.get("study"):
-        print_study(folder.manifest["study"])
-    print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
-    for name in ("report.html", "report.pdf", "paper.html", "paper.pdf", "paper.md"):
-        if (folder.path / name).exists():
-            kind, _, form = name.partition(".")
-            print(f"{'Markdown' if form == 'md' else form.upper()} {kind}: {printable(folder.path / name)}")
-    print(f"run folder: {printable(folder.path)}", flush=True)
+    show(answer_of(folder.manifest, current_points(folder.points())))
+    if not options.quiet:
+        show([notes(folder.manifest["notices"])])
+        print_path(folder.path)
 
 
 def _print_outcome(run: Execution, options: OutputOptions) -> None:
     folder = run.folder
-    _print_folder(folder, options)
     for failure in failures_told(run.told):
         say(f"assay: {failure}")
+    _print_folder(folder, options)
     if run.error is not None:
         say(f"assay: {run.error}")
         if run.error.exit_code is ExitCode.INTERRUPTED and run.can_go_on:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +11,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.base.errors import ExitCode, UsageError
-from assay.base.units import format_share, format_when, parse_percent
+from assay.base.units import format_share, parse_percent
 
 if TYPE_CHECKING:
     from assay.insight.sizing.answer import Sized
@@ -93,7 +91,8 @@ def size(
 
         print(need_template(), end="")
         return
-    from assay.apps.cli.console import say
+    from assay.apps.cli.console import print_path, say
+    from assay.apps.cli.exporting import keep_answer
     from assay.apps.cli.model_reliability import interruptible
     from assay.insight.sizing.allowance import ALL_IOS
     from assay.insight.sizing.answer import difference
@@ -135,17 +134,19 @@ def size(
         raise
     answer = sized.answer
     answer["difference"] = difference(before.answer, answer, changes or ()) if before is not None else None
-    folder = _keep(answer, output, report=report)
+    folder = keep_answer("size", "sizing", answer, output, report=report)
     if json:
         document = {"schema_version": 1, "verb": "size", "run_folder": str(folder), **answer}
         print(json_module.dumps(document, allow_nan=False, indent=1))
     else:
-        print_answer(answer)
-    say(f"run folder: {folder}")
+        print_answer(answer, quiet=quiet)
     if not answer["holds"]:
         from assay.insight.sizing.text import nearest_sentence
 
         say(nearest_sentence(answer))
+    if not json and not quiet:
+        print_path(folder)
+    if not answer["holds"]:
         raise typer.Exit(int(ExitCode.LIMIT_MISSED))
 
 
@@ -171,73 +172,29 @@ def _asked(
     return NeedAsWritten(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured
 
 
-def _keep(answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:
-    from assay import _core
-    from assay.record.run_folder import RunFolder
-
-    manifest = {"command": sys.argv[1:], "build": _core.build_info(), "sizing": answer, "parts": [], "answers": [],
-                "verdict": []}  # fmt: skip
-    with RunFolder.create(output, "size", {**manifest, "notices": answer["notices"]}) as folder:
-        if report:
-            from assay.report.write import write_report
-
-            write_report(folder.path)
-        folder.update(status="done", ended_utc_ns=time.time_ns())
-        return folder.path
-
-
-def print_answer(answer: Mapping[str, Any]) -> None:
-    """The purchase, its reasons and what it hangs on, on standard output."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from assay.base.paths import plain
+def print_answer(answer: Mapping[str, Any], *, quiet: bool = False) -> None:
+    """The purchase and what it hangs on, then the candidates; need, rules and assumptions are in the report."""
+    from assay.document.elements import Block, Paragraph
+    from assay.document.terminal import notes, show, table
     from assay.insight.sizing import text as words
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-
-    def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        if not rows:
-            return
-        table = Table(title=title, title_justify="left")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(plain(cell)) for cell in row))
-        console.print(table)
-
-    def say_line(text: str) -> None:
-        console.print(Text(plain(text)))
-
+    told: list[str] = []
     measured = answer["measured"]
-    if measured is not None:
-        if measured["coverage"] is not None:
-            say_line(f"{measured['source']}: {measured['coverage']['text']}.")
-        title = f"Measured load, {measured['percentile'] * 100:g}th percentile of the busiest hours"
-        show(title if measured["coverage"] else "Measured load", words.VOLUME_COLUMNS, words.volume_rows(answer))
-    show(f"Need: {answer['title']}, {format_when(answer['years'])}", words.DEMAND_COLUMNS, words.demand_rows(answer))
-    show("Candidates", words.CANDIDATE_COLUMNS, words.candidate_rows(answer))
-    show("Rules of the method", words.RULE_COLUMNS, words.rule_rows(answer))
-    show("Assumptions", words.ASSUMPTION_COLUMNS, words.assumption_rows(answer))
-    best = answer["chosen"].get("cheapest")
-    if best is not None:
-        show("What would change the purchase", words.SENSITIVITY_COLUMNS, words.sensitivity_rows(answer))
-        show(f"Growth: {best['label']}", words.GROWTH_COLUMNS, words.growth_rows(best))
-    show("Chosen", words.CHOICE_COLUMNS, words.choice_rows(answer))
-    for line in words.server_sentences(answer):
-        say_line(line)
-    if answer["difference"] is not None:
-        rows = [[row["what"], row["before"], row["after"]] for row in answer["difference"]["rows"]]
-        show(f"What if {', '.join(answer['difference']['changes'])}", ("", "before", "after"), rows)
-    if best is not None:
-        say_line(words.headline(answer))
-        say_line(
-            f"It rests on the model ({best['model_basis']}; one standard deviation"
-            f" {format_share(best['model_share'])}), and on a demand that may be off by"
+    if answer["chosen"].get("cheapest") is not None:
+        told.append(words.headline(answer))
+        told.append(
+            f"It rests on the model ({answer['chosen']['cheapest']['model_basis']}; one standard deviation"
+            f" {format_share(answer['chosen']['cheapest']['model_share'])}), and on a demand that may be off by"
             f" {format_share(answer['demand']['spread'])}."
         )
-        if answer["sensitivity"] is not None:
-            say_line(words.sensitivity_sentence(answer))
-    for notice in answer["notices"]:
-        say_line(f"note: {notice}")
+        told += [words.sensitivity_sentence(answer)] if answer["sensitivity"] is not None else []
+    told += words.server_sentences(answer)
+    if measured is not None and measured["coverage"] is not None:
+        told.append(f"{measured['source']}: {measured['coverage']['text']}.")
+    blocks: list[Block] = [Paragraph(text, strong=place == 0) for place, text in enumerate(told)]
+    blocks.append(table("Chosen", words.CHOICE_COLUMNS, words.choice_rows(answer)))
+    if answer["difference"] is not None:
+        rows = [[row["what"], row["before"], row["after"]] for row in answer["difference"]["rows"]]
+        blocks.append(table(f"What if {', '.join(answer['difference']['changes'])}", ("", "before", "after"), rows))
+    blocks.append(table("Candidates", words.CANDIDATE_COLUMNS, words.candidate_rows(answer)))
+    show([*blocks, notes([] if quiet else answer["notices"])])

@@ -78,22 +78,18 @@ def list_studies(json: opt.Json = False, debug: opt.Debug = False) -> None:
         listed = [{key: getattr(study, key) for key in keys} for variants in studies for study in variants]
         print(print_json({"schema_version": 1, "studies": listed}))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from assay.document.terminal import show, table
 
-    table = Table()
-    for column in ("study", "question", "on"):
-        table.add_column(column, overflow="fold")
+    rows = []
     for variants in studies:
         kinds = [kind for study in variants for kind in study.targets]
         questions = dict.fromkeys(study.question for study in variants)
-        table.add_row(*(Text(cell) for cell in (variants[0].name, " ".join(questions), " and ".join(kinds))))
-    Console(highlight=False).print(table)
+        rows.append((variants[0].name, " ".join(questions), " and ".join(kinds)))
+    show([table("", ("study", "question", "on"), rows)])
 
 
 @app.command(name="show", epilog="Examples:\n\n`assay study show raid-policy --json > mine.json`")
-def show(
+def show_study(
     name: Name,
     target: Annotated[
         str | None,

@@ -35,9 +35,15 @@ _OTHERS = (
         help="Write report.html and report.pdf of a run, finished or not; or a paper of one or several runs.",
     ),
     Verb(
-        name="serve",
-        place="assay.apps.cli.serve:serve",
+        name="ui",
+        place="assay.apps.cli.ui:ui",
         help="Show runs and recordings in the browser, also while they go on; it looks, it does not touch.",
+    ),
+    Verb(
+        name="serve",
+        place="assay.apps.cli.ui:ui",
+        help="The former name of `assay ui`.",
+        hidden=True,
     ),
     Verb(
         name="import",

@@ -95,7 +95,7 @@ class Guard:
         """What is answered in place of the page; None where the request may go on."""
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return _refused(scope, 421, "This server is not called so", "Open the address that `assay serve` printed.")
+            return _refused(scope, 421, "This server is not called so", "Open the address that `assay ui` printed.")
         if scope["method"] not in METHODS:
             return _refused(scope, 405, "It only looks", "This server answers GET alone.", allow=", ".join(METHODS))
         if any(
@@ -111,7 +111,7 @@ class Guard:
             return _refused(scope, 403, "A token is missing", WHERE_IT_IS)
         sites = [value for name, value in headers if name == b"sec-fetch-site"]
         if any(site == b"cross-site" for site in sites):
-            return _refused(scope, 403, "Another site asks", "Open the address that `assay serve` printed.")
+            return _refused(scope, 403, "Another site asks", "Open the address that `assay ui` printed.")
         return None
 
     def _has_cookie(self, headers: list[tuple[bytes, bytes]]) -> bool:
@@ -131,9 +131,7 @@ class Guard:
 HTML = "text/html; charset=utf-8"
 # Without one a browser would ask for /favicon.ico.
 _ICON = '<link rel="icon" href="data:,">'
-WHERE_IT_IS = (
-    "Open the whole address that `assay serve` printed, with its token; it is another one each time it starts."
-)
+WHERE_IT_IS = "Open the whole address that `assay ui` printed, with its token; it is another one each time it starts."
 
 # A redirect would count as the other site's where a link led here from one, and the cookie would not be sent with it.
 _ENTER = _PAGE.format(

@@ -1,6 +1,6 @@
 """The process of the page: nothing is loaded in it but the server, SQLite and what checks a manifest.
 
-`assay serve` checks what is asked for, opens the socket, and becomes this process (`python -m assay.apps.ui.process`).
+`assay ui` checks what is asked for, opens the socket, and becomes this process (`python -m assay.apps.ui.process`).
 Its settings come on a descriptor, so that the token stands in no list of processes.
 """
 

@@ -374,28 +374,31 @@ def are_of_databases(results: Sequence[Record]) -> bool:
     return common_figures(results) != common_figures([])
 
 
-def result_rows(results: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """Results of the manifest as columns and their rows; the workload only where there are several."""
-    first, *others = common_figures(results)
+def against_text(study: Record, result: Record, one: Record | None) -> str:
+    """A result against the baseline: its comparison, or whether it is the baseline itself."""
+    if one is not None and one.get("ratio") is not None:
+        return change_text(one["ratio"], one.get("interval_95"))
+    is_base = one is None and study.get("comparison") and study["comparison"]["by"] in (result.get("levels") or {})
+    return "baseline" if is_base else "-"
+
+
+def comparison_rows(study: Record) -> tuple[list[str], list[list[str]]]:
+    """Levels of a study against its baseline, as columns and their rows; the workload only where there are several."""
+    results, first = study["results"], common_figures(study["results"])[0]
     several = len({result["workload"] for result in results}) > 1
-    titles = [figure.title for figure in others]
-    sized = any(result.get("capacity") for result in results)
-    capacity = CAPACITY_COLUMNS if sized else ()
-    named = ["levels", *(["workload"] if several else [])]
-    columns = [*named, first.title, "95 % interval", *capacity, *titles, "limited by"]
+    compared = {(one["part"], one["place"]): one for one in study["comparisons"]}
+    columns = ["level", *(["workload"] if several else []), first.title, "95 % interval"]
+    columns += [*(["against baseline"] if compared else []), "limited by"]
     rows = []
     for result in results:
-        values = result["values"]
-        texts = [
-            figure_text(values[figure.study]["value"], figure.unit) if figure.study in values else "-"
-            for figure in (first, *others)
-        ]
-        interval = (values.get(first.study) or {}).get("interval_95")
-        between = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else "-"
-        load = f", {result['load']}" if result["load"] else ""
-        named = [result["workload"] + load] if several else []
-        told = [texts[0], between, *(capacity_texts(result) if sized else ()), *texts[1:]]
-        rows.append([result["title"], *named, *told, result["reason"] or result["limited_by"] or "-"])
+        held, load = result["values"].get(first.study) or {}, f", {result['load']}" if result["load"] else ""
+        row = [result["title"], *([result["workload"] + load] if several else [])]
+        interval = held.get("interval_95")
+        row.append(figure_text(held["value"], first.unit) if held else "-")
+        row.append(" to ".join(figure_text(end, first.unit) for end in interval) if interval else "-")
+        if compared:
+            row.append(against_text(study, result, compared.get((result["part"], result["place"]))))
+        rows.append([*row, result["reason"] or result["limited_by"] or "-"])
     return columns, rows
 
 

@@ -16,10 +16,10 @@ from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts
 from assay.insight.studies.words import (
     CAPACITY_COLUMNS,
+    against_text,
     are_of_databases,
     capacity_texts,
     capital,
-    change_text,
     common_figures,
     figure_text,
     full_name_of,
@@ -373,11 +373,8 @@ def _place(one: Record) -> tuple[object, object]:
 
 def _against(study: Record, result: Record, comparisons: Mapping[tuple[object, object], Record]) -> Cell:
     one = comparisons.get(_place(result))
-    if one is None or one.get("ratio") is None:
-        is_base = one is None and study.get("comparison") and study["comparison"]["by"] in (result.get("levels") or {})
-        return Cell("baseline" if is_base else DASH, "quiet")
-    tone: Tone = "plain" if one.get("differs") else "quiet"
-    return Cell(change_text(one["ratio"], one.get("interval_95")), tone)
+    tone: Tone = "plain" if one and one.get("ratio") is not None and one.get("differs") else "quiet"
+    return Cell(against_text(study, result, one), tone)
 
 
 # Published figures

@@ -6,14 +6,13 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.base.errors import UsageError
 from assay.base.fields import FieldValueError, within
-from assay.base.reading import names_of_presets, preset_table, read_table, validated
+from assay.base.reading import names_of_presets, preset_table, validated
 from assay.record.limits import Limit, parse_limits
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, MAINTENANCE
@@ -251,17 +250,6 @@ def load_brokerage_plan(data: Mapping[str, Any], *, source: str) -> BrokeragePla
     with within(source, "limits"):
         parse_limits(plan.limits, FIGURES)
     return plan
-
-
-def read_brokerage_plan(path: Path) -> BrokeragePlan:
-    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
-
-    Raises
-    ------
-    UsageError
-        The file cannot be read or is not a plan.
-    """
-    return load_brokerage_plan(read_table(path, option="--plan"), source=f"--plan {path}")
 
 
 def brokerage_preset_names() -> list[str]:

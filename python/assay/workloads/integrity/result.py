@@ -164,11 +164,6 @@ class IntegrityResult:
         return None if index is None else self._files[index].name
 
 
-def findings_total(integrity: Record | None) -> int:
-    """Findings of a run's `integrity`, 0 without one."""
-    return sum((integrity or {}).get("findings", {}).values())
-
-
 def findings_line(integrity: Record) -> str:
     """Counts of findings by name, in one line."""
     found = [

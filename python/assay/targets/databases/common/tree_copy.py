@@ -288,18 +288,6 @@ def _bytes_of(folder: int) -> int:
     return total_bytes
 
 
-def delete_tree(folder: Path) -> None:
-    """Delete a folder, if it is there; of a link to one, the link."""
-    try:
-        parent = open_without_links(_placed(folder).parent, os.O_PATH | os.O_DIRECTORY)
-    except FileNotFoundError:
-        return
-    try:
-        delete_below(folder.name, parent)
-    finally:
-        os.close(parent)
-
-
 def delete_below(name: str, folder: int) -> None:
     """Delete a folder within an open folder, if it is there; of a link to one, the link."""
     try:

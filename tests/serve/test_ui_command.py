@@ -1,4 +1,4 @@
-"""`assay serve` as a command: what it prints, what it refuses in one line, how it ends, and what is seen of it."""
+"""`assay ui` as a command: what it prints, what it refuses in one line, how it ends, and what is seen of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from assay.apps.cli import serve
+from assay.apps.cli import ui
 from assay.apps.cli.app import app
 from assay.base.errors import UsageError
 
@@ -30,16 +30,26 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     def become(*_: object) -> None:
         pytest.fail("the page would be served")
 
-    monkeypatch.setattr(serve, "_become", become)
+    monkeypatch.setattr(ui, "_become", become)
 
     def run(*arguments: object) -> str:
-        done = CliRunner().invoke(app, ["serve", *map(str, arguments)])
+        done = CliRunner().invoke(app, ["ui", *map(str, arguments)])
         assert isinstance(done.exception, UsageError), done.output
         text = str(done.exception)
         assert "\n" not in text
         return text
 
     return run
+
+
+def test_the_former_name_is_taken_and_not_listed() -> None:
+    listed = [line[2:10].rstrip() for line in CliRunner().invoke(app, ["--help"]).output.splitlines()]
+    former = CliRunner().invoke(app, ["serve", "--port", "0", "/nonexistent"])
+
+    assert "ui" in listed
+    assert "serve" not in listed
+    assert str(former.exception).startswith("/nonexistent: does not exist")
+    assert "serve" not in former.output
 
 
 def test_a_folder_without_runs_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
@@ -86,13 +96,13 @@ def test_a_certificate_that_is_none_is_refused(refused: Callable[..., str], resu
 
 
 def test_names_are_those_of_the_address_alone() -> None:
-    assert serve._hosts("127.0.0.1", 8471) == {"127.0.0.1:8471", "localhost:8471", "[::1]:8471"}
-    assert "localhost:8471" in serve._hosts("0.0.0.0", 8471)
-    assert f"{socket.gethostname()}:8471" in serve._hosts("0.0.0.0", 8471)
+    assert ui._hosts("127.0.0.1", 8471) == {"127.0.0.1:8471", "localhost:8471", "[::1]:8471"}
+    assert "localhost:8471" in ui._hosts("0.0.0.0", 8471)
+    assert f"{socket.gethostname()}:8471" in ui._hosts("0.0.0.0", 8471)
 
 
 def test_it_prints_its_address_and_ends_at_a_signal(bench: Bench, results: Path) -> None:
-    with bench.started("serve", results, "--port", "0") as running:
+    with bench.started("ui", results, "--port", "0") as running:
         running.wait_until(lambda: "token=" in running.stdout)
         address = running.stdout.strip()
         assert address.startswith("http://127.0.0.1:")
@@ -125,9 +135,9 @@ def test_beyond_this_host_it_is_served_by_tls_with_a_warning(
     cert, key = tmp_path / "page.crt", tmp_path / "page.key"
     run_tool("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
              "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")  # fmt: skip
-    with bench.started(
-        "serve", results, "--port", "0", "--listen", "0.0.0.0", "--tls-cert", cert, "--tls-key", key
-    ) as (running):
+    with bench.started("ui", results, "--port", "0", "--listen", "0.0.0.0", "--tls-cert", cert, "--tls-key", key) as (
+        running
+    ):
         running.wait_until(lambda: "token=" in running.stdout)
         assert "warning: others reach 0.0.0.0" in running.stderr
         address = running.stdout.strip()

@@ -1,4 +1,4 @@
-"""`assay serve`: a local web page over runs and recordings."""
+"""`assay ui`: a local web page over runs and recordings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from assay.base.paths import printable
 EXAMPLES = """
 Examples:
 
-`assay serve --open`
+`assay ui --open`
 
-`assay serve assay-results /var/lib/assay/recording`
+`assay ui assay-results /var/lib/assay/recording`
 
-`assay serve --listen 10.0.0.5 --tls-cert page.crt --tls-key page.key`
+`assay ui --listen 10.0.0.5 --tls-cert page.crt --tls-key page.key`
 """
 
 PORT = 8471
@@ -35,7 +35,7 @@ PORT = 8471
 LOOPBACK = "127.0.0.1"
 
 
-def serve(
+def ui(
     directories: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[DIR]...", help="Folders of runs, or a run; assay-results.", show_default=False),
@@ -192,7 +192,7 @@ def _open(address: str) -> None:
 
 def _become(settings: dict[str, object], listening: socket.socket) -> None:
     """Go on as the page's own process, which holds nothing of this one."""
-    settings_file = os.memfd_create("assay-serve", 0)
+    settings_file = os.memfd_create("assay-ui", 0)
     os.write(settings_file, json_module.dumps(settings).encode())
     os.lseek(settings_file, 0, os.SEEK_SET)
     for descriptor in (settings_file, listening.fileno()):

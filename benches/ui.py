@@ -1,10 +1,10 @@
-"""What `assay serve` costs and how late it is: resident memory, the first page over 200 runs, the delay of live points.
+"""What `assay ui` costs and how late it is: resident memory, the first page over 200 runs, the delay of live points.
 
-    python benches/serve.py [--runs 200]
+    python benches/ui.py [--runs 200]
 
 The runs are copies of one that is measured first. The delay of a finished point is from the end of its window to the
 event at the browser's end of the connection, that of a figure from when it was taken. Memory is that of the process
-that stays, without those it asks. The table goes to benches/results/serve.md.
+that stays, without those it asks. The table goes to benches/results/ui.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benches" / "results" / "serve.md"
+RESULTS = ROOT / "benches" / "results" / "ui.md"
 ASSAY = (sys.executable, "-m", "assay")
 
 
@@ -35,7 +35,7 @@ class Page:
 
     def __init__(self, *folders: Path) -> None:
         self.began_s = time.monotonic()
-        self.process = subprocess.Popen([*ASSAY, "serve", *map(str, folders), "--port", "0"], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*ASSAY, "ui", *map(str, folders), "--port", "0"], stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)  # fmt: skip
         assert self.process.stdout is not None
         address = self.process.stdout.readline().strip()
@@ -160,9 +160,9 @@ def main() -> None:
         everything = all_pages(folder)
         points, figures, beside = live(Path(made) / "live")
     lines = [
-        "# assay serve",
+        "# assay ui",
         "",
-        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}; `benches/serve.py`.",
+        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}; `benches/ui.py`.",
         "",
         "| what | measured | aim |",
         "|---|---|---|",

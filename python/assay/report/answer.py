@@ -1,0 +1,213 @@
+"""The answer of a run for the terminal: sentences, and the table that compares a study's levels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import cast
+
+from assay.base.units import count_of, format_bytes
+from assay.document.elements import Block, Bullets, Column, Paragraph, Table
+from assay.document.limits import limited_text
+from assay.document.terminal import table
+from assay.document.text import DASH, joined, sentence
+from assay.insight.studies.words import (
+    common_figures,
+    comparison_rows,
+    figure_text,
+    full_name_of,
+    published_texts,
+)
+from assay.record.answers import load_words
+from assay.record.figures import Figure
+from assay.record.shapes.point import Point
+from assay.record.source import Record
+from assay.record.standstill import generator_words
+from assay.workloads.registry import figures_of, workload_recorded
+
+LEVELS_SHOWN = 40
+"""A study with more levels than this has its table in the report and the JSON."""
+
+NOTHING = "Nothing was measured to its end."
+
+
+def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
+    """What a run found; everything else is in its report."""
+    study, verdict = manifest.get("study") or {}, manifest.get("verdict") or []
+    if "sentences" in study:
+        return [*_study(study), *(_conclusion(line) for line in verdict if _is_failure(line))]
+    answers = [one for one in manifest.get("answers") or [] if _first_figure(one) is not None]
+    searched = {(one["workload"].get("name"), (one.get("max") or {}).get("point_id")) for one in answers}
+    lines = [line for line in verdict if (line["question"], line.get("point_id")) not in searched]
+    concluded = [line for line in lines if not (line.get("limit") or line.get("point_id"))]
+    measured = [line for line in lines if line not in concluded]
+    found: list[Block] = _matrix(answers) or [_search(one) for one in answers]
+    if len(points) == 1 and measured:
+        found += _point(points[0], measured)
+    else:
+        for _, group in itertools.groupby(measured, key=lambda line: line["question"]):
+            found.append(_measured(list(group)))
+    found += [_conclusion(line) for line in concluded if line.get("met") is not None or len(concluded) == len(verdict)]
+    judged = [line["met"] for line in verdict if line.get("met") is not None]
+    if len(found) > 2 and len(points) > 1 and judged:
+        found.insert(0, _counted(judged))
+    return found or [Paragraph(NOTHING)]
+
+
+def _is_failure(line: Record) -> bool:
+    return line.get("met") is False and not line.get("limit") and line.get("value") is not None
+
+
+def _counted(judged: Sequence[bool]) -> Paragraph:
+    missed = judged.count(False)
+    text = f"{len(judged) - missed} of {count_of(len(judged), 'question')} with a limit met" + (
+        f", {missed} missed." if missed else "."
+    )
+    return Paragraph(text, strong=True, tone="bad" if missed else "plain")
+
+
+def _conclusion(line: Record) -> Paragraph:
+    return Paragraph(
+        sentence(f"{line['question']}: {line['meaning']}"), tone="bad" if line["met"] is False else "plain"
+    )
+
+
+# Searches
+
+
+def _first_figure(answer: Record) -> Figure | None:
+    return next((figure for figure in figures_of(answer) if figure.in_answers), None)
+
+
+def _search(answer: Record) -> Paragraph:
+    """A line: the largest load within the limits, its interval, and what limited it."""
+    title, first, best = answer["workload"].get("name"), cast(Figure, _first_figure(answer)), answer.get("max")
+    within = f" within {', '.join(answer['limits'])}" if answer.get("limits") else ""
+    stopped = _stopped(answer, by="limited by ")
+    if best is None:
+        return Paragraph(f"{title}: no load that was tried is{within or ' an answer'}; {stopped}.", tone="bad")
+    ends = [
+        f"{name} {figure_text(low, first.unit)} to {figure_text(high, first.unit)}"
+        for name, key in (("95 % interval", "interval_95"), ("the model's 90 % band", "band_90"))
+        for low, high in [answer.get(key) or (None, None)]
+        if low is not None
+    ]
+    sure = f" ({'; '.join(ends)})" if ends else ""
+    load = load_words(best[answer["axis"]], answer["axis"])
+    return Paragraph(f"{title}: {first.words(best[first.name])}{sure} {load}{within}; {stopped}.")
+
+
+def _stopped(answer: Record, *, by: str) -> str:
+    """What ended a search; limits as plans write them."""
+    named = answer.get("limited_by")
+    return f"{by}{named}" if named in (answer.get("limits") or ()) else limited_text(answer, by=by)
+
+
+def _matrix(answers: Sequence[Record]) -> list[Block]:
+    """Answers of one search at every block size and read share, as a matrix; nothing where they are no such grid."""
+    found = {(one["workload"].get("block_bytes"), one["workload"].get("read_share")): one for one in answers}
+    blocks, shares = (list(dict.fromkeys(key[at] for key in found)) for at in (0, 1))
+    if None in (*blocks, *shares) or min(len(blocks), len(shares)) < 2:
+        return []
+    if not len(found) == len(answers) == len(blocks) * len(shares):
+        return []
+    first = cast(Figure, _first_figure(answers[0]))
+    held = {key: figure_text((one.get("max") or {}).get(first.name), first.unit) for key, one in found.items()}
+    columns = ["block", *(f"{share * 100:.0f} % reads" for share in shares)]
+    rows = [[format_bytes(block), *(held[block, share] for share in shares)] for block in blocks]
+    limits = dict.fromkeys(", ".join(one.get("limits") or ()) for one in answers)
+    within = f" within {'; '.join(limits)}" if any(limits) else ""
+    stopped = [_stopped(one, by="") for one in answers]
+    most = max(stopped, key=stopped.count)
+    title = f"{first.title}{within}; limited by {most} in {stopped.count(most)} of {len(stopped)}"
+    return [Paragraph(f"{title}."), _numbers("", columns, rows)]
+
+
+# Points at a given load
+
+
+def _point(point: Record, lines: Sequence[Record]) -> list[Block]:
+    """A run of one point in two lines: what was measured, and how it stands."""
+    asked = [line for line in lines if line.get("limit")]
+    workload = workload_recorded(point) if point.get("total") else None
+    words = " ".join(workload.point_words(cast(Point, point))).strip(" ;") if workload is not None else ""
+    told = words or "; ".join(line["meaning"] for line in lines if not line.get("limit"))
+    judged, missed = _limits(asked) if asked else ("No limit was set", False)
+    doubts = [f"; {text}" for text in (generator_words(point), _unsteady(point)) if text and text not in judged]
+    return [
+        Paragraph(f"{lines[0]['question']}: {told}." if told else lines[0]["question"]),
+        Paragraph(f"{judged}{''.join(doubts)}.", tone="bad" if missed else "plain"),
+    ]
+
+
+def _unsteady(point: Record) -> str:
+    steady = point.get("steady") or {}
+    is_unsteady = steady.get("slope_share") is not None and not steady.get("reached")
+    return "no steady state before its time was up" if is_unsteady else ""
+
+
+def _measured(lines: Sequence[Record]) -> Paragraph:
+    """What was measured at a load, and its limits, in one line."""
+    told = [line["meaning"] for line in lines if not line.get("limit")]
+    asked = [line for line in lines if line.get("limit")]
+    judged, missed = _limits(asked) if asked else ("", False)
+    text = "; ".join([*told, *([judged] if judged else [])])
+    return Paragraph(f"{lines[0]['question']}: {text}.", tone="bad" if missed else "plain")
+
+
+def _limits(lines: Sequence[Record]) -> tuple[str, bool]:
+    """How limits of a point stand, and whether one is missed."""
+    missed, unknown = ([line for line in lines if line.get("met") is met] for met in (False, None))
+    met = len(lines) - len(missed) - len(unknown)
+    if met == len(lines):
+        one = f"the limit {lines[0]['limit']} is met: {lines[0]['meaning']}"
+        return one if met == 1 else f"all {met} limits are met", False
+    told = [f"{met} of {count_of(len(lines), 'limit')} met"] if met or missed else []
+    if missed:
+        told.append("missed: " + joined(f"{line['limit']} ({line['meaning']})" for line in missed))
+    told += [f"{joined(line['limit'] for line in unknown)} {unknown[0]['meaning']}"] if unknown else []
+    return "; ".join(told), bool(missed)
+
+
+# Studies
+
+
+def _study(study: Record) -> list[Block]:
+    blocks: list[Block] = [
+        Paragraph(f"{study['title']}: {study['question']}", strong=True),
+        Bullets(study["sentences"]),
+    ]
+    if study["published"]:
+        heads = ("figure", "source", Column("published", number=True), Column("model", number=True), "error", "fitted")
+        return [*blocks, table("", heads, map(published_texts, study["published"]))]
+    results = study["results"]
+    if len(results) > LEVELS_SHOWN:
+        return blocks
+    return [*blocks, _levels_matrix(study) or table("", *comparison_rows(study))]
+
+
+def _levels_matrix(study: Record) -> Table | None:
+    """The first figure over both factors; None where a study has other factors, or several workloads a level."""
+    factors, results = study["factors"], study["results"]
+    if len(factors) != 2 or any(factor.get("of") != "activity" for factor in factors):
+        return None
+    down, over = (factor["name"] for factor in factors)
+    found = {(one["levels"].get(down), one["levels"].get(over)): one for one in results}
+    rows, columns = (list(dict.fromkeys(key[at] for key in found)) for at in (0, 1))
+    if not len(found) == len(results) == len(rows) * len(columns):
+        return None
+    labels = [{level["key"]: level["label"] for level in factor["levels"]} for factor in factors]
+    first = common_figures(results)[0]
+    cells = [[labels[0].get(row, row), *(_value(found[row, column], first) for column in columns)] for row in rows]
+    return _numbers(
+        full_name_of(first.study), [factors[0]["title"], *(labels[1].get(one, one) for one in columns)], cells
+    )
+
+
+def _value(result: Record, figure: Figure) -> str:
+    held = result["values"].get(figure.study)
+    return figure_text(held["value"], figure.unit) if held else DASH
+
+
+def _numbers(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    return table(caption, [columns[0], *(Column(one, number=True) for one in columns[1:])], rows)

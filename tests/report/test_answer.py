@@ -1,0 +1,103 @@
+"""The answer of a run on the terminal: two lines for a point, a line for a search, a matrix, a failure that is seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.document.elements import Bullets, Paragraph, Table
+from assay.report.answer import NOTHING, answer_of
+
+RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
+
+
+def run_of(name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    points = (RUNS / name / "points.jsonl").read_text().splitlines()
+    return json.loads((RUNS / name / "run.json").read_text()), [json.loads(line) for line in points]
+
+
+def texts(manifest: dict[str, Any], points: list[dict[str, Any]]) -> list[str]:
+    return [block.text for block in answer_of(manifest, points) if isinstance(block, Paragraph)]
+
+
+def test_a_run_of_one_point_is_two_lines_and_what_was_checked() -> None:
+    measured, judged, checked = texts(*run_of("oltp"))
+
+    assert measured.startswith("TPC-C-like, hammerdb: 9,940 NOPM")
+    assert judged.startswith("9 of 10 limits met; missed: cpu<80% (cpu of the server is 98.8 %")
+    assert checked.startswith("Consistency: all 11 conditions hold")
+
+
+def test_a_search_is_a_line_with_load_interval_and_what_limited_it() -> None:
+    (line,) = texts(*run_of("profile"))
+
+    assert line == (
+        "8 KiB random 70/30: 218 IOPS (95 % interval 216 to 226) at 218.1 arrivals per s"
+        " within read.mean<=20ms, write.mean<=50ms; the load generator itself was the bottleneck."
+    )
+
+
+def test_a_search_without_an_answer_says_what_ended_it() -> None:
+    manifest, points = run_of("profile")
+    manifest["answers"][0] |= {"max": None, "limited_by": "read.mean<=20ms"}
+
+    assert texts(manifest, points)[0] == (
+        "8 KiB random 70/30: no load that was tried is within read.mean<=20ms, write.mean<=50ms;"
+        " limited by read.mean<=20ms."
+    )
+
+
+def test_what_failed_is_said_and_marked() -> None:
+    (block,) = answer_of(*run_of("verify"))
+
+    assert isinstance(block, Paragraph)
+    assert (block.text.startswith("Integrity: FAILED: torn 5"), block.tone) == (True, "bad")
+
+
+def test_searches_at_every_block_and_mix_are_a_matrix() -> None:
+    manifest, points = run_of("profile")
+    (answer,) = manifest["answers"]
+    manifest["answers"] = [
+        answer
+        | {
+            "workload": answer["workload"] | {"block_bytes": block, "read_share": share},
+            "max": answer["max"] | {"iops": block / 8 * share},
+        }
+        for block in (8192, 65536)
+        for share in (1.0, 0.7)
+    ]
+    manifest["verdict"] = []
+
+    said, matrix = answer_of(manifest, points)
+
+    assert isinstance(said, Paragraph)
+    assert "limited by" in said.text
+    assert isinstance(matrix, Table)
+    assert [column.title for column in matrix.columns] == ["block", "100 % reads", "70 % reads"]
+    assert [[cell.text for cell in row] for row in matrix.rows] == [
+        ["8 KiB", "1,024", "717"], ["64 KiB", "8,192", "5,734"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("verdict", [[], None])
+def test_a_run_without_a_verdict_says_that_nothing_was_measured(verdict: Any) -> None:
+    assert answer_of({"verdict": verdict, "answers": []}, []) == [Paragraph(NOTHING)]
+
+
+def test_a_study_is_sentences_and_a_table_without_cells_of_verdicts() -> None:
+    one = {"part": "a", "place": 0, "title": "A", "workload": "w", "load": "", "values": {}, "reason": "",
+           "limited_by": "cpu<80%", "levels": {"f": "a"}}  # fmt: skip
+    study = {"title": "T", "question": "Why?", "sentences": ["It is so."], "published": [], "factors": [],
+             "results": [one], "comparisons": [], "comparison": None}  # fmt: skip
+    asked = {"question": "A: w", "limit": "cpu<80%", "value": 0.9, "met": False, "meaning": "x", "point_id": "p1"}
+    failed = {"question": "integrity", "limit": None, "value": 2, "met": False, "meaning": "FAILED", "point_id": None}
+
+    title, said, levels, lost = answer_of({"study": study, "verdict": [asked, failed]}, [])
+
+    assert (title, said) == (Paragraph("T: Why?", strong=True), Bullets(["It is so."]))
+    assert isinstance(levels, Table)
+    assert [cell.text for cell in levels.rows[0]][-1] == "cpu<80%"
+    assert lost == Paragraph("Integrity: FAILED.", tone="bad")
