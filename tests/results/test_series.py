@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.base.errors import IoFailed, RunFolderError
+from assay.record import series
 from assay.record.folder import Folder
 from assay.record.run_folder import RunFolder
 from assay.record.series import SeriesWriter, read_series
-from assay.record.series_schema import READ_SCHEMA, SCHEMA
+from assay.record.series_schema import READ_SCHEMA, SCHEMA, TEXTS
 from series_rows import batches_of
 
 SOURCE = Path(__file__).parents[2] / "python"
@@ -336,3 +337,52 @@ def test_reading_while_another_process_writes_and_compacts_sees_every_row_once(f
     finally:
         process.kill()
         process.communicate(timeout=60)
+
+
+SEGMENTS = 60
+ROWS_OF_A_SEGMENT = 400
+
+
+def test_many_segments_are_numbered_together_and_take_little_more_than_their_rows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading grows with rows, not with segments, and puts one column after the other in order."""
+    writer = SeriesWriter(folder)
+    for number in reversed(range(SEGMENTS)):
+        begin = number * ROWS_OF_A_SEGMENT
+        writer.write(batches_of(row(begin + place) for place in range(ROWS_OF_A_SEGMENT)))
+        writer.close_segment(f"p{SEGMENTS - number:04d}")
+    numbered, once = list[str](), series._Rows._numbered
+    monkeypatch.setattr(series, "ROWS_AT_A_TIME", 10 * ROWS_OF_A_SEGMENT)
+    monkeypatch.setattr(
+        series._Rows, "_numbered", lambda rows, name, column: numbered.append(name) or once(rows, name, column)
+    )
+
+    table = read_series(folder)
+
+    assert table["t_ns"].to_pylist() == list(range(SEGMENTS * ROWS_OF_A_SEGMENT))
+    assert numbered.count("metric") == SEGMENTS // 10
+
+
+def test_putting_rows_in_order_keeps_no_second_table(folder: Path) -> None:
+    writer = SeriesWriter(folder)
+    for number in reversed(range(5)):
+        times = pa.array(range(number * 10**5, (number + 1) * 10**5), pa.int64())
+        columns = [
+            times if field.name == "t_ns" else pa.repeat(pa.scalar(row(0)[field.name], field.type.value_type), 10**5)
+            .dictionary_encode().cast(field.type) if field.name in TEXTS
+            else pa.repeat(pa.scalar(row(0)[field.name], field.type), 10**5)
+            for field in READ_SCHEMA
+        ]  # fmt: skip
+        writer.write([pa.RecordBatch.from_arrays(columns, schema=READ_SCHEMA)])
+        writer.close_segment(f"p{5 - number}")
+    pool = pa.system_memory_pool()
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        table = read_series(folder)
+        assert table["t_ns"][0].as_py() == 0
+        assert table.nbytes <= pool.bytes_allocated() < 1.5 * table.nbytes
+        assert pool.max_memory() < 2 * table.nbytes
+    finally:
+        pa.set_memory_pool(before)

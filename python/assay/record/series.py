@@ -15,7 +15,7 @@ import json
 import os
 import secrets
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -178,7 +178,7 @@ class SeriesWriter:
         try:
             with os.fdopen(run.create(part), "wb") as file:
                 with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                    for batch in table.to_batches(max_chunksize=2**20):
+                    for batch in table.to_batches(max_chunksize=2**18):
                         writer.write_table(pa.Table.from_batches([batch]).cast(schema))
                 file.flush()
                 os.fsync(file.fileno())
@@ -291,27 +291,39 @@ def _merge(run: Folder, segments: Folder | None, names: Sequence[str]) -> tuple[
 
     Segments are read before the Parquet file, or a compaction in between would hide rows.
     """
-    of_segments: list[tuple[str | None, _Rows]] = []
-    room = ROWS_MAX
+    rows = _Rows()
+    spans: list[tuple[str | None, int, int]] = []
     for name in names:
         assert segments is not None
-        of_segments.append(_read_segment(segments, name, room))
-        room -= of_segments[-1][1].count
-    rows, merged = _read_parquet(run)
-    for identity, of_one in of_segments:
-        if identity not in merged:
-            rows.add(of_one)
-            rows.check(run.path)
-    return rows.table(), [identity for identity, _ in of_segments if identity]
+        begin = rows.count
+        spans.append((_read_segment(segments, name, rows), begin, rows.count))
+    rows.take_held()
+    of_segments = rows.count
+    merged = _read_parquet(run, rows)
+    kept = [(begin, end) for identity, begin, end in spans if identity not in merged]
+    count = rows.count - of_segments + sum(end - begin for begin, end in kept)
+    if count > ROWS_MAX:
+        raise _too_large(run.path, count)
+    # Rows of one moment keep their order: those of the Parquet file were written first.
+    return rows.table([(of_segments, rows.count), *kept]), [identity for identity, _, _ in spans if identity]
 
 
-def _read_segment(segments: Folder, name: str, room: int) -> tuple[str | None, _Rows]:
-    """Identity and rows of one segment; of one that was not closed, the batches before the first cut off or torn."""
-    path = segments.path / name
-    identity, rows, held = None, _Rows(room), list[pa.RecordBatch]()
+def _read_segment(segments: Folder, name: str, rows: _Rows) -> str | None:
+    """Take the rows of a segment, and give its identity; None where it has none, or no rows."""
+    identity = None
+    for found, batch in _batches(segments, name):
+        identity = found
+        rows.hold(batch)
+        if rows.count > ROWS_MAX:
+            raise _too_large(segments.path / name, rows.count)
+    return identity
+
+
+def _batches(segments: Folder, name: str) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """Identity and batches of a segment; of one that was not closed, those before the first cut off or torn."""
+    identity = schema = None
     with _opened(segments, name) as file:
         try:
-            schema = None
             for message in map(ipc.read_message, messages(file)):
                 if schema is None:
                     schema = ipc.read_schema(message)
@@ -321,24 +333,18 @@ def _read_segment(segments: Folder, name: str, room: int) -> tuple[str | None, _
                     continue
                 batch = ipc.read_record_batch(message, schema)
                 batch.validate(full=True)
-                held.append(batch)
-                if sum(batch.num_rows for batch in held) >= ROWS_AT_A_TIME:
-                    rows.take(held)
-                    held = []
-                    rows.check(path)
+                _check_whole(batch)
+                yield identity, batch
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if not name.endswith(".part"):
-                raise _damaged(path, error, "; remove it to go on without its rows") from error
-        rows.take(held)
-    rows.check(path)
-    return identity, rows
+                raise _damaged(segments.path / name, error, "; remove it to go on without its rows") from error
 
 
-def _read_parquet(run: Folder) -> tuple[_Rows, set[str]]:
-    """Rows of the Parquet file, and the identities of the segments that are in it."""
-    path, rows = run.path / PARQUET_NAME, _Rows(ROWS_MAX)
+def _read_parquet(run: Folder, rows: _Rows) -> set[str]:
+    """Take the rows of the Parquet file, and give the identities of the segments that are in it."""
+    path, before = run.path / PARQUET_NAME, rows.count
     if not run.has(PARQUET_NAME):
-        return rows, set()
+        return set()
     with _opened(run, PARQUET_NAME) as opened:
         try:
             metadata = pq.read_metadata(opened)
@@ -349,10 +355,13 @@ def _read_parquet(run: Folder) -> tuple[_Rows, set[str]]:
             # ParquetFile rather than read_table, which would take "a=b" in the path's folders for partition columns.
             with pq.ParquetFile(opened, metadata=metadata, read_dictionary=list(TEXTS)) as file:
                 for batch in file.iter_batches(ROWS_AT_A_TIME, use_threads=False):
-                    rows.take([batch])
-                    rows.check(path)
+                    _check_whole(batch)
+                    rows.hold(batch)
+                    if rows.count - before > ROWS_MAX:
+                        raise _too_large(path, rows.count - before)
+                rows.take_held()
                 merged = json.loads((metadata.metadata or {}).get(_MERGED_KEY, b"[]"))
-            return rows, {str(identity) for identity in merged}
+            return {str(identity) for identity in merged}
         except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, RecursionError, MemoryError) as error:
             raise _damaged(path, error) from error
 
@@ -361,6 +370,12 @@ def _check_columns(found: pa.Schema) -> None:
     plain = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in found]
     if found.names != SCHEMA.names or plain != SCHEMA.types:
         raise ValueError("its columns are not those of a series")
+
+
+def _check_whole(batch: pa.RecordBatch) -> None:
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.null_count:
+            raise ValueError(f"{column.null_count} rows without {name}")
 
 
 def _opened(folder: Folder, name: str) -> BinaryIO:
@@ -385,59 +400,62 @@ def _too_large(path: Path, count: int) -> _TooLarge:
 class _Rows:
     """Rows as they are read, each different text of a column once."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self) -> None:
         self.count = 0
-        self._room = room
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
         self._numbers: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
         self._columns: dict[str, list[pa.Array]] = {name: [] for name in SCHEMA.names}
 
-    def take(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Add batches of one form, their texts plain or numbered.
-
-        Raises
-        ------
-        ValueError
-            A value is missing, or a column holds more texts than any series does.
-        """
-        if not batches:
-            return
-        table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            if column.null_count:
-                raise ValueError(f"{column.null_count} rows without {name}")
-            for chunk in column.chunks:
-                self._columns[name].append(self._numbered(name, chunk) if name in TEXTS else chunk)
-        self.count += table.num_rows
-
-    def check(self, path: Path) -> None:
-        """Refuse more rows than there is room for.
+    def hold(self, batch: pa.RecordBatch) -> None:
+        """Add a batch, its texts plain or numbered; many small ones are numbered together.
 
         Raises
         ------
         RunFolderError
-            There are more.
+            A column holds more texts than any series does.
         """
-        if self.count > self._room:
-            raise _too_large(path, ROWS_MAX - self._room + self.count)
+        if self._held_rows and self._held_rows + batch.num_rows > ROWS_AT_A_TIME:
+            self.take_held()
+        self._held.append(batch)
+        self._held_rows += batch.num_rows
+        self.count += batch.num_rows
 
-    def add(self, other: _Rows) -> None:
-        """Add rows that were read before."""
-        if other.count:
-            self.take(other.table().to_batches())
+    def take_held(self) -> None:
+        """Number the texts of the batches that are held; they are of one form.
 
-    def table(self) -> pa.Table:
-        """All rows, by time."""
+        Raises
+        ------
+        RunFolderError
+            A column holds more texts than any series does.
+        """
+        if not self._held:
+            return
+        table = pa.Table.from_batches(self._held).unify_dictionaries().combine_chunks()
+        self._held, self._held_rows = [], 0
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            self._columns[name] += [self._numbered(name, one) if name in TEXTS else one for one in column.chunks]
+
+    def table(self, spans: Sequence[tuple[int, int]]) -> pa.Table:
+        """The rows of these spans, by time; a column after the other is put in order and let go."""
+        times = self._chosen("t_ns", spans)
+        in_order = pc.all(pc.less_equal(times[:-1], times[1:])).as_py() if len(times) > 1 else True
+        order = None if in_order else pc.array_sort_indices(times)
         columns = []
         for field in READ_SCHEMA:
-            chunks = self._columns[field.name]
+            column = self._chosen(field.name, spans)
+            del self._columns[field.name]
+            column = column if order is None else column.take(order)
             if field.name in TEXTS:
-                texts = pa.array(list(self._numbers[field.name]), pa.string())
-                chunks = [pa.DictionaryArray.from_arrays(chunk, texts) for chunk in chunks]
-            columns.append(pa.chunked_array(chunks, field.type))
-        table = pa.Table.from_arrays(columns, schema=READ_SCHEMA)
-        times = table["t_ns"].combine_chunks()
-        in_order = pc.all(pc.less_equal(times[:-1], times[1:])).as_py() if len(times) > 1 else True
-        return table if in_order else table.sort_by("t_ns")
+                column = pa.DictionaryArray.from_arrays(column, pa.array(list(self._numbers[field.name]), pa.string()))
+            columns.append(column)
+        return pa.Table.from_arrays(columns, schema=READ_SCHEMA)
+
+    def _chosen(self, name: str, spans: Sequence[tuple[int, int]]) -> pa.Array:
+        type_ = pa.int16() if name in TEXTS else SCHEMA.field(name).type
+        whole = pa.chunked_array(self._columns[name], type_)
+        chunks = [chunk for begin, end in spans for chunk in whole.slice(begin, end - begin).chunks]
+        return pa.concat_arrays(chunks) if chunks else pa.array([], type_)
 
     def _numbered(self, name: str, column: pa.Array) -> pa.Array:
         """Numbers of a column's texts, the same for all batches."""
@@ -445,5 +463,5 @@ class _Rows:
         numbers = self._numbers[name]
         mapping = [numbers.setdefault(text, len(numbers)) for text in found.dictionary.to_pylist()]
         if len(numbers) > TEXTS_MAX:
-            raise ValueError(f"more than {TEXTS_MAX:,} different texts of {name}")
+            raise RunFolderError(f"the series is damaged: more than {TEXTS_MAX:,} different texts of {name}")
         return pc.take(pa.array(mapping, pa.int16()), found.indices)

@@ -319,10 +319,12 @@ def _rows_of(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows with an interval, on the clock of the load."""
     import polars as pl
 
-    texts = ("clock", "tier", "host", "source", "entity", "role", "metric", "kind")
-    rows = frame.with_columns(pl.col(name).cast(pl.String) for name in texts).filter(pl.col("interval_ns") > 0)
-    virtual = rows.filter(pl.col("clock") == "virtual")
-    return virtual if virtual.height else rows
+    texts = ("tier", "host", "source", "entity", "role", "metric", "kind")
+    # A day has millions of rows: texts stay numbers, and are written out once for each track.
+    numbered = [pl.col(name).cast(pl.Categorical) for name in texts]
+    has_interval, is_virtual = pl.col("interval_ns") > 0, pl.col("clock") == "virtual"
+    wanted = has_interval & is_virtual if frame.select((has_interval & is_virtual).any()).item() else has_interval
+    return frame.filter(wanted).select("t_ns", "interval_ns", "value", *numbered)
 
 
 def _step_of(rows: pl.DataFrame, span_ns: int) -> int:
@@ -340,7 +342,7 @@ def _step_of(rows: pl.DataFrame, span_ns: int) -> int:
 def _tracks(rows: pl.DataFrame, begin_ns: int, step_ns: int, steps: int) -> list[Track]:
     keys = ["host", "tier", "source", "entity", "role", "metric", "kind"]
     tracks = []
-    for key, own in rows.select([*keys, "t_ns", "interval_ns", "value"]).group_by(keys, maintain_order=True):
+    for key, own in rows.group_by(keys, maintain_order=True):
         host, tier, source, entity, role, metric, kind = map(str, key)
         t_ns, interval_ns, values = (own[name].to_numpy() for name in ("t_ns", "interval_ns", "value"))
         if kind == "delta":
@@ -354,11 +356,11 @@ def _on_steps(
     ends_ns: npt.NDArray[np.int64], interval_ns: npt.NDArray[np.int64], values: Numbers, step_ns: int, steps: int
 ) -> Numbers:
     """Mean of the values in each step, weighted by their intervals."""
-    total, weight = np.zeros(steps), np.zeros(steps)
     middle = np.clip((ends_ns - interval_ns // 2) // step_ns, 0, steps - 1)
     is_short = interval_ns < 1.5 * step_ns
-    np.add.at(total, middle[is_short], (values * interval_ns)[is_short])
-    np.add.at(weight, middle[is_short], interval_ns[is_short].astype(np.float64))
+    short = middle[is_short]
+    total = np.bincount(short, (values * interval_ns)[is_short], minlength=steps)
+    weight = np.bincount(short, interval_ns[is_short].astype(np.float64), minlength=steps)
     for end_ns, length_ns, value in zip(ends_ns[~is_short], interval_ns[~is_short], values[~is_short], strict=True):
         covered = slice(max(int((end_ns - length_ns) // step_ns), 0), max(int(-(-end_ns // step_ns)), 1))
         total[covered] += value * step_ns
