@@ -199,7 +199,8 @@ KILLED = """
 import os, signal, sys
 from assay.targets.databases import open_database, parse_database
 from assay.workloads.tpcc.tables import TABLES
-from assay.targets.databases import duckdb, duckdb_file, saved_folders
+from assay.targets.databases.common import saved_folders
+from assay.targets.databases.duckdb import database as duckdb, file as duckdb_file
 path, work, place, after = sys.argv[1:]
 module, _, name = place.rpartition(".")
 owner = {"duckdb": duckdb, "duckdb_file": duckdb_file, "os": os, "folder": saved_folders.SavedFolder}[module]
@@ -208,10 +209,10 @@ def killed(*arguments, **keywords):
     if after == "after":
         original(*arguments, **keywords)
     os.kill(os.getpid(), signal.SIGKILL)
-database = open_database(parse_database("duckdb:" + path, {}), TABLES)
-database.open()
+opened = open_database(parse_database("duckdb:" + path, {}), TABLES)
+opened.open()
 setattr(owner, name, killed)
-getattr(database, work)()
+getattr(opened, work)()
 """
 
 

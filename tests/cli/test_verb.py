@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from assay.apps.cli import verb
 from assay.apps.cli.app import app
 from assay.apps.cli.running import OutputOptions
+from assay.apps.cli.workloads import VERBS
 from assay.base.errors import UsageError
 from assay.base.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
 from assay.run.request import TargetRequest
@@ -134,7 +135,7 @@ def test_its_command_is_listed_with_the_options_of_its_plan() -> None:
 
 @pytest.mark.usefixtures("started")
 def test_a_kind_with_a_verb_of_its_own_gets_no_second() -> None:
-    assert [workload.kind for workload in registry.workloads_without_verbs()] == ["pigeons"]
+    assert [workload.kind for workload in registry.workloads_of_others(VERBS)] == ["pigeons"]
 
 
 def test_without_options_it_is_the_plan_as_declared(started: Started) -> None:

@@ -1,25 +1,25 @@
-"""The committed JSON Schemas: they follow from the types, real documents meet them, and what no run holds does not."""
+"""The JSON Schemas that `assay schema` prints: real documents meet them, and what no run holds does not."""
 
 from __future__ import annotations
 
 import copy
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from assay.apps.cli.schema import NAMES
 from assay.record.run_folder import RunFolder
+from assay.record.schemas import SCHEMAS
 from assay.run.execute import run_document
-from assay.workloads.schemas import SCHEMAS, schema_texts
 from assay_command import Bench
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "schemas"
 RUNS = ROOT / "tests" / "fixtures" / "runs"
-AGAIN = "python -m assay.workloads.schemas docs/schemas"
 
 
 def faults(error: ValidationError) -> Iterator[str]:
@@ -29,23 +29,43 @@ def faults(error: ValidationError) -> Iterator[str]:
         yield from faults(each)
 
 
+@cache
+def schema(name: str) -> dict[str, Any]:
+    return SCHEMAS[name]()
+
+
 def broken(document: dict[str, Any], name: str) -> list[str]:
-    """What is wrong with a document by the committed schema."""
-    errors = Draft202012Validator(json.loads((FOLDER / name).read_text())).iter_errors(document)
+    """What is wrong with a document by a schema."""
+    errors = Draft202012Validator(schema(name)).iter_errors(document)
     return [fault for error in errors for fault in faults(error)]
 
 
-def test_they_are_those_of_the_types() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == set(SCHEMAS)
-    changed = [name for name, text in schema_texts().items() if (FOLDER / name).read_text() != text]
-    assert changed == [], f"the types of results changed; write their schemas again: {AGAIN}"
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_prints_each(bench: Bench, name: str) -> None:
+    printed = bench.assay("schema", name)
+    assert printed.code == 0, printed.stderr
+    Draft202012Validator.check_schema(json.loads(printed.stdout))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pony",), "'pony' has no schema; known: document"),
+        (("point", "--kind", "io"), "only plans are of a kind"),
+        (("plan", "--kind", "pony"), "unknown kind 'pony'"),
+    ],
+)
+def test_what_has_none_is_refused(bench: Bench, arguments: tuple[str, ...], said: str) -> None:
+    printed = bench.assay("schema", *arguments)
+    assert (printed.code, said in printed.stderr) == (2, True), printed.stderr
 
 
 @pytest.mark.parametrize("name", ["profile", "verify", "oltp"])
 def test_runs_of_before_meet_them(name: str) -> None:
     with RunFolder.open(RUNS / name) as folder:
-        assert broken(folder.manifest, "manifest.schema.json") == []
-        assert broken(run_document(folder), "document.schema.json") == []
+        assert broken(folder.manifest, "manifest") == []
+        assert [fault for point in folder.points() for fault in broken(dict(point), "point")] == []
+        assert broken(run_document(folder), "document") == []
 
 
 @pytest.mark.parametrize(
@@ -61,8 +81,8 @@ def test_runs_of_today_meet_them(bench: Bench, asked: tuple[str, ...]) -> None:
 
     assert outcome.code == 0, outcome.stderr
     assert outcome.document["points"]
-    assert broken(outcome.document, "document.schema.json") == []
-    assert broken(bench.manifest(), "manifest.schema.json") == []
+    assert broken(outcome.document, "document") == []
+    assert broken(bench.manifest(), "manifest") == []
 
 
 @pytest.mark.parametrize(
@@ -80,4 +100,4 @@ def test_what_no_run_holds_breaks_them(change: Any, said: str) -> None:
     with RunFolder.open(RUNS / "oltp") as folder:
         document = copy.deepcopy(run_document(folder))
     change(document)
-    assert any(said in fault for fault in broken(document, "document.schema.json"))
+    assert any(said in fault for fault in broken(document, "document"))

@@ -1,8 +1,8 @@
-"""JSON Schemas of the JSON document and of the manifest, made from the types that are checked on reading."""
+"""JSON Schemas of results, made from the types that are checked on reading; `assay schema` prints them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -12,6 +12,9 @@ from typing_extensions import TypedDict
 from assay.record.shapes.document import Document
 from assay.record.shapes.kinds import all_shapes
 from assay.record.shapes.manifest import Manifest
+from assay.record.shapes.point import Point
+from assay.record.shapes.sizing import Sizing
+from assay.record.shapes.study import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -19,6 +22,21 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def manifest_schema() -> dict[str, Any]:
     """Schema of `run.json`: the keys of every run, and those of each kind of workload that is registered."""
     return _joined("Manifest", [Manifest, *(shapes.manifest for shapes in all_shapes())])
+
+
+def point_schema() -> dict[str, Any]:
+    """Schema of a line of `points.jsonl`: the keys of every point, and those of each kind of workload."""
+    return _joined("Point", [Point, *(shapes.point for shapes in all_shapes())])
+
+
+def study_schema() -> dict[str, Any]:
+    """Schema of a manifest's `study`."""
+    return _joined("Study", [Study])
+
+
+def sizing_schema() -> dict[str, Any]:
+    """Schema of the `sizing` of `assay size`."""
+    return _joined("Sizing", [Sizing])
 
 
 def document_schema() -> dict[str, Any]:
@@ -55,3 +73,13 @@ def _with_ends(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(r"\A"):
         return value.replace(r"\A", "^").replace(r"\z", "$")
     return [_with_ends(item) for item in value] if isinstance(value, list) else value
+
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "document": document_schema,
+    "manifest": manifest_schema,
+    "point": point_schema,
+    "study": study_schema,
+    "sizing": sizing_schema,
+}
+"""The schemas by name."""

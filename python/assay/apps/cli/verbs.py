@@ -67,6 +67,11 @@ _OTHERS = (
         " not.",
     ),
     Verb(
+        name="schema",
+        place="assay.apps.cli.schema:schema",
+        help="Print the JSON Schema of the JSON document, of a file in a run folder, or of a plan.",
+    ),
+    Verb(
         name="agent",
         place="assay.apps.cli.agent:agent",
         help="Do one host's share of a run, on command of the process at the other end of the pipe.",
