@@ -29,7 +29,7 @@ def schema(
         str | None,
         typer.Option(
             "--kind",
-            help="Kind of workload; the one of plans without a kind is the default.",
+            help="Kind of workload; plans without a kind are of the default.",
             show_default=False,
         ),
     ] = None,
