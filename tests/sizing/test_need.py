@@ -48,6 +48,9 @@ def test_the_template_is_a_need_and_so_are_the_lines_it_comments_out() -> None:
         ({"scan": "100MB"}, "100MB is no rate; write it as 200MB/s"),
         ({"hours": "8"}, "write them as 8-18"),
         ({"groth": "3%"}, "did you mean 'growth'?"),
+        ({"block": "1GiB"}, "1,073,741,824 bytes are no size of an I/O; accepted: 512B to 4MiB"),
+        ({"scan_block": "100MiB"}, "accepted: 512B to 4MiB"),
+        ({"log_block": "1B"}, "accepted: 512B to 4MiB"),
     ],
 )
 def test_a_mistake_is_named_with_its_key(change: dict[str, object], said: str) -> None:

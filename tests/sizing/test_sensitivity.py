@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.insight.sizing.candidates import LadderStep, ladders
+from assay.insight.sizing.candidates import Ladder, LadderStep, RejectionReason, ladders
 from assay.insight.sizing.certainty import Certainty, certainty_of
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.growth import growth_of, runs_out
@@ -35,6 +35,29 @@ def test_the_shortened_search_finds_what_the_whole_one_finds() -> None:
         assert found is not None
         assert whole is not None
         assert found == (whole.ladder, whole.step), change.assumption
+
+
+def test_what_holds_the_need_is_not_asked_for_an_easier_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = need({"iops": 3300, "growth": "20%"}, years=1, candidate=OFFERS)
+    wanted: list[tuple[str, LadderStep]] = []
+
+    def reasons(_judge: Judge, _need: object, ladder: Ladder, step: LadderStep, _demand: object) -> list[object]:
+        wanted.append((ladder.name, step))
+        return [] if step.members >= 3 else [RejectionReason("IOPS", "too few", 2.0)]
+
+    monkeypatch.setattr(Judge, "reasons", reasons)
+    monkeypatch.setattr("assay.insight.sizing.search._latency_s", lambda *_: 0.001)
+    judge = Judge()
+    outcome = search(asked, judge)
+    assert outcome.cheapest is not None
+    held = (outcome.cheapest.ladder.name, outcome.cheapest.step)
+    easier = [one for one in changes(asked) if one.harder is False]
+    assert len(easier) > 4
+    for change in easier:
+        wanted.clear()
+        assert cheapest_of(change, outcome, judge) == (outcome.cheapest.ladder, outcome.cheapest.step)
+        assert held not in wanted
+        assert wanted, "smaller sizes are asked"
 
 
 def test_every_change_is_of_one_assumption_and_says_its_direction() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import pytest
 
 from assay.base.errors import UsageError
@@ -15,7 +19,7 @@ from assay.insight.sizing.candidates import (
     static_reasons,
 )
 from assay.insight.sizing.demand import demand_of
-from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.judge import Judge, Seen, StreamSeen
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.search import _bracket, _first, capacity_factor, least, search
 from sizing_needs import need
@@ -36,6 +40,43 @@ def test_the_bracket_finds_the_first_that_holds_from_anywhere(first: int | None,
 
     assert _bracket(0, start, 12, holds) == first
     assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize("first", range(8))
+@pytest.mark.parametrize("start", [0, 3, 11])
+def test_the_bracket_asks_no_place_that_is_known_to_hold(first: int, start: int) -> None:
+    asked: list[int] = []
+
+    def holds(place: int) -> bool:
+        asked.append(place)
+        return place >= first
+
+    assert _bracket(0, start, 12, holds, 7) == first
+    assert len(asked) == len(set(asked))
+    assert max(asked, default=0) < 7
+
+
+def test_a_question_that_two_searches_ask_at_once_is_simulated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = need({"iops": 500})
+    ladder, demand = ladder_of(asked), demand_of(asked, 0)
+    begun, let_go, simulated = threading.Event(), threading.Event(), []
+
+    def simulate(*_: object) -> Seen:
+        simulated.append(1)
+        begun.set()
+        assert let_go.wait(60)
+        return Seen(streams=(StreamSeen(0.001, 0.001, 1.0), StreamSeen(0.001, 0.001, 1.0)))
+
+    monkeypatch.setattr(Judge, "_simulate", simulate)
+    judge = Judge()
+    ask = partial(judge.state_reasons, asked, ladder, ladder.steps[0], demand)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ask)
+        assert begun.wait(60)
+        second = pool.submit(ask)
+        let_go.set()
+        assert first.result(60) == second.result(60) == []
+    assert len(simulated) == 1
 
 
 def test_the_first_place_by_halves() -> None:

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::statements::StatementId;
+use crate::{error::DbError, statements::StatementId};
 
 /// More statements in one batch are a mistake: the server would answer the first before it has taken the last.
 const STATEMENTS_MAX: usize = 64;
@@ -103,6 +103,9 @@ pub(crate) fn plain_number(text: &[u8]) -> Option<i64> {
     is_plain.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
+/// Rows that are kept of a batch; no transaction asks for a thousandth of it.
+const RESULTS_MAX_BYTES: usize = 64 << 20;
+
 /// Rows of a batch, statement by statement.
 #[derive(Debug, Default)]
 pub struct Results {
@@ -128,8 +131,14 @@ impl Results {
         self.statements.push(self.rows.len() as u32);
     }
 
-    pub(crate) fn begin_row(&mut self) {
+    /// # Errors
+    /// The server answers with more than any transaction asks for.
+    pub(crate) fn begin_row(&mut self) -> Result<(), DbError> {
+        if self.text.len() + 8 * self.cells.len() + 4 * self.rows.len() > RESULTS_MAX_BYTES {
+            return Err(DbError::connection("the server answers with more rows than were asked for"));
+        }
         self.rows.push(self.cells.len() as u32);
+        Ok(())
     }
 
     pub(crate) fn push(&mut self, cell: Option<&[u8]>) {
@@ -263,7 +272,7 @@ mod tests {
         results.begin_statement();
         results.begin_statement();
         for value in ["7", "8"] {
-            results.begin_row();
+            results.begin_row().unwrap();
             results.push(Some(value.as_bytes()));
             results.push(None);
         }

@@ -15,6 +15,23 @@ pub enum Cause {
     Other,
 }
 
+/// Letters of a text that are kept.
+const TEXT_MAX: usize = 1000;
+
+fn one_line(text: String) -> String {
+    let is_plain =
+        |letter: char| !letter.is_control() && !matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if text.len() <= TEXT_MAX && text.chars().all(is_plain) {
+        return text;
+    }
+    let mut kept: String =
+        text.chars().take(TEXT_MAX).map(|letter| if is_plain(letter) { letter } else { ' ' }).collect();
+    if text.chars().nth(TEXT_MAX).is_some() {
+        kept.push('…');
+    }
+    kept
+}
+
 /// An error of a database. After one other than [`Cause::Connection`] the connection is outside any transaction.
 #[derive(Debug, Clone)]
 pub struct DbError {
@@ -23,8 +40,9 @@ pub struct DbError {
 }
 
 impl DbError {
+    /// The text may be a server's: one line of it is kept, without what a terminal obeys.
     pub fn new(cause: Cause, text: impl Into<String>) -> Self {
-        Self { cause, text: text.into() }
+        Self { cause, text: one_line(text.into()) }
     }
 
     pub fn connection(text: impl Into<String>) -> Self {
@@ -45,5 +63,18 @@ impl DbError {
 impl From<std::io::Error> for DbError {
     fn from(error: std::io::Error) -> Self {
         Self::connection(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_a_server_is_one_plain_line() {
+        let error = DbError::other("a\n\u{1b}[2Jb\u{202e}c");
+        assert_eq!(error.text, "a  [2Jb c");
+        assert_eq!(DbError::other("x".repeat(1 << 20)).text.chars().count(), TEXT_MAX + 1);
+        assert_eq!(DbError::other("größer als 5").text, "größer als 5");
     }
 }

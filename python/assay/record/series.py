@@ -297,7 +297,10 @@ def _merge(run: Folder, segments: Folder | None, names: Sequence[str]) -> tuple[
         assert segments is not None
         begin = rows.count
         spans.append((_read_segment(segments, name, rows), begin, rows.count))
-    rows.take_held()
+    try:
+        rows.take_held()
+    except ValueError as error:
+        raise _damaged(run.path / SEGMENTS_NAME, error) from error
     of_segments = rows.count
     merged = _read_parquet(run, rows)
     kept = [(begin, end) for identity, begin, end in spans if identity not in merged]
@@ -313,7 +316,10 @@ def _read_segment(segments: Folder, name: str, rows: _Rows) -> str | None:
     identity = None
     for found, batch in _batches(segments, name):
         identity = found
-        rows.hold(batch)
+        try:
+            rows.hold(batch)
+        except ValueError as error:
+            raise _damaged(segments.path / name, error) from error
         if rows.count > ROWS_MAX:
             raise _too_large(segments.path / name, rows.count)
     return identity
@@ -412,7 +418,7 @@ class _Rows:
 
         Raises
         ------
-        RunFolderError
+        ValueError
             A column holds more texts than any series does.
         """
         if self._held_rows and self._held_rows + batch.num_rows > ROWS_AT_A_TIME:
@@ -426,7 +432,7 @@ class _Rows:
 
         Raises
         ------
-        RunFolderError
+        ValueError
             A column holds more texts than any series does.
         """
         if not self._held:
@@ -463,5 +469,5 @@ class _Rows:
         numbers = self._numbers[name]
         mapping = [numbers.setdefault(text, len(numbers)) for text in found.dictionary.to_pylist()]
         if len(numbers) > TEXTS_MAX:
-            raise RunFolderError(f"the series is damaged: more than {TEXTS_MAX:,} different texts of {name}")
+            raise ValueError(f"more than {TEXTS_MAX:,} different texts of {name}")
         return pc.take(pa.array(mapping, pa.int16()), found.indices)

@@ -221,7 +221,7 @@ async fn read(mut answer: QueryStream<'_>, gives_rows: &[bool], results: &mut Re
                 }
             },
             QueryItem::Row(row) => {
-                results.begin_row();
+                results.begin_row()?;
                 row.cells().for_each(|(_, cell)| push_cell(cell, results));
             }
         }

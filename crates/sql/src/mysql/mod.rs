@@ -71,7 +71,7 @@ impl Mysql {
         let values = batch.parameters(index).map(value_of).collect();
         let mut answer = self.conn.exec_iter(prepared, Params::Positional(values)).await?;
         while let Some(row) = answer.next().await? {
-            results.begin_row();
+            results.begin_row()?;
             (0..row.len()).for_each(|column| push_cell(row.as_ref(column), results));
         }
         // After the rows of a procedure comes how it ended.
@@ -290,7 +290,7 @@ mod tests {
         ];
         let mut results = Results::default();
         results.begin_statement();
-        results.begin_row();
+        results.begin_row().unwrap();
         cells.iter().for_each(|cell| push_cell(cell.as_ref(), &mut results));
         let row = results.row(0, 0).unwrap();
         let texts: Vec<_> = (0..cells.len()).map(|column| row.text(column).map(String::from_utf8_lossy)).collect();

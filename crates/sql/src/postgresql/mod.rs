@@ -35,6 +35,8 @@ use crate::{
 
 /// Rows go to the server in pieces of about this size.
 const COPY_BYTES: usize = 64 << 10;
+/// More iterations of SCRAM take seconds; PostgreSQL's default is 4,096.
+const SCRAM_ITERATIONS_MAX: u32 = 1 << 20;
 
 pub(crate) struct Postgresql {
     wire: Wire,
@@ -87,6 +89,9 @@ impl Postgresql {
                 }
                 Message::AuthenticationSaslContinue(body) => {
                     let exchange = scram.as_mut().ok_or_else(mixed_up)?;
+                    if scram_iterations(body.data()).is_none_or(|count| count > SCRAM_ITERATIONS_MAX) {
+                        return Err(DbError::other("the server asks for a proof that takes too long to compute"));
+                    }
                     exchange.update(body.data()).map_err(|error| DbError::other(error.to_string()))?;
                     frontend::sasl_response(exchange.message(), &mut self.wire.out)?;
                 }
@@ -201,10 +206,16 @@ impl Postgresql {
     }
 }
 
+/// Iterations that a server's first message of SCRAM asks for (RFC 5802, section 5.1: attribute `i`).
+fn scram_iterations(message: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(message).ok()?;
+    text.split(',').find_map(|attribute| attribute.strip_prefix("i="))?.parse().ok()
+}
+
 /// Appends a row's cells.
 fn read_row(mut body: &[u8], results: &mut Results) -> Result<(), DbError> {
     let cut_off = || DbError::connection("a row of the server is cut off");
-    results.begin_row();
+    results.begin_row()?;
     let columns = body.try_get_u16().map_err(|_| cut_off())?;
     for _ in 0..columns {
         let length = body.try_get_i32().map_err(|_| cut_off())?;
@@ -366,6 +377,12 @@ mod tests {
             let mut results = Results::default();
             results.begin_statement();
             let _ = read_row(&bytes, &mut results);
+        }
+
+        #[test]
+        fn a_proof_is_computed_for_so_many_iterations_at_most(count in any::<u32>(), nonce in "[a-z]{4,8}") {
+            let told = scram_iterations(format!("r={nonce},s=QSXCR+Q6sek8bf92,i={count}").as_bytes());
+            prop_assert_eq!(told, Some(count));
         }
 
         #[test]

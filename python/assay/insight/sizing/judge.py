@@ -98,7 +98,11 @@ class Judge:
     _rebuilds: dict[str, float] = field(default_factory=dict)
     _losses: dict[str, float] = field(default_factory=dict)
     _warm: OrderedDict[str, _core.WarmCaches] = field(default_factory=OrderedDict)
+    _pending: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._answered = threading.Condition(self._lock)
 
     @property
     def simulations(self) -> int:
@@ -177,13 +181,21 @@ class Judge:
         key = json.dumps([array.plan(), activities_of(phase), worst_s, seed], sort_keys=True)
         if self.allowance is not None:
             self.allowance.take_simulation(key, array, phase, WARMUP_S + self._window_s(phase))
-        with self._lock:
+        with self._answered:
+            # A question that another search asks at the moment is answered once.
+            self._answered.wait_for(lambda: key not in self._pending)
             if key in self._seen:
                 return self._seen[key]
-        found = self._simulate(array, phase, worst_s, seed)
-        with self._lock:
-            self._seen[key] = found
-            self._ran.append(array.target_text)
+            self._pending.add(key)
+        try:
+            found = self._simulate(array, phase, worst_s, seed)
+            with self._lock:
+                self._seen[key] = found
+                self._ran.append(array.target_text)
+        finally:
+            with self._answered:
+                self._pending.discard(key)
+                self._answered.notify_all()
         return found
 
     def _simulate(self, array: Configuration, phase: Sequence[PeakStream], worst_s: float, seed: int | None) -> Seen:

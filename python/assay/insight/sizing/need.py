@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import read_table, validated
-from assay.insight.sizing.quantities import Hours, Latency, Part, Percent, Power, Size, Throughput
+from assay.insight.sizing.quantities import Block, Hours, Latency, Part, Percent, Power, Size, Throughput
 
 DAY = tuple(range(24))
 
@@ -63,13 +63,13 @@ class NeededDatabase(Strict):
     iops: Annotated[float, Field(gt=0, lt=1e9)] | None = None
     transactions: Annotated[float, Field(gt=0, lt=1e9)] | None = None
     ios_per_transaction: Annotated[float, Field(gt=0, lt=1e6)] = 3.1
-    block: Size = 8192
+    block: Block = 8192
     read: Part = 0.7
     log: Part = 0.1
-    log_block: Size = 16384
+    log_block: Block = 16384
     log_size: Size | None = None
     scan: Throughput | None = None
-    scan_block: Size = 131072
+    scan_block: Block = 131072
     tempdb: Percent | None = None
     hours: Hours = DAY
 

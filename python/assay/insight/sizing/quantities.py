@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from assay.base.fields import unnamed
 from assay.base.units import parse_bytes, parse_duration
@@ -13,6 +13,10 @@ from assay.base.units import parse_bytes, parse_duration
 _PERCENT = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]*)?)\s*%\s*")
 _RATE = re.compile(r"\s*(.+?)\s*/\s*s\s*")
 _POWER = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*(k?)W\s*", re.IGNORECASE)
+
+
+BLOCKS = 512, 4 << 20
+"""Smallest and largest I/O that a database asks for."""
 
 
 def _with_unit(value: Any, example: str) -> str:
@@ -72,6 +76,12 @@ def _part(value: Any) -> float:
     return share
 
 
+def _block(value: int) -> int:
+    if not BLOCKS[0] <= value <= BLOCKS[1]:
+        raise ValueError(f"{value:,} bytes are no size of an I/O; accepted: 512B to 4MiB")
+    return value
+
+
 def _bytes_per_s(value: Any) -> float:
     text = _with_unit(value, "200MB/s")
     match = _RATE.fullmatch(text)
@@ -98,6 +108,8 @@ def _hours(value: Any) -> tuple[int, ...]:
 
 
 Size = Annotated[int, BeforeValidator(_bytes), Field(gt=0, lt=1 << 60)]
+Block = Annotated[Size, AfterValidator(_block)]
+"""Size of an I/O: a sector at least; what is larger than 4 MiB is split on its way anyway."""
 Latency = Annotated[float, BeforeValidator(_latency_s), Field(gt=0, le=600 * 86400)]
 Percent = Annotated[float, BeforeValidator(percent_of)]
 """A share that may be above 1, such as growth."""

@@ -236,10 +236,15 @@ def _told(found: Found) -> str:
     return f"held by no size of {found.ladder.name}"
 
 
-def least(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge) -> Found:
+def least(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge, *, known: LadderStep | None = None) -> Found:
     """The smallest size of a ladder that holds a demand. A larger size holds whatever a smaller one does.
 
     Where the judge's allowance does not reach, it is the smallest of those that were asked.
+
+    Parameters
+    ----------
+    known
+        A size of the ladder that is known to hold the demand, and is not asked.
     """
     steps = ladder.steps
     loaded = demand.times(1 + need.head_room)
@@ -264,8 +269,11 @@ def least(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge) -> Found
     if low > 0:
         rejected[low - 1] = static(low - 1)
     gave_up = None
+    if known in steps and steps.index(known) >= low:
+        held.append(steps.index(known))
     try:
-        found = _bracket(low, _estimate(need, ladder, demand, low), len(steps), holds) if low < len(steps) else None
+        start = _estimate(need, ladder, demand, low)
+        found = _bracket(low, start, len(steps), holds, *held) if low < len(steps) else None
     except GaveUp as error:
         found, gave_up = min(held, default=None), error
     told = tuple((steps[place], rejected[place]) for place in sorted(rejected))
@@ -282,10 +290,13 @@ def _first(count: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def _bracket(low: int, start: int, count: int, holds: Callable[[int], bool]) -> int | None:
-    """The first place from `low` on that holds, looked for around `start`: in growing strides, then by halves."""
-    fails, found = low - 1, None
-    place, stride = start, 1
+def _bracket(low: int, start: int, count: int, holds: Callable[[int], bool], found: int | None = None) -> int | None:
+    """The first place from `low` on that holds, looked for around `start`: in growing strides, then by halves.
+
+    `found` is a place that is known to hold.
+    """
+    fails = low - 1
+    place, stride = start if found is None else max(min(start, found - 1), low), 1
     while fails + 1 < (count if found is None else found):
         if holds(place):
             found = place

@@ -168,13 +168,15 @@ def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder,
         if not places:
             continue
         steps = ladder.steps[places[0] : places[-1] + 1]
-        if best is not None and judge.reasons(need, ladder, steps[-1], demand):
+        # What holds the need holds an easier one.
+        holder = _step(held) if change.harder is False else None
+        if best is not None and holder not in steps and judge.reasons(need, ladder, steps[-1], demand):
             # Its largest size that costs less does not hold it, and so no smaller one.
             continue
         if not change.harder and best is None:
-            # What holds the need holds an easier one: only smaller sizes are in question.
+            # Only smaller sizes are in question.
             steps = tuple(one for one in steps if change.harder is None or one <= _step(held)) or steps
-        found = least(need, replace(ladder, steps=steps), demand, judge)
+        found = least(need, replace(ladder, steps=steps), demand, judge, known=holder)
         if found.gave_up is not None:
             raise found.gave_up
         if found.step is not None:
