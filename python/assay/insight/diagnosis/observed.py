@@ -359,8 +359,9 @@ def _on_steps(
     middle = np.clip((ends_ns - interval_ns // 2) // step_ns, 0, steps - 1)
     is_short = interval_ns < 1.5 * step_ns
     short = middle[is_short]
-    total = np.bincount(short, (values * interval_ns)[is_short], minlength=steps)
-    weight = np.bincount(short, interval_ns[is_short].astype(np.float64), minlength=steps)
+    # Of nothing, `bincount` gives whole numbers.
+    total = np.bincount(short, (values * interval_ns)[is_short], minlength=steps).astype(np.float64)
+    weight = np.bincount(short, interval_ns[is_short], minlength=steps).astype(np.float64)
     for end_ns, length_ns, value in zip(ends_ns[~is_short], interval_ns[~is_short], values[~is_short], strict=True):
         covered = slice(max(int((end_ns - length_ns) // step_ns), 0), max(int(-(-end_ns // step_ns)), 1))
         total[covered] += value * step_ns
