@@ -1,6 +1,6 @@
 """Benchmarks of the array model and of parity, and how near its predictions come; outputs kept under benches/results.
 
-Runs the criterion benchmarks of crates/array, the published study, and calibration against hidden truth.
+Runs the criterion benchmarks of crates/array-model, the published study, and calibration against hidden truth.
 
     python benches/models.py [--seeds 50]
 """
@@ -41,10 +41,10 @@ def machine() -> str:
 
 def criterion(bench: str) -> None:
     """Run one criterion benchmark and keep what it prints."""
-    command = ["cargo", "bench", "--quiet", "--package", "assay-array", "--bench", bench, "--", "--quiet"]
+    command = ["cargo", "bench", "--quiet", "--package", "assay-array-model", "--bench", bench, "--", "--quiet"]
     done = subprocess.run([*command, "--discard-baseline"], cwd=ROOT, capture_output=True, text=True, check=True)
     figures = [line for line in done.stdout.splitlines() if line.strip()]
-    head = [f"# {HEADERS[bench]}", f"# cargo bench -p assay-array --bench {bench}; [low estimate high], 95 %"]
+    head = [f"# {HEADERS[bench]}", f"# cargo bench -p assay-array-model --bench {bench}; [low estimate high], 95 %"]
     keep(f"{bench}.txt", "\n".join([*head, f"# {machine()}", "", *figures]) + "\n")
 
 

@@ -96,7 +96,7 @@ class WarmCaches:
 
 @final
 class ModelledArray:
-    """A modelled array, built from an ArrayPlan (crates/array/src/plan.rs)."""
+    """A modelled array, built from an ArrayPlan (crates/array-model/src/plan.rs)."""
 
     def __new__(cls, plan_json: str, warm: WarmCaches | None = None) -> ModelledArray:
         """Build the array; its warm caches are those in `warm` where they are what it would have."""

@@ -119,7 +119,7 @@ def test_a_third_lost_disk_takes_blocks_with_it_and_says_so(bench: Bench) -> Non
         assert failed == lost
 
 
-@pytest.mark.slow(reason="crates/serve/tests/logged reclaims without end")
+@pytest.mark.slow(reason="crates/array-live/tests/logged reclaims without end")
 def test_a_small_pool_is_reclaimed_and_answers_that_there_is_no_room_once_all_of_it_is_live(bench: Bench) -> None:
     with serving(bench, "--room", "8M", array=SMALL) as served:
         write(served, incompressible(4 * MIB))
@@ -136,7 +136,7 @@ def test_a_small_pool_is_reclaimed_and_answers_that_there_is_no_room_once_all_of
 
 
 @pytest.mark.parametrize(("cache", "lost"), [("volatile", False), ("lying", True)])
-@pytest.mark.slow(reason="crates/serve/tests/logged cuts the power of such memories")
+@pytest.mark.slow(reason="crates/array-live/tests/logged cuts the power of such memories")
 def test_a_power_cut_takes_what_a_memory_without_battery_holds(bench: Bench, cache: str, lost: bool) -> None:
     with serving(bench, "--cache", cache, array=HOSTS) as served, direct(served.data) as file:
         os.pwritev(file, [aligned(pattern(64 << 10))], 0)

@@ -96,7 +96,7 @@ def test_uncertainties_by_provenance_are_those_of_the_code(text: str) -> None:
 
 
 def test_limits_of_runs_are_those_of_the_model(root: Path, text: str) -> None:
-    source = (root / "crates/array/src/write_anywhere.rs").read_text()
+    source = (root / "crates/array-model/src/write_anywhere.rs").read_text()
     least, shift = (int(re.findall(pattern, source)[0]) for pattern in (r"RUN_MIN: u32 = (\d+);", r"= 1 << (\d+);"))
     assert f"a power of two from {least} to {1 << shift:,}" in text
 

@@ -134,7 +134,7 @@ impl BufferPool {
     /// The pieces of a scattered I/O of several frames, for `readv` and `writev`: its first frame comes last.
     ///
     /// # Panics
-    /// The length is not that of whole frames, or there are not so many.
+    /// The length is not a whole number of frames, or there are too few frames.
     pub(crate) fn pieces(&self, first: u32, length_bytes: u32) -> &[libc::iovec] {
         let length = length_bytes as usize;
         assert!(length.is_multiple_of(self.stride_bytes), "{length_bytes} scattered bytes are not whole frames");

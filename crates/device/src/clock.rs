@@ -21,7 +21,7 @@ impl SessionClock {
         self.clock.delta_as_nanos(self.start, self.clock.raw())
     }
 
-    /// What one reading costs, measured.
+    /// Measured cost of one reading.
     pub fn cost_ns(&self) -> f64 {
         const READINGS: u32 = 20_000;
         let before_ns = self.now_ns();

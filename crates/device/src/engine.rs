@@ -40,7 +40,7 @@ impl Engine {
         }
     }
 
-    /// Notes what a queue is made of.
+    /// Notes backend and features of a queue.
     pub(crate) fn note(&mut self, backend: &'static str, features: &[&'static str], degraded: &[String]) {
         self.backend = backend;
         self.features = features.iter().map(ToString::to_string).collect();

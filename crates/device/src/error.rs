@@ -3,7 +3,7 @@ use std::io;
 use assay_load::{LoadError, QueueError};
 use thiserror::Error;
 
-/// What can go wrong with real storage. Each variant maps to one Python exception.
+/// Errors of real storage. Each variant maps to one Python exception.
 #[derive(Debug, Error)]
 pub enum DeviceError {
     #[error(transparent)]

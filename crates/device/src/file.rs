@@ -54,7 +54,7 @@ impl VolumeFile {
         Ok(Self { file, full_sync: sync == Sync::Fsync, scattered: false })
     }
 
-    /// Writes back and drops what the page cache holds of the file.
+    /// Writes back and drops the page cache of the file.
     pub(crate) fn forget_cached(&self) {
         // What cannot be dropped stays: reads of it are answered from memory, as in any buffered run.
         // SAFETY: the descriptor is open for the calls.
@@ -75,7 +75,7 @@ impl VolumeFile {
         if self.scattered { first + (pieces - 1 - piece) } else { first + piece }
     }
 
-    /// See [`assay_load::DataQueue::resize`]. What fails leaves the size as it was.
+    /// See [`assay_load::DataQueue::resize`]. A failed call leaves the size as it was.
     pub(crate) fn resize(&self, size_bytes: u64) -> Result<(), i32> {
         let errno = |error: io::Error| -error.raw_os_error().unwrap_or(libc::EINVAL);
         let metadata = self.file.metadata().map_err(errno)?;
@@ -94,7 +94,7 @@ impl VolumeFile {
     }
 }
 
-/// Opens what a descriptor refers to once more, with flags of its own.
+/// Opens the file of a descriptor again, with other flags.
 ///
 /// The link in `/proc` leads to the open file itself. Without `/proc` the path is followed, and must lead to the same.
 fn open_held(path: &Path, held: RawFd, options: &mut OpenOptions, flags: i32) -> io::Result<File> {

@@ -11,8 +11,8 @@ const GET_VERSION: libc::Ioctl =
 /// `BLKGETDISKSEQ` of the kernel's `linux/fs.h`: `_IOR(0x12, 128, __u64)`.
 const GET_DISK_SEQUENCE: libc::Ioctl = (2 << 30 | (size_of::<u64>() << 16) | 0x12 << 8 | 128) as libc::Ioctl;
 
-/// What tells a file or device from another that has its name, and its inode number, later. `None` where the file system
-/// or kernel does not say.
+/// Identity of a file or device: it tells it from a later file of the same name and inode number. `None` where the file
+/// system or kernel does not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// When the file was made (`stx_btime` of statx(2)), in nanoseconds since 1970.
@@ -27,7 +27,7 @@ impl Identity {
     /// Asks the kernel about an open file or device.
     ///
     /// # Errors
-    /// What statx(2) reports.
+    /// Error of statx(2).
     pub fn of(file: BorrowedFd<'_>) -> io::Result<Self> {
         let mut status = MaybeUninit::<libc::statx>::zeroed();
         // SAFETY: the descriptor is open, the path is a C string, and the structure is as large as the kernel expects.
@@ -61,7 +61,7 @@ fn ask<T: Default>(file: BorrowedFd<'_>, request: libc::Ioctl) -> Option<T> {
 /// A descriptor of the caller's as a file of our own.
 ///
 /// # Errors
-/// What dup(2) reports, for a number that is no open descriptor.
+/// Error of dup(2), for a number that is no open descriptor.
 pub fn duplicate(descriptor: i32) -> io::Result<File> {
     if descriptor < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));

@@ -1,4 +1,4 @@
-//! Making rings: what the kernel grants them, registering them with their thread, and the arguments of a wait.
+//! Setup of rings: features that the kernel grants, registration with their thread, and the arguments of a wait.
 
 use std::io;
 

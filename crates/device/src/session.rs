@@ -13,8 +13,8 @@ use std::{
 };
 
 use assay_load::{
-    Activity, IoCollector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, WORKERS_MAX, Worker, WorkerPlan,
-    WorkersPlan, plan_workers, run_worker,
+    Activity, IoCollector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, VolumeWorkers, WORKERS_MAX,
+    Worker, WorkerPlan, WorkersPlan, plan_workers, run_worker,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ const INTERVALS_NS: std::ops::RangeInclusive<u64> = 1_000_000..=3_600_000_000_00
 /// A worker is a thread, and a server of a null device a place in memory: more are a mistake.
 const SERVERS_MAX: u32 = 65_536;
 
-/// What a volume is.
+/// Kind of a volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum VolumeKind {
@@ -83,7 +83,7 @@ pub enum Status {
     Failed(String),
 }
 
-/// Workers at work, one thread each, and the collector of what they count.
+/// Workers at work, one thread each, and the collector of their counts.
 pub struct Session {
     clock: SessionClock,
     collector: IoCollector,
@@ -127,34 +127,9 @@ impl Session {
             pulse: &pulse,
         };
         let (sources, workers) = plan_workers(&workers_plan, &stop);
-        let (ready_sender, ready) = mpsc::channel();
-        let (end_sender, ends) = mpsc::channel();
-        let mut starts = Vec::new();
         let workers_count = workers.len();
-        let mut claimed = vec![false; plan.volumes.len()];
-        for (volume, worker_plan) in workers {
-            let (start_sender, start) = mpsc::channel::<SessionClock>();
-            starts.push(start_sender);
-            let host = Host {
-                volume: plan.volumes[volume].clone(),
-                plan: worker_plan,
-                claims: !std::mem::replace(&mut claimed[volume], true),
-                uring,
-                engine: Arc::clone(&engine),
-            };
-            let (ready_sender, end_sender) = (ready_sender.clone(), end_sender.clone());
-            thread::Builder::new()
-                .name(format!("assay-{}", host.plan.activity.name))
-                .spawn(move || host.run(&ready_sender, &start, &end_sender))
-                .map_err(|source| DeviceError::Io { what: "starting a worker".into(), source })?;
-        }
-        let open_timeout = Duration::from_nanos(plan.io_timeout_ns);
-        let mut claims = Vec::new();
-        for _ in 0..workers_count {
-            claims.extend(ready.recv_timeout(open_timeout).map_err(|_| {
-                DeviceError::NotAnswering(format!("opening the volumes took longer than {} s", open_timeout.as_secs()))
-            })??);
-        }
+        let (starts, ready, ends) = start_workers(plan, workers, &engine, uring)?;
+        let claims = await_ready(&ready, workers_count, Duration::from_nanos(plan.io_timeout_ns))?;
         let clock = SessionClock::start();
         let beats = clock.clone();
         let heartbeat = Heartbeat::start(pulse.clone(), move || Some(beats.now_ns()))
@@ -184,7 +159,7 @@ impl Session {
         })
     }
 
-    /// Takes what the workers delivered and how they stand.
+    /// Takes the workers' deliveries and their state.
     pub fn poll(&mut self) -> Status {
         while let Ok(end) = self.ends.try_recv() {
             self.note_end(end);
@@ -206,7 +181,7 @@ impl Session {
         self.polled_ns = now_ns;
     }
 
-    /// Tells the workers to stop issuing; what is outstanding still completes.
+    /// Tells the workers to stop issuing; outstanding I/Os still complete.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -304,7 +279,59 @@ impl Drop for Session {
     }
 }
 
-/// Refuses what no worker could carry out.
+/// Starts of the workers, their readiness with the volume that each claims, and their ends.
+type Channels = (
+    Vec<mpsc::Sender<SessionClock>>,
+    mpsc::Receiver<Result<Option<File>, DeviceError>>,
+    mpsc::Receiver<Result<Outcome, String>>,
+);
+
+/// Starts a thread for each worker. It opens its volume, and waits for its start.
+fn start_workers(
+    plan: &SessionPlan,
+    workers: VolumeWorkers,
+    engine: &Arc<Mutex<Engine>>,
+    uring: bool,
+) -> Result<Channels, DeviceError> {
+    let (ready_sender, ready) = mpsc::channel();
+    let (end_sender, ends) = mpsc::channel();
+    let mut starts = Vec::new();
+    let mut claimed = vec![false; plan.volumes.len()];
+    for (volume, worker_plan) in workers {
+        let (start_sender, start) = mpsc::channel::<SessionClock>();
+        starts.push(start_sender);
+        let host = Host {
+            volume: plan.volumes[volume].clone(),
+            plan: worker_plan,
+            claims: !std::mem::replace(&mut claimed[volume], true),
+            uring,
+            engine: Arc::clone(engine),
+        };
+        let (ready_sender, end_sender) = (ready_sender.clone(), end_sender.clone());
+        thread::Builder::new()
+            .name(format!("assay-{}", host.plan.activity.name))
+            .spawn(move || host.run(&ready_sender, &start, &end_sender))
+            .map_err(|source| DeviceError::Io { what: "starting a worker".into(), source })?;
+    }
+    Ok((starts, ready, ends))
+}
+
+/// Waits until all workers have opened their volumes; returns the volumes they claimed.
+fn await_ready(
+    ready: &mpsc::Receiver<Result<Option<File>, DeviceError>>,
+    workers: usize,
+    timeout: Duration,
+) -> Result<Vec<File>, DeviceError> {
+    let mut claims = Vec::new();
+    for _ in 0..workers {
+        claims.extend(ready.recv_timeout(timeout).map_err(|_| {
+            DeviceError::NotAnswering(format!("opening the volumes took longer than {} s", timeout.as_secs()))
+        })??);
+    }
+    Ok(claims)
+}
+
+/// Refuses a plan that no worker can carry out.
 fn validate(plan: &SessionPlan) -> Result<(), DeviceError> {
     let invalid = |field, message: String| Err(LoadError::InvalidValue { field, message }.into());
     if !INTERVALS_NS.contains(&plan.interval_ns) {
@@ -336,7 +363,7 @@ fn validate(plan: &SessionPlan) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// What a worker on a file or device is made of.
+/// Parts of a worker on a file or device.
 type Prepared = (VolumeFile, BufferPool);
 
 /// One worker's thread.

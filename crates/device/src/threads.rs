@@ -23,8 +23,8 @@ pub struct ThreadQueue {
     clock: SessionClock,
 }
 
-/// What the serving threads hold a share of: buffers and files stay until the last of them is back from its call, so a
-/// queue may be dropped while the device does not answer.
+/// State that the serving threads share: buffers and files stay until the last thread is back from its call, so a queue
+/// may be dropped while the device does not answer.
 struct Shared {
     volumes: Vec<VolumeFile>,
     _buffers: Arc<Mapping>,

@@ -66,7 +66,7 @@ macro_rules! on_file {
 }
 
 impl UringQueue {
-    /// Whether this kernel lets this process use io_uring, and what it says if not.
+    /// Checks that the kernel lets this process use io_uring.
     ///
     /// # Errors
     /// [`DeviceError::NotSupported`] with the kernel's reason.
@@ -214,7 +214,7 @@ impl UringQueue {
         Ok(())
     }
 
-    /// Submits what is queued and waits for `min` completions, `timeout_ns` at most.
+    /// Submits queued requests and waits for `min` completions, `timeout_ns` at most.
     #[inline]
     fn enter(&mut self, min: u32, timeout_ns: Option<u64>) -> Result<(), QueueError> {
         let timeout = timespec(timeout_ns.unwrap_or(0));

@@ -27,7 +27,7 @@ const FINDINGS_MAX: usize = 100_000;
 const SAMPLE: usize = 1024;
 const USER: User = User { kind: UserKind::FinalAudit, number: 0 };
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug)]
 pub struct CrashCheck {
     pub findings: Vec<Finding>,
@@ -64,7 +64,7 @@ pub fn examine_journal(run: &RunPlan) -> Result<(), RunError> {
     open_both(run).map(|_| ())
 }
 
-/// What a check starts with.
+/// State at the beginning of a check.
 type Opened = (VerifyPlan, Promises, Vec<Reader>);
 
 fn open_both(run: &RunPlan) -> Result<Opened, RunError> {
@@ -314,8 +314,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Reads a file from its beginning to its end; `whole` looks at the stamp of every page that is whole, and tells what
-    /// is wrong with it.
+    /// Reads a file from its beginning to its end; `whole` looks at the stamp of every whole page, and returns its
+    /// fault.
     fn file(
         &mut self,
         file: u16,

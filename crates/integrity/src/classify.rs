@@ -1,16 +1,16 @@
-//! The decision table of docs/integrity.md: from the units of a page to the names of what is wrong with it.
+//! The decision table of docs/integrity.md: from the units of a page to the names of its faults.
 
 use crate::{Fault, stamp::Unit};
 
-/// A name for what is wrong with a page, and the names it cannot be told apart from.
+/// Name of a page's fault, and the names it cannot be told apart from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub fault: Fault,
     pub also: Vec<Fault>,
 }
 
-/// Names what units show. `log`: the page is a log block. `persistent`: every read showed the same. `generation`: the
-/// one expected.
+/// Names the fault that units show. `log`: the page is a log block. `persistent`: every read showed the same.
+/// `generation`: the expected generation.
 pub(crate) fn name(units: &[Unit], generation: u32, log: bool, persistent: bool) -> Vec<Named> {
     let any = |wanted: fn(&Unit) -> bool| units.iter().any(wanted);
     let mut names = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn name(units: &[Unit], generation: u32, log: bool, persistent: bool)
     names
 }
 
-/// What a page is called that holds nothing of its last write.
+/// Name of a page that holds nothing of its last write.
 pub(crate) fn stale(log: bool) -> Fault {
     if log { Fault::LogBreak } else { Fault::Lost }
 }

@@ -1,31 +1,31 @@
 //! The imitated engine's I/O: latches, admission, submission, and the verification of everything that comes back.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use assay_load::{
-    Completion, DataQueue, Op, Request, Watch,
+    Completion, DataQueue, Op, Request,
     tasks::{Schedule, TaskId},
 };
 use rand::{SeedableRng, rngs::SmallRng};
 
 use crate::{
     VerifyPlan,
+    course::Course,
     expected::{File, Flag, expected_state_bytes, state_mut},
     failure::{FAILURES_MAX, Failure},
-    finding::Findings,
-    history::{Entry, History},
-    in_flight::{InFlight, Purpose},
+    history::Entry,
+    in_flight::{InFlight, Ios, Purpose, RawEnd},
     log::Log,
     observer::{Counts, Observer},
-    phase::Phase,
     pool::Pool,
     slots::Slots,
     stamp::{NOT_READ, PageId, Stamp, Stamper},
     throttle::Throttle,
     user::User,
+    verdict::{Suspect, Verdict},
 };
 
-/// What waiting tasks wait for.
+/// Event that waiting tasks wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Unlatched,
@@ -43,22 +43,7 @@ pub(crate) enum Event {
 
 const EVENTS: usize = Event::Quiet as usize + 1;
 
-/// Something to be looked into; its pages stay latched until then.
-#[derive(Debug, Clone)]
-pub(crate) enum Suspect {
-    /// A page that was wrong, or (without image) was not delivered by an I/O whose fault is named at another page.
-    Page { id: PageId, image: Option<Box<[u8]>>, user: User },
-    /// An I/O that the system failed; 0 is a write of fewer bytes than asked.
-    Io { op: Op, id: PageId, pages: u32, errno: i32, user: User },
-}
-
-/// How a raw I/O ended: bytes moved or a negative `errno`, and, of a page read, what the buffer holds.
-#[derive(Debug, Clone)]
-pub(crate) struct RawEnd {
-    pub result: i32,
-    pub image: Box<[u8]>,
-}
-
+/// The imitated engine: its files, the expected state of their pages, and the I/Os it has issued.
 pub(crate) struct Core {
     pub plan: VerifyPlan,
     pub queue: Box<dyn DataQueue>,
@@ -71,46 +56,13 @@ pub(crate) struct Core {
     /// Changed pages that are not written yet, and the log record each waits for.
     pub dirty: BTreeMap<PageId, u64>,
     pub schedule: Schedule,
-    pub suspects: VecDeque<Suspect>,
-    pub investigating: u32,
-    pub findings: Findings,
-    pub history: History,
     pub counts: Counts,
     pub rng: SmallRng,
     pub now_ns: u64,
-    pub phase: Phase,
-    pub cycle: u32,
-    /// I/O is not throttled now.
-    pub bursting: bool,
-    pub users_alive: u32,
-    /// Users end when the clock gets here, or at once when `stopping`.
-    pub stress_ends_ns: u64,
-    pub stopping: bool,
-    pub closing: bool,
-    pub checkpoint_wanted: bool,
-    /// Checkpoints since the stress phase began.
-    pub checkpoints: u64,
-    /// Flushes issued so far.
-    pub flushes: u32,
-    /// Share of the phase that is done, where that can be said.
-    pub phase_done: f64,
-    /// The last audit read every page, and all were right.
-    pub audited: bool,
-    /// Failed writes that are being repeated.
-    pub writes_in_doubt: u32,
-    /// Pages that could not be written: what they hold is not known.
-    pub uncertain: u32,
-    /// A page that was found wrong before was read in this phase, and not judged again.
-    pub skipped: bool,
+    pub course: Course,
+    pub verdict: Verdict,
+    pub ios: Ios,
     pub failure: Option<Failure>,
-    pub watch: Watch,
-    pub outstanding_of: Vec<u32>,
-    pub mailbox: Vec<Option<RawEnd>>,
-    /// I/Os that failed since the last that did not.
-    failures_in_a_row: u32,
-    slots: Slots,
-    in_flight: Vec<Option<InFlight>>,
-    to_submit: Vec<Request>,
     waiting: [Vec<TaskId>; EVENTS],
 }
 
@@ -125,8 +77,6 @@ impl Core {
         let needed_bytes = expected_state_bytes(&plan.files);
         let files = plan.files.iter().cloned().map(File::new).collect::<Result<Vec<_>, usize>>();
         let files = files.map_err(|_| Failure::Memory { needed_bytes })?;
-        let slots = Slots::new(&plan);
-        let depth = slots.depth() as usize;
         Ok(Self {
             stamper: Stamper::new(plan.run_id),
             throttles: files.iter().map(|_| Throttle::new(plan.target_io_ns, plan.max_outstanding)).collect(),
@@ -134,37 +84,14 @@ impl Core {
             pool: Pool::new((plan.pool_bytes / u64::from(crate::PAGE_BYTES)).max(16) as usize),
             dirty: BTreeMap::new(),
             schedule: Schedule::default(),
-            suspects: VecDeque::new(),
-            investigating: 0,
-            findings: Findings::default(),
-            history: History::new(),
             counts: Counts::default(),
             rng: SmallRng::seed_from_u64(plan.seed),
             now_ns: 0,
-            phase: Phase::Prepare,
-            cycle: 1,
-            bursting: false,
-            users_alive: 0,
-            stress_ends_ns: 0,
-            stopping: false,
-            closing: false,
-            checkpoint_wanted: false,
-            checkpoints: 0,
-            flushes: 0,
-            phase_done: 0.0,
-            audited: false,
-            writes_in_doubt: 0,
-            uncertain: 0,
-            skipped: false,
+            course: Course::new(),
+            verdict: Verdict::default(),
+            ios: Ios::new(&plan),
             failure: None,
-            watch: Watch::default(),
-            outstanding_of: Vec::new(),
-            mailbox: Vec::new(),
-            failures_in_a_row: 0,
-            in_flight: vec![None; depth],
-            to_submit: Vec::with_capacity(depth),
             waiting: Default::default(),
-            slots,
             files,
             queue,
             observer,
@@ -184,12 +111,12 @@ impl Core {
     }
 
     pub(crate) fn outstanding(&self) -> u32 {
-        self.slots.used()
+        self.ios.slots.used()
     }
 
     /// Whether nothing is outstanding and nothing is being looked into.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.slots.used() == 0 && self.suspects.is_empty() && self.investigating == 0
+        self.ios.slots.used() == 0 && !self.verdict.is_pending()
     }
 
     pub(crate) fn is_log(&self, file: u16) -> bool {
@@ -216,11 +143,11 @@ impl Core {
 
     /// A slot for an I/O, if there is one and the file is not throttled.
     pub(crate) fn try_slot(&mut self, file: u16, pages: u32, throttled: bool) -> Option<u32> {
-        if throttled && !self.bursting && !self.throttles[usize::from(file)].admits() {
+        if throttled && !self.course.bursting && !self.throttles[usize::from(file)].admits() {
             return None;
         }
         let bytes = pages * self.files[usize::from(file)].page_bytes;
-        self.slots.take(bytes)
+        self.ios.slots.take(bytes)
     }
 
     /// Issues a read. Its pages are latched, its slot is taken.
@@ -274,36 +201,36 @@ impl Core {
         image
     }
 
-    /// Hands what was issued to the queue.
+    /// Hands issued requests to the queue.
     ///
     /// # Errors
     /// The queue is broken.
     pub(crate) fn flush_submissions(&mut self) -> Result<(), Failure> {
-        if self.to_submit.is_empty() {
+        if self.ios.to_submit.is_empty() {
             return Ok(());
         }
         let now_ns = self.queue.now_ns();
-        for request in &self.to_submit {
-            if let Some(io) = &mut self.in_flight[request.tag as usize] {
+        for request in &self.ios.to_submit {
+            if let Some(io) = &mut self.ios.in_flight[request.tag as usize] {
                 io.submitted_ns = now_ns;
-                self.history.submitted(io.history, now_ns);
+                self.ios.history.submitted(io.history, now_ns);
             }
         }
-        let submitted = self.queue.submit(&self.to_submit);
-        self.to_submit.clear();
+        let submitted = self.queue.submit(&self.ios.to_submit);
+        self.ios.to_submit.clear();
         submitted.map_err(|error| Failure::Queue(error.to_string()))
     }
 
-    /// Takes one I/O's end: verifies what was read, and lets go on who waited.
+    /// Takes one I/O's end: verifies read pages, and wakes waiting tasks.
     pub(crate) fn complete(&mut self, completion: Completion) {
         let tag = completion.tag;
-        let Some(io) = self.in_flight[tag as usize].take() else { return };
-        let stood_still = self.watch.stood_still(io.submitted_ns, completion.at_ns);
-        let latency_ns = self.age_ns(&io, completion.at_ns);
+        let Some(io) = self.ios.in_flight[tag as usize].take() else { return };
+        let stood_still = self.ios.watch.stood_still(io.submitted_ns, completion.at_ns);
+        let latency_ns = self.ios.age_ns(&io, completion.at_ns);
         let file = usize::from(io.id.file);
-        self.history.ended(io.history, completion.at_ns, completion.result);
-        self.failures_in_a_row = if completion.result < 0 { self.failures_in_a_row + 1 } else { 0 };
-        if self.failures_in_a_row > FAILURES_MAX {
+        self.ios.history.ended(io.history, completion.at_ns, completion.result);
+        self.ios.failures_in_a_row = if completion.result < 0 { self.ios.failures_in_a_row + 1 } else { 0 };
+        if self.ios.failures_in_a_row > FAILURES_MAX {
             self.fail(io.id.file, -completion.result, "thousands of I/Os failed one after the other");
         }
         let bytes = io.pages * self.files[file].page_bytes;
@@ -317,8 +244,8 @@ impl Core {
             (Purpose::Verify, _) => self.end_read(&io, completion.result),
             (Purpose::Write, _) => self.end_write(&io, completion.result),
         }
-        self.slots.give_back(tag);
-        let outstanding = &mut self.outstanding_of[io.task];
+        self.ios.slots.give_back(tag);
+        let outstanding = &mut self.ios.outstanding_of[io.task];
         *outstanding -= 1;
         if *outstanding == 0 {
             self.schedule.wake(io.task);
@@ -354,13 +281,13 @@ impl Core {
             }
             let state = &mut self.files[usize::from(file)].states[id.page as usize];
             if state.is_doubtful() {
-                self.skipped |= state.has(Flag::KnownWrong);
+                self.verdict.skipped |= state.has(Flag::KnownWrong);
                 state.set(Flag::Latched, false);
                 continue;
             }
             // A short read is one fault of one I/O: it is named at the first page that is not whole.
             let image = (page <= whole).then(|| bytes.to_vec().into_boxed_slice());
-            self.suspects.push_back(Suspect::Page { id, image, user: io.user });
+            self.verdict.suspects.push_back(Suspect::Page { id, image, user: io.user });
             self.wake(Event::Suspicion);
         }
         self.wake(Event::Unlatched);
@@ -376,13 +303,13 @@ impl Core {
         self.unlatch(io.id, io.pages);
     }
 
-    /// Notes that pages hold what they should.
+    /// Notes that pages hold their expected bytes.
     pub(crate) fn written(&mut self, id: PageId, pages: u32) {
         for page in id.page..id.page + pages {
             let state = state_mut(&mut self.files, PageId { page, ..id });
             if state.has(Flag::Uncertain) {
                 state.set(Flag::Uncertain, false);
-                self.uncertain -= 1;
+                self.verdict.uncertain -= 1;
             }
         }
         self.counts.pages_written += u64::from(pages);
@@ -399,7 +326,7 @@ impl Core {
         if result < 0 && Failure::is_failure(-result) {
             self.fail(io.id.file, -result, "an I/O failed");
         }
-        self.mailbox[io.task] = Some(RawEnd { result, image });
+        self.ios.mailbox[io.task] = Some(RawEnd { result, image });
         self.schedule.wake(io.task);
     }
 
@@ -408,58 +335,44 @@ impl Core {
             self.fail(io.id.file, errno, "an I/O failed");
             return;
         }
-        self.writes_in_doubt += u32::from(io.op == Op::Write);
-        self.suspects.push_back(Suspect::Io { op: io.op, id: io.id, pages: io.pages, errno, user: io.user });
+        self.verdict.writes_in_doubt += u32::from(io.op == Op::Write);
+        self.verdict.suspects.push_back(Suspect::Io { op: io.op, id: io.id, pages: io.pages, errno, user: io.user });
         self.wake(Event::Suspicion);
-    }
-
-    /// How long the storage has had an I/O: what passed before the end of a standstill of this process is not held against it.
-    fn age_ns(&self, io: &InFlight, now_ns: u64) -> u64 {
-        now_ns.saturating_sub(io.submitted_ns.max(self.watch.until_ns(now_ns)))
-    }
-
-    pub(crate) fn oldest_outstanding_ns(&self) -> Option<u64> {
-        self.in_flight.iter().flatten().map(|io| self.age_ns(io, self.now_ns)).max()
     }
 
     /// I/Os outstanding for longer than they may be are findings while they are still outstanding.
     pub(crate) fn look_for_long_ios(&mut self) {
-        for tag in 0..self.in_flight.len() {
-            let Some(io) = self.in_flight[tag] else { continue };
-            let age_ns = self.age_ns(&io, self.now_ns);
+        for tag in 0..self.ios.in_flight.len() {
+            let Some(io) = self.ios.in_flight[tag] else { continue };
+            let age_ns = self.ios.age_ns(&io, self.now_ns);
             if age_ns > self.plan.long_io_ns && !io.reported_long {
                 self.find_long(&io, age_ns);
-                self.in_flight[tag] = Some(InFlight { reported_long: true, ..io });
+                self.ios.in_flight[tag] = Some(InFlight { reported_long: true, ..io });
             }
         }
     }
 
-    /// I/Os outstanding for longer than `age_ns`.
-    pub(crate) fn outstanding_longer_than(&self, age_ns: u64) -> impl Iterator<Item = &InFlight> {
-        self.in_flight.iter().flatten().filter(move |io| self.age_ns(io, self.now_ns) > age_ns)
-    }
-
     fn begin(&mut self, tag: u32, op: Op, id: PageId, pages: u32, user: User, purpose: Purpose) -> InFlight {
         let task = self.schedule.current;
-        if self.outstanding_of.len() <= task {
-            self.outstanding_of.resize(task + 1, 0);
-            self.mailbox.resize(task + 1, None);
+        if self.ios.outstanding_of.len() <= task {
+            self.ios.outstanding_of.resize(task + 1, 0);
+            self.ios.mailbox.resize(task + 1, None);
         }
-        self.outstanding_of[task] += 1;
+        self.ios.outstanding_of[task] += 1;
         self.throttles[usize::from(id.file)].began();
         let generation =
             self.files[usize::from(id.file)].states.get(id.page as usize).map_or(0, |page| page.generation)
                 + u32::from(op == Op::Write && purpose == Purpose::Write);
         let entry = Entry { at_ns: self.now_ns, ended_ns: None, op, user, id, pages, generation, result: 0 };
-        let first_frame = self.slots.first_frame(tag);
-        let history = self.history.add(entry);
+        let first_frame = self.ios.slots.first_frame(tag);
+        let history = self.ios.history.add(entry);
         let (submitted_ns, reported_long) = (self.now_ns, false);
         InFlight { op, id, pages, first_frame, user, purpose, task, submitted_ns, history, reported_long }
     }
 
     fn push(&mut self, tag: u32, io: &InFlight) {
         let file = &self.files[usize::from(io.id.file)];
-        self.to_submit.push(Request {
+        self.ios.to_submit.push(Request {
             op: io.op,
             volume: io.id.file,
             offset_bytes: if io.op == Op::Flush { 0 } else { file.offset_bytes(io.id.page) },
@@ -467,7 +380,7 @@ impl Core {
             buffer: io.first_frame,
             tag,
         });
-        self.in_flight[tag as usize] = Some(*io);
+        self.ios.in_flight[tag as usize] = Some(*io);
     }
 
     fn write_stamp(&mut self, io: &InFlight, page: u32, id: PageId, stamp: &Stamp) -> u32 {

@@ -1,4 +1,4 @@
-//! What every page should hold, at 24 bytes a page.
+//! Expected state of every page, at 24 bytes a page.
 
 use crate::{
     FilePlan,
@@ -31,7 +31,7 @@ pub enum Flag {
     Pooled = 4,
     /// It was changed in the pool and not yet written.
     Dirty = 8,
-    /// Writing it failed for good: what it holds is not known.
+    /// A write failed for good: the content is not known.
     Uncertain = 16,
     /// It was found wrong for good and not written since.
     KnownWrong = 32,
@@ -97,7 +97,7 @@ impl File {
         Ok(Self { plan, page_bytes, pages, states })
     }
 
-    /// Where a page begins in the underlying file, which is also the size of one that ends there.
+    /// Offset of a page in the underlying file; also the size of a file that ends there.
     pub(crate) fn offset_bytes(&self, page: u32) -> u64 {
         self.plan.base_bytes + u64::from(page) * u64::from(self.page_bytes)
     }

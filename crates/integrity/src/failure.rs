@@ -39,7 +39,7 @@ impl Failure {
         matches!(errno, ENOSPC | EDQUOT | EFBIG) || GONE.contains(&errno)
     }
 
-    /// `what` failed, where the error does not say by itself why the run cannot go on.
+    /// A failed operation, `what`, in words that say why the run cannot go on.
     pub fn of_errno(path: &str, errno: i32, what: &'static str) -> Self {
         let path = path.to_owned();
         match errno {

@@ -1,4 +1,4 @@
-//! What was found wrong, each once: what belongs together is brought together here.
+//! Findings: each fault once, with the pages that belong to it.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ const IMAGES_MAX: usize = 10_000;
 pub struct Finding {
     pub id: usize,
     pub kind: Fault,
-    /// What it cannot be told apart from.
+    /// Names of faults that look the same.
     pub also: Vec<Fault>,
     pub persistent: bool,
     pub at: PageId,
@@ -57,7 +57,7 @@ pub(crate) struct Findings {
     stale: HashMap<Write, usize>,
     misplaced: HashMap<Write, usize>,
     alike: HashMap<(Fault, bool), usize>,
-    /// What pages held when they were found wrong for good.
+    /// Bytes of pages that were wrong for good.
     images: HashMap<PageId, Box<[u8]>>,
 }
 
@@ -111,14 +111,14 @@ impl Findings {
         self.changed.push(index);
     }
 
-    /// Keeps what a page held when it was found wrong for good.
+    /// Keeps the bytes of a page that was wrong for good.
     pub(crate) fn keep_image(&mut self, id: PageId, image: &[u8]) {
         if self.images.len() < IMAGES_MAX || self.images.contains_key(&id) {
             self.images.insert(id, image.into());
         }
     }
 
-    /// What a page held when it was last found wrong.
+    /// Bytes of a page when it was last found wrong.
     pub(crate) fn image(&self, id: PageId) -> Option<&[u8]> {
         self.images.get(&id).map(|image| &**image)
     }
@@ -172,7 +172,7 @@ pub fn describe_unit(unit: &Unit, at: PageId) -> DescribedUnit {
     DescribedUnit { state, id, generation }
 }
 
-/// What the units of a page hold, in words.
+/// Content of the units of a page, in words.
 pub(crate) fn describe(units: &[Unit], generation: u32, file_name: impl Fn(u16) -> String) -> String {
     let mut parts = Vec::new();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! The last operations, in a ring of fixed size, so that a finding can say what happened near its page.
+//! The last operations, in a ring of fixed size, so that a finding can show operations near its page.
 
 use assay_load::Op;
 
@@ -14,7 +14,7 @@ pub struct Entry {
     pub user: User,
     pub id: PageId,
     pub pages: u32,
-    /// Of the first page, as it is after the operation.
+    /// Generation of the first page after the operation.
     pub generation: u32,
     pub result: i32,
 }

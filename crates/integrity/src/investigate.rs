@@ -1,11 +1,11 @@
-//! What is wrong is read again before it is named: 15 times, as SQLIOSim does.
+//! Investigation of wrong pages: they are read again before the fault is named, 15 times as SQLIOSim does.
 
 use assay_load::Op;
 
 use crate::{
     Fault,
     classify::{self, Named},
-    core::{Core, Event, Suspect},
+    core::{Core, Event},
     expected::{Flag, state_mut},
     failure::Failure,
     finding::{Finding, describe, differing},
@@ -14,11 +14,12 @@ use crate::{
     phase::Phase,
     stamp::{NOT_READ, PageId, UNIT_BYTES, Unit},
     user::{User, UserKind},
+    verdict::Suspect,
 };
 
 const HISTORY_DISTANCE_PAGES: u32 = 64;
 const HISTORY_MAX: usize = 30;
-/// After so many findings wrong pages are read again without pauses.
+/// Findings after which wrong pages are read again without pauses.
 const FINDINGS_PATIENT: usize = 1000;
 
 type Image = Box<[u8]>;
@@ -26,10 +27,10 @@ type Image = Box<[u8]>;
 /// Looks into suspects until the run ends.
 pub(crate) async fn investigator(kernel: Kernel, number: u32) {
     let user = User { kind: UserKind::Investigation, number };
-    while kernel.wanted(Event::Suspicion, |core| !core.suspects.is_empty()).await {
+    while kernel.wanted(Event::Suspicion, |core| !core.verdict.suspects.is_empty()).await {
         let Some(suspect) = kernel.with(|core| {
-            core.investigating += 1;
-            core.suspects.pop_front()
+            core.verdict.investigating += 1;
+            core.verdict.suspects.pop_front()
         }) else {
             continue;
         };
@@ -50,7 +51,7 @@ pub(crate) async fn investigator(kernel: Kernel, number: u32) {
             }
         }
         kernel.with(|core| {
-            core.investigating -= 1;
+            core.verdict.investigating -= 1;
             core.wake(Event::Unlatched);
             if core.is_quiet() {
                 core.wake(Event::Quiet);
@@ -88,11 +89,11 @@ async fn failed_write(kernel: &Kernel, id: PageId, pages: u32, errno: i32, user:
         } else {
             for page in id.page..id.page + pages {
                 let state = state_mut(&mut core.files, PageId { page, ..id });
-                core.uncertain += u32::from(!state.has(Flag::Uncertain));
+                core.verdict.uncertain += u32::from(!state.has(Flag::Uncertain));
                 state.set(Flag::Uncertain, true);
             }
         }
-        core.writes_in_doubt -= 1;
+        core.verdict.writes_in_doubt -= 1;
         core.unlatch(id, pages);
     });
 }
@@ -106,7 +107,7 @@ struct Investigation<'a> {
     /// Who found it.
     finder: User,
     rereads: u32,
-    /// What wrong reads returned, in their order.
+    /// Images of wrong reads, in their order.
     wrong: Vec<Image>,
     errors: Vec<i32>,
 }
@@ -190,7 +191,7 @@ impl<'a> Investigation<'a> {
         }
     }
 
-    /// Names what wrong reads showed, and lets go of the page.
+    /// Names the fault that wrong reads showed, and unlatches the page.
     async fn name(self, right: bool) {
         let id = self.id;
         let expected = self.kernel.with(|core| core.expected_image(id));
@@ -225,7 +226,7 @@ impl<'a> Investigation<'a> {
                 named.also.extend(self.also_in_its_place(&units).await);
             }
             self.find((names, units), image, &expected, true);
-            self.kernel.with(|core| core.findings.keep_image(id, image));
+            self.kernel.with(|core| core.verdict.findings.keep_image(id, image));
         }
         if right {
             return self.kernel.with(|core| {
@@ -243,7 +244,7 @@ impl<'a> Investigation<'a> {
     fn units(&self, core: &mut Core, image: &[u8], expected: &[u8]) -> Vec<Unit> {
         let state = *state_mut(&mut core.files, self.id);
         let mut units = core.stamper.examine(image, expected, self.id, state.generation, !state.has(Flag::SeenRight));
-        if let Some(known) = core.findings.image(self.id) {
+        if let Some(known) = core.verdict.findings.image(self.id) {
             let parts = image.chunks(UNIT_BYTES).zip(known.chunks(UNIT_BYTES));
             for (unit, _) in units.iter_mut().zip(parts).filter(|(_, (image, known))| image == known) {
                 if matches!(unit, Unit::Foreign(_) | Unit::Corrupt { .. }) {
@@ -297,7 +298,7 @@ impl<'a> Investigation<'a> {
             if end.result < 0 {
                 if !Failure::is_failure(-end.result) {
                     let (op, errno, user) = (Op::Read, -end.result, self.user);
-                    core.suspects.push_back(Suspect::Io { op, id: origin.id, pages: 1, errno, user });
+                    core.verdict.suspects.push_back(Suspect::Io { op, id: origin.id, pages: 1, errno, user });
                     core.wake(Event::Suspicion);
                 }
                 return None;
@@ -306,15 +307,15 @@ impl<'a> Investigation<'a> {
                 core.unlatch(origin.id, 1);
                 return Some(Fault::MisdirectedRead);
             }
-            core.suspects.push_back(Suspect::Page { id: origin.id, image: Some(end.image), user: self.user });
+            core.verdict.suspects.push_back(Suspect::Page { id: origin.id, image: Some(end.image), user: self.user });
             core.wake(Event::Suspicion);
             None
         })
     }
 
-    /// A page that stays wrong is written anew, so that the run can go on with it; the last audit leaves it as it is.
+    /// Writes a page that stays wrong anew, so that the run can go on with it; the last audit leaves it.
     async fn release(&self) {
-        let repairs = self.kernel.with(|core| core.phase == Phase::Stress && !core.stopping);
+        let repairs = self.kernel.with(|core| core.course.phase == Phase::Stress && !core.course.stopping);
         if !repairs {
             return self.kernel.with(|core| core.unlatch(self.id, 1));
         }
@@ -356,8 +357,9 @@ impl<'a> Investigation<'a> {
     }
 }
 
-/// What several reads showed, in the order of their last showing: it was there until something else was written over it.
-/// If no two reads agree, the last one counts. A read that left bytes out says nothing about the page, unless all do.
+/// Images that several reads showed, in the order of their last showing: an image was there until other bytes were
+/// written over it. If no two reads agree, the last one counts. A read that left bytes out says nothing about the page,
+/// unless all do.
 fn that_stayed(images: &[Image]) -> Vec<Image> {
     let whole: Vec<&Image> = images.iter().filter(|image| !leaves_out(image)).collect();
     let told = if whole.is_empty() { images.iter().collect() } else { whole };
@@ -374,7 +376,7 @@ fn that_stayed(images: &[Image]) -> Vec<Image> {
     stayed
 }
 
-/// Whether some unit still ends with what the buffer was filled with.
+/// Whether some unit still ends with the filling of the buffer.
 fn leaves_out(image: &[u8]) -> bool {
     image.chunks(UNIT_BYTES).any(|unit| unit[unit.len() - 16..].iter().all(|byte| *byte == NOT_READ))
 }
@@ -382,8 +384,8 @@ fn leaves_out(image: &[u8]) -> bool {
 impl Core {
     /// Pause between two reads of a wrong page: none where more of the same says no more, or the run ends.
     fn reread_pause_ns(&self) -> u64 {
-        let many = self.findings.all().len() >= FINDINGS_PATIENT;
-        let hurries = self.stopping && !self.plan.stop_on_error;
+        let many = self.verdict.findings.all().len() >= FINDINGS_PATIENT;
+        let hurries = self.course.stopping && !self.plan.stop_on_error;
         if many || hurries { 0 } else { self.plan.reread_pause_ns }
     }
 
@@ -395,8 +397,8 @@ impl Core {
             persistent,
             at,
             pages,
-            phase: self.phase,
-            cycle: self.cycle,
+            phase: self.course.phase,
+            cycle: self.course.cycle,
             found_ns: self.now_ns,
             user,
             rereads: 0,
@@ -410,12 +412,12 @@ impl Core {
             expected_image: None,
             received_image: None,
             other_images: Vec::new(),
-            history: self.history.near(at, HISTORY_DISTANCE_PAGES, HISTORY_MAX),
+            history: self.ios.history.near(at, HISTORY_DISTANCE_PAGES, HISTORY_MAX),
         }
     }
 
     fn found(&mut self, finding: Finding) {
-        self.findings.add(finding);
+        self.verdict.findings.add(finding);
         if self.plan.stop_on_error {
             self.stop();
         }
@@ -441,7 +443,7 @@ impl Core {
 }
 
 impl Kernel {
-    /// A flush failed: what was written before may or may not be durable.
+    /// Takes a failed flush: earlier writes may or may not be durable.
     pub(crate) fn flush_failed(&self, file: u16, errno: i32, user: User) {
         self.with(|core| {
             if !Failure::is_failure(errno) {

@@ -1,4 +1,4 @@
-//! What users do with the imitated engine: read, change, log and write pages, and wait for each.
+//! Operations of users on the imitated engine: read, change, log and write pages, and wait for each.
 
 use std::{cell::RefCell, future::poll_fn, rc::Rc, task::Poll};
 
@@ -6,10 +6,11 @@ use assay_load::tasks::{Schedule, Scheduled};
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
 use crate::{
-    core::{Core, Event, RawEnd, most_pages_per_io},
+    core::{Core, Event, most_pages_per_io},
     expected::{Flag, state_mut},
     failure::Failure,
     in_flight::Purpose,
+    in_flight::RawEnd,
     phase::Phase,
     stamp::PageId,
     user::User,
@@ -55,19 +56,19 @@ impl Kernel {
     /// A generator of random numbers for one user, determined by the run's seed.
     pub(crate) fn rng(&self, user: User) -> SmallRng {
         self.with(|core| {
-            let stream = u64::from(core.cycle) << 32 | u64::from(user.kind.writer(user.number));
+            let stream = u64::from(core.course.cycle) << 32 | u64::from(user.kind.writer(user.number));
             SmallRng::seed_from_u64(core.plan.seed.wrapping_add(stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         })
     }
 
     /// Whether users go on.
     pub(crate) fn stressing(&self) -> bool {
-        self.with(|core| !core.stopping && core.now_ns < core.stress_ends_ns)
+        self.with(|core| !core.course.stopping && core.now_ns < core.course.stress_ends_ns)
     }
 
     /// Waits; a stop, and the end of the stress phase, cut it short.
     pub(crate) async fn rest(&self, duration_ns: u64) {
-        let ends_ns = self.with(|core| core.now_ns.saturating_add(duration_ns).min(core.stress_ends_ns));
+        let ends_ns = self.with(|core| core.now_ns.saturating_add(duration_ns).min(core.course.stress_ends_ns));
         self.sleep_until(ends_ns, true).await;
     }
 
@@ -81,7 +82,7 @@ impl Kernel {
         let mut asleep = false;
         poll_fn(|_| {
             let mut core = self.0.borrow_mut();
-            if core.now_ns >= ends_ns || until_stopped && core.stopping {
+            if core.now_ns >= ends_ns || until_stopped && core.course.stopping {
                 return Poll::Ready(());
             }
             if !asleep {
@@ -120,7 +121,7 @@ impl Kernel {
         self.with(|core| core.files[usize::from(file)].pages)
     }
 
-    /// A random data file, each as likely as it is large.
+    /// A random data file, drawn in proportion to its size.
     pub(crate) fn any_data_file(&self, rng: &mut SmallRng) -> u16 {
         self.with(|core| {
             let sizes = || core.files.iter().map(|file| if file.plan.log { 0 } else { u64::from(file.pages) });
@@ -161,7 +162,7 @@ impl Kernel {
     /// Issues a read of pages; they are verified when it ends. Nothing happens when they are no longer in the file.
     pub(crate) async fn read(&self, id: PageId, pages: u32, user: User) {
         // A user that finds faults faster than they can be looked into waits: each is a page in memory.
-        self.until(Event::Unlatched, |core| (core.suspects.len() <= SUSPECTS_MAX).then_some(())).await;
+        self.until(Event::Unlatched, |core| (core.verdict.suspects.len() <= SUSPECTS_MAX).then_some(())).await;
         if self.latch(id, pages).await {
             let tag = self.slot(id.file, pages, true).await;
             self.with(|core| core.submit_read(tag, id, pages, user, Purpose::Verify));
@@ -191,7 +192,7 @@ impl Kernel {
     pub(crate) async fn settle(&self) {
         poll_fn(|_| {
             self.with(|core| {
-                let outstanding = core.outstanding_of.get(core.schedule.current).copied().unwrap_or(0);
+                let outstanding = core.ios.outstanding_of.get(core.schedule.current).copied().unwrap_or(0);
                 if outstanding == 0 { Poll::Ready(()) } else { Poll::Pending }
             })
         })
@@ -200,7 +201,7 @@ impl Kernel {
 
     /// Waits until no write is in doubt.
     pub(crate) async fn writes_certain(&self) {
-        self.until(Event::Unlatched, |core| (core.writes_in_doubt == 0).then_some(())).await;
+        self.until(Event::Unlatched, |core| (core.verdict.writes_in_doubt == 0).then_some(())).await;
     }
 
     /// Waits until nothing is outstanding or being looked into.
@@ -249,10 +250,10 @@ impl Kernel {
         self.until(Event::Cleaned, |core| {
             let full = core.dirty.len() > core.pool.capacity() / 2;
             if full {
-                core.checkpoint_wanted = true;
+                core.course.checkpoint_wanted = true;
                 core.wake(Event::CheckpointWanted);
             }
-            (!full || core.stopping).then_some(())
+            (!full || core.course.stopping).then_some(())
         })
         .await;
     }
@@ -262,7 +263,7 @@ impl Kernel {
         self.until(Event::LogSpace, |core| {
             let blocks = core.log.blocks_for(bytes);
             if core.log.is_filling() {
-                core.checkpoint_wanted = true;
+                core.course.checkpoint_wanted = true;
                 core.wake(Event::CheckpointWanted);
             }
             // The checkpoint frees only what is durable.
@@ -293,7 +294,7 @@ impl Kernel {
             if wanted(core) {
                 return Some(true);
             }
-            core.closing.then_some(false)
+            core.course.closing.then_some(false)
         })
         .await
     }
@@ -323,7 +324,7 @@ impl Kernel {
         poll_fn(|_| {
             self.with(|core| {
                 let task = core.schedule.current;
-                core.mailbox[task].take().map_or(Poll::Pending, Poll::Ready)
+                core.ios.mailbox[task].take().map_or(Poll::Pending, Poll::Ready)
             })
         })
         .await
@@ -356,8 +357,8 @@ impl Kernel {
     /// Notes how much of a phase is done.
     pub(crate) fn progress(&self, phase: Phase, done: u64, of: u64) {
         self.with(|core| {
-            if core.phase == phase {
-                core.phase_done = done as f64 / of.max(1) as f64;
+            if core.course.phase == phase {
+                core.course.phase_done = done as f64 / of.max(1) as f64;
             }
         });
     }

@@ -1,5 +1,5 @@
-//! Proof that storage keeps what it acknowledged: page stamps, expected state, users like a database engine's, and names
-//! for what is wrong. The contract is docs/integrity.md.
+//! Proof that storage keeps acknowledged writes: page stamps, expected state, users like a database engine's, and names
+//! of faults. The contract is docs/integrity.md.
 //!
 //! A [`Verifier`] runs a [`VerifyPlan`] on any [`assay_load::DataQueue`]: a real file or device on the wall clock, or the
 //! faulty device in virtual time. Users are tasks on one thread; nothing locks.
@@ -7,6 +7,7 @@
 mod after_crash;
 mod classify;
 mod core;
+mod course;
 mod expected;
 mod failure;
 mod fault;
@@ -29,6 +30,7 @@ mod stamp;
 mod throttle;
 mod user;
 mod users;
+mod verdict;
 mod verify;
 mod view;
 

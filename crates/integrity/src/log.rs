@@ -39,7 +39,7 @@ impl Log {
         self.blocks
     }
 
-    /// Blocks that so many bytes of log records take.
+    /// Blocks that `bytes` of log records take.
     pub(crate) fn blocks_for(&self, bytes: u32) -> u64 {
         u64::from(bytes.div_ceil(self.block_bytes).max(1)).min(self.blocks / 4)
     }
@@ -48,7 +48,7 @@ impl Log {
         self.head + blocks - self.tail <= self.blocks
     }
 
-    /// Frees what is needed no more; records need to be read first only where that is `asked`.
+    /// Frees records that are no longer needed. With `asked`, only records that were read.
     pub(crate) fn free(&mut self, asked: bool) {
         let read = if asked { self.read } else { self.durable };
         self.tail = self.tail.max(self.clean.min(read));

@@ -1,4 +1,4 @@
-//! What is told of a run while it goes on, and to whom.
+//! Observers of a run, and the facts they see while it goes on.
 
 use assay_load::{DataQueue, Op};
 
@@ -7,7 +7,7 @@ use crate::{
     throttle::Throttle,
 };
 
-/// What was done so far.
+/// Work so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub pages_verified: u64,
@@ -31,7 +31,7 @@ pub struct Standing {
     pub stopped_on_error: bool,
 }
 
-/// What one file did so far.
+/// Work of one file so far.
 #[derive(Debug, Clone)]
 pub struct FileStanding {
     pub size_bytes: u64,
@@ -39,7 +39,7 @@ pub struct FileStanding {
     pub io: Throttle,
 }
 
-/// What observers may see of a run.
+/// View of a run for observers.
 pub trait RunView {
     fn standing(&self) -> Standing;
 
@@ -66,7 +66,7 @@ pub trait Observer {
     /// A file is about to be flushed; flushes are numbered.
     fn flushing(&mut self, _file: u16, _number: u32) {}
 
-    /// A file was flushed; what was acknowledged before the flush was issued is durable.
+    /// A file was flushed; writes acknowledged before the flush was issued are durable.
     fn flushed(&mut self, _file: u16, _number: u32) {}
 
     fn phase_began(&mut self, _run: &mut dyn RunView) {}
@@ -81,7 +81,7 @@ pub trait Observer {
     /// The run is over, `well` or with a failure.
     ///
     /// # Errors
-    /// What the observer could not do.
+    /// Failure of the observer.
     fn ended(&mut self, _run: &mut dyn RunView, _well: bool) -> Result<(), Failure> {
         Ok(())
     }

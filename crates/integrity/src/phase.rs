@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-/// What a run does now.
+/// Phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -8,7 +8,7 @@ pub enum Phase {
     Prepare,
     /// Users read and change pages.
     Stress,
-    /// What was changed and not yet written is written.
+    /// Changed pages are written.
     Checkpoint,
     /// Every page is read.
     Audit,

@@ -18,7 +18,7 @@ pub(crate) async fn script(kernel: Kernel) {
     let mut cycle = 0;
     while cycles == 0 || cycle < cycles {
         cycle += 1;
-        kernel.with(|core| core.cycle = cycle);
+        kernel.with(|core| core.course.cycle = cycle);
         begin(&kernel, Phase::Prepare);
         prepare(&kernel).await;
         end(&kernel, Phase::Prepare).await;
@@ -40,24 +40,24 @@ pub(crate) async fn script(kernel: Kernel) {
             break;
         }
     }
-    kernel.with(|core| core.closing = true);
+    kernel.with(|core| core.course.closing = true);
 }
 
 fn goes_on(kernel: &Kernel) -> bool {
-    kernel.with(|core| !core.stopping && core.failure.is_none())
+    kernel.with(|core| !core.course.stopping && core.failure.is_none())
 }
 
 fn begin(kernel: &Kernel, phase: Phase) {
     kernel.with(|core| {
-        core.phase = phase;
+        core.course.phase = phase;
         if phase == Phase::Stress {
-            core.stress_ends_ns = core.now_ns.saturating_add(core.plan.stress_ns);
-            core.checkpoints = 0;
+            core.course.stress_ends_ns = core.now_ns.saturating_add(core.plan.stress_ns);
+            core.course.checkpoints = 0;
         }
-        core.bursting = core.plan.bursts && phase != Phase::Stress;
-        core.audited = false;
-        core.skipped = false;
-        core.phase_done = 0.0;
+        core.course.bursting = core.plan.bursts && phase != Phase::Stress;
+        core.verdict.audited = false;
+        core.verdict.skipped = false;
+        core.course.phase_done = 0.0;
         core.observe(|observer, view| observer.phase_began(view));
     });
 }
@@ -65,11 +65,11 @@ fn begin(kernel: &Kernel, phase: Phase) {
 async fn end(kernel: &Kernel, phase: Phase) {
     kernel.quiet().await;
     kernel.with(|core| {
-        core.audited = phase == Phase::Audit
-            && !core.stopping
-            && core.uncertain == 0
-            && !core.skipped
-            && !core.findings.any_persistent_in(phase, core.cycle);
+        core.verdict.audited = phase == Phase::Audit
+            && !core.course.stopping
+            && core.verdict.uncertain == 0
+            && !core.verdict.skipped
+            && !core.verdict.findings.any_persistent_in(phase, core.course.cycle);
         core.observe(|observer, view| observer.phase_ended(view));
     });
 }
@@ -99,9 +99,9 @@ async fn prepare(kernel: &Kernel) {
 
 async fn stress(kernel: &Kernel) {
     users::spawn_all(kernel);
-    let ends_ns = kernel.with(|core| core.stress_ends_ns);
+    let ends_ns = kernel.with(|core| core.course.stress_ends_ns);
     kernel.rest(ends_ns).await;
-    kernel.wanted(Event::Quiet, |core| core.users_alive == 0).await;
+    kernel.wanted(Event::Quiet, |core| core.course.users_alive == 0).await;
 }
 
 /// Reads every page of every file.

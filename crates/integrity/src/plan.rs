@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a data page, as SQL Server's.
 pub const PAGE_BYTES: u32 = 8192;
 
-/// A run of `assay verify`. The Python side makes it; see `assay.workloads.integrity` for what the values mean.
+/// Plan of a run of `assay verify`. The Python side makes it; see `assay.workloads.integrity` for the meaning of the
+/// values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyPlan {
@@ -26,12 +27,12 @@ pub struct VerifyPlan {
     pub bursts: bool,
     pub scatter_gather: bool,
     pub write_through: bool,
-    /// Read from the storage even what the pool holds.
+    /// Reads go to the storage even for pages in the pool.
     pub force_read_ahead: bool,
     /// Pages are read and verified before they are overwritten: no fault goes unseen because something was written over it.
     pub look_first: bool,
-    /// A page is not changed again sooner than this after its last write: on small files users would else spend their time
-    /// writing over what was never read.
+    /// Shortest time between the last write of a page and its next change. On small files, users would otherwise spend
+    /// their time writing over pages that were never read.
     pub rewrite_after_ns: u64,
     /// Pages per I/O when all pages are written or read in order (prepare, audit).
     pub pages_per_io: u32,

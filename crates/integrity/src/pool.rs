@@ -28,7 +28,7 @@ impl Pool {
         (!self.pages.is_empty()).then(|| self.pages[rng.random_range(0..self.pages.len())])
     }
 
-    /// Takes a page in, in the place of one that need not be written.
+    /// Takes a page in, in the place of a page that need not be written.
     pub(crate) fn touch(&mut self, files: &mut [File], id: PageId, rng: &mut SmallRng) {
         if state_mut(files, id).has(Flag::Pooled) {
             return;

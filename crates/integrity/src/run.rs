@@ -35,19 +35,19 @@ use crate::{
 /// How long opening the files may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a run is started with.
+/// Plan of a run and its surroundings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunPlan {
     pub plan: VerifyPlan,
     pub backend: Backend,
-    /// Faults to inject into what goes to the files.
+    /// Faults to inject into I/O to the files.
     pub faulty: Option<FaultyOptions>,
     /// Where acknowledgements are recorded.
     pub journal: Option<PathBuf>,
 }
 
-/// What keeps a run from starting.
+/// Error that keeps a run from starting.
 #[derive(Debug, Error)]
 pub enum RunError {
     #[error(transparent)]
@@ -82,7 +82,7 @@ pub struct PhaseDone {
     pub files: Vec<IoTally>,
 }
 
-/// What the faulty device did.
+/// Faults of the faulty device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truth {
     pub injected: FaultCounts,
@@ -90,7 +90,7 @@ pub struct Truth {
     pub masked: FaultCounts,
 }
 
-/// What is known of a run.
+/// Report of a run so far.
 #[derive(Default)]
 pub struct Report {
     pub standing: Option<Standing>,
@@ -177,7 +177,7 @@ impl Run {
         })
     }
 
-    /// Looks at what is known, and takes what is new.
+    /// Looks at the report, and takes its new parts.
     pub fn look<T>(&self, look: impl FnOnce(&mut Report) -> T) -> T {
         look(&mut lock(&self.report))
     }
@@ -323,7 +323,7 @@ fn claim_all(plan: &VerifyPlan) -> Result<Vec<File>, DeviceError> {
     Ok(claims)
 }
 
-/// Counts what the run does and passes it on, once an interval.
+/// Counts the work of the run and passes it on, once an interval.
 struct Meter {
     tick: u64,
     interval_ns: u64,

@@ -40,7 +40,7 @@ impl Slots {
         (self.slots.len() - self.free_small.len() - self.free_large.len()) as u32
     }
 
-    /// A place for so many bytes; its number is the I/O's tag.
+    /// A place for `bytes`; its number is the I/O's tag.
     pub(crate) fn take(&mut self, bytes: u32) -> Option<u32> {
         if bytes <= PAGE_BYTES { self.free_small.pop() } else { self.free_large.pop() }
     }

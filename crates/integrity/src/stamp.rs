@@ -1,8 +1,8 @@
-//! Pages that testify: what is written, and what can be told from what comes back. The layout is in docs/integrity.md.
+//! Stamps of pages: their bytes, and the faults that can be told from them. The layout is in docs/integrity.md.
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-/// What a device may tear a page into.
+/// Unit into which a device may tear a page.
 pub(crate) const UNIT_BYTES: usize = 512;
 
 const HEAD_BYTES: usize = 16;
@@ -13,7 +13,7 @@ const NOISE_STARTS: usize = 2048;
 const NOISE_STEP_BYTES: usize = 64;
 const LARGEST_PAGE_BYTES: usize = 8192;
 
-/// What buffers are filled with before a read: bytes that are there afterwards were not read.
+/// Filling of buffers before a read: bytes that still have it afterwards were not read.
 pub(crate) const NOT_READ: u8 = 0xbd;
 
 /// Which page of which file.
@@ -23,7 +23,7 @@ pub struct PageId {
     pub page: u32,
 }
 
-/// What a write says about itself on the page.
+/// Stamp that a write leaves on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
     pub generation: u32,
@@ -33,7 +33,7 @@ pub struct Stamp {
     pub writer: u16,
 }
 
-/// What one unit of a page turned out to be.
+/// Content of one unit of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Expected,
@@ -46,7 +46,7 @@ pub enum Unit {
     /// A unit that belongs elsewhere; `None` when another run wrote it.
     Foreign(Option<Origin>),
     NotRead,
-    /// The generation is what its head still says, if that can be read.
+    /// The generation is that of the head, if the head can be read.
     Corrupt {
         generation: Option<u32>,
     },
@@ -102,8 +102,8 @@ impl Stamper {
         heads && stored_checksum(page) == expected_checksum && checksum(page) == expected_checksum
     }
 
-    /// What each unit of a wrong page is. `expected` is the page as it should be; `fresh` says that it was never read right
-    /// since the run began, so that what was there before may still show.
+    /// Content of each unit of a wrong page. `expected` is the right page; `fresh` says that the page was never read
+    /// right since the run began, so that older bytes may still show.
     pub(crate) fn examine(&self, page: &[u8], expected: &[u8], id: PageId, generation: u32, fresh: bool) -> Vec<Unit> {
         let mut units = self.survey(page, id, generation, fresh);
         let parts = page.chunks_exact(UNIT_BYTES).zip(expected.chunks_exact(UNIT_BYTES));

@@ -1,4 +1,4 @@
-//! How many I/Os a file may have outstanding, so that they last no longer than the target duration, and what it did.
+//! Throttle of a file: limits outstanding I/Os, so that they last no longer than the target duration, and counts them.
 
 use assay_load::Op;
 

@@ -36,7 +36,7 @@ impl UserKind {
         Self::ALL[self as usize - 1].1
     }
 
-    /// The writer as pages name it: its kind, and its number among those of its kind.
+    /// The writer's number on pages: its kind, and its number within the kind.
     pub fn writer(self, number: u32) -> u16 {
         (self as u16) << 12 | (number & 0xfff) as u16
     }
@@ -49,7 +49,7 @@ impl UserKind {
     }
 }
 
-/// A user: its kind and its number among those of its kind.
+/// A user: its kind and its number within the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     pub kind: UserKind,

@@ -60,7 +60,7 @@ impl Verifier {
 
     /// Lets the run tell by a pulse when not the storage but its own process stood still.
     pub(crate) fn watch(&mut self, pulse: Pulse) {
-        self.with(|core| core.watch = Watch::new(pulse));
+        self.with(|core| core.ios.watch = Watch::new(pulse));
     }
 
     /// Runs all phases.
@@ -101,7 +101,7 @@ impl Verifier {
     fn tick(&mut self) -> Result<(), Failure> {
         let mut core = self.kernel.0.borrow_mut();
         core.look_for_long_ios();
-        if let Some(oldest_ns) = core.oldest_outstanding_ns().filter(|age_ns| *age_ns > core.plan.io_timeout_ns) {
+        if let Some(oldest_ns) = core.ios.oldest_ns(core.now_ns).filter(|age_ns| *age_ns > core.plan.io_timeout_ns) {
             let outstanding = core.outstanding();
             return Err(Failure::NotAnswering { outstanding, oldest_s: oldest_ns / 1_000_000_000 });
         }
@@ -126,9 +126,9 @@ impl Verifier {
         self.kernel.with(|core| core.observe(|observer, view| observer.ended(view, well)))
     }
 
-    /// What was found so far.
+    /// Findings so far.
     pub fn findings(&self) -> Vec<Finding> {
-        self.kernel.with(|core| core.findings.all().to_vec())
+        self.kernel.with(|core| core.verdict.findings.all().to_vec())
     }
 
     pub fn standing(&self) -> Standing {
@@ -144,7 +144,7 @@ impl Verifier {
 impl Core {
     /// Users end, and after them the run; the final checkpoint and the audit are left out.
     pub(crate) fn stop(&mut self) {
-        self.stopping = true;
+        self.course.stopping = true;
         self.schedule.wake_sleeping();
         self.wake(Event::Cleaned);
         self.wake(Event::Quiet);

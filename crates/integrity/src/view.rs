@@ -10,22 +10,24 @@ use crate::{
 
 impl RunView for Core {
     fn standing(&self) -> Standing {
-        let phase_done = match self.phase {
+        let phase_done = match self.course.phase {
             Phase::Stress => {
-                let left_ns = self.stress_ends_ns.saturating_sub(self.now_ns);
+                let left_ns = self.course.stress_ends_ns.saturating_sub(self.now_ns);
                 1.0 - left_ns as f64 / self.plan.stress_ns.max(1) as f64
             }
-            _ => self.phase_done,
+            _ => self.course.phase_done,
         };
         Standing {
-            phase: self.phase,
-            cycle: self.cycle,
+            phase: self.course.phase,
+            cycle: self.course.cycle,
             phase_done,
             now_ns: self.now_ns,
             outstanding: self.outstanding(),
             counts: self.counts,
-            audited: self.audited,
-            stopped_on_error: self.plan.stop_on_error && self.stopping && !self.findings.all().is_empty(),
+            audited: self.verdict.audited,
+            stopped_on_error: self.plan.stop_on_error
+                && self.course.stopping
+                && !self.verdict.findings.all().is_empty(),
         }
     }
 
@@ -41,7 +43,8 @@ impl RunView for Core {
     }
 
     fn long_outstanding(&self) -> Vec<InFlight> {
-        self.outstanding_longer_than(self.plan.long_io_ns).copied().collect()
+        let is_long = |io: &&InFlight| self.ios.age_ns(io, self.now_ns) > self.plan.long_io_ns;
+        self.ios.in_flight.iter().flatten().filter(is_long).copied().collect()
     }
 
     fn queue(&self) -> &dyn DataQueue {
@@ -49,6 +52,6 @@ impl RunView for Core {
     }
 
     fn take_findings(&mut self) -> Vec<Finding> {
-        self.findings.take_changed()
+        self.verdict.findings.take_changed()
     }
 }

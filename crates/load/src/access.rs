@@ -4,7 +4,7 @@ use crate::LoadError;
 
 /// The largest block: a longer transfer does not fit one system call.
 const BLOCK_MAX_BYTES: u32 = 1 << 30;
-/// Most I/Os one worker may have outstanding, half of what an io_uring can hold.
+/// Most outstanding I/Os of a worker, half the capacity of an io_uring.
 const QUEUE_DEPTH_MAX: u32 = 16_384;
 /// System calls take offsets as signed numbers.
 const OFFSET_MAX: u64 = i64::MAX as u64;
@@ -87,7 +87,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Most I/Os one of so many workers has outstanding.
+    /// Most outstanding I/Os of one of `workers` workers.
     pub fn queue_depth(&self, workers: u32) -> u32 {
         match *self {
             Load::Spread { outstanding } => outstanding.div_ceil(workers),

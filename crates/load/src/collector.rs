@@ -52,7 +52,7 @@ impl<K: Copy + Ord, T: Tally> Collector<K, T> {
         }
     }
 
-    /// Takes what the workers delivered; returns how many ticks are complete.
+    /// Takes the workers' deliveries; returns the number of complete ticks.
     pub fn collect(&mut self) -> u64 {
         for source in &mut self.sources {
             while let Some(interval) = source.exchange.take() {
@@ -106,7 +106,7 @@ impl<K: Copy + Ord, T: Tally> Collector<K, T> {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Forgets the ticks before `tick`: warm-up, or what lies before a sliding window.
+    /// Forgets the ticks before `tick`: the warm-up, or ticks before a sliding window.
     pub fn measure_from(&mut self, tick: u64) {
         while self.kept.front().is_some_and(|kept| kept.last_tick < tick) {
             self.kept.pop_front();
@@ -123,7 +123,7 @@ impl<K: Copy + Ord, T: Tally> Collector<K, T> {
         totals
     }
 
-    /// What ended after the workers were told to stop.
+    /// I/Os that ended after the workers were told to stop.
     pub fn drained(&self) -> &BTreeMap<K, T> {
         &self.drained
     }

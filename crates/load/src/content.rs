@@ -7,9 +7,9 @@ pub const UNIT_BYTES: usize = 4096;
 
 /// A device tears blocks into sectors of this size; each says on its own that Assay wrote it.
 pub const SECTOR_BYTES: usize = 512;
-/// Place of `MARK` in a sector, behind what `stamp` writes.
+/// Place of `MARK` in a sector, behind the bytes that `stamp` writes.
 pub const MARK_AT: usize = 16;
-/// What every sector carries that is not all zeros: 1.6 % of it that is alike everywhere.
+/// Mark of every sector that is not all zeros: 1.6 % of the sector that is alike everywhere.
 pub const MARK: [u8; 8] = [0xa5, 0x5a, 0x79, 0xe1, 0x0d, 0xc4, 0x93, 0xb6];
 
 /// Fills `buffer` with random bytes; the last `compressible_share` of every unit is zeros. Sectors carry the mark by
@@ -30,7 +30,7 @@ pub fn fill(buffer: &mut [u8], compressible_share: f64, seed: u64) {
     }
 }
 
-/// Whether every sector of `bytes` is all zeros or one that [`fill`] made.
+/// Whether every sector of `bytes` is all zeros or was made by [`fill`].
 pub fn is_marked(bytes: &[u8]) -> bool {
     bytes
         .chunks(SECTOR_BYTES)

@@ -92,13 +92,13 @@ impl Counts {
         self.total
     }
 
-    /// Bins that hold something, and what.
+    /// Bins with counts.
     pub(crate) fn bins(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let counts = &self.counts[self.first..self.end];
         counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bin, count)| (self.first + bin, *count))
     }
 
-    /// Middle of each bin that holds something, and what it holds.
+    /// Middle of each bin with a count, and the count.
     pub(crate) fn middles(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.bins().map(|(bin, count)| {
             let (shortest_ns, width_ns) = latencies_of(bin);

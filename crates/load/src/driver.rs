@@ -4,7 +4,7 @@ use crate::{Completion, Outcome, Queue, QueueError, Step, Worker};
 /// submitting, and (inside the queue) when completions are seen.
 ///
 /// # Errors
-/// The queue broke; what the worker had counted is handed over before.
+/// The queue broke; the worker's counts are handed over before.
 pub fn run_worker<Q: Queue>(queue: &mut Q, worker: &mut Worker) -> Result<Outcome, QueueError> {
     let outcome = drive(queue, worker);
     let now_ns = queue.now_ns();

@@ -1,9 +1,9 @@
 use thiserror::Error;
 
-/// What can be wrong with a description of load. Each variant maps to one Python exception.
+/// Errors of descriptions of load. Each variant maps to one Python exception.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum LoadError {
-    /// A value is outside what the field accepts.
+    /// A value is outside the range of the field.
     #[error("{field}: {message}")]
     InvalidValue { field: &'static str, message: String },
     /// A histogram could not be decoded.

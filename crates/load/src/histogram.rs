@@ -62,7 +62,7 @@ impl LatencyHistogram {
         self.sum_ns
     }
 
-    /// Mean of what was recorded, or `None` when nothing was.
+    /// Mean of the recorded values, or `None` without any.
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.sum_ns as f64 / self.count() as f64)
     }
@@ -95,7 +95,7 @@ impl LatencyHistogram {
         bytes
     }
 
-    /// Reads what [`Self::to_hdr_v2`] wrote; the mean is then that of the bins.
+    /// Reads the output of [`Self::to_hdr_v2`]; the mean is then that of the bins.
     ///
     /// # Errors
     /// [`LoadError::InvalidHistogram`] when the bytes are not an HDR V2 histogram.

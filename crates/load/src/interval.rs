@@ -4,28 +4,28 @@ use std::{mem, sync::Arc};
 
 use crossbeam_queue::ArrayQueue;
 
-/// What a worker counts between two ticks.
+/// Counts of a worker between two ticks.
 pub trait Tally: Default {
     /// The same with histograms as lists of bins, for keeping many.
     type Compact;
-    /// What series tell of a tick.
+    /// Summary of a tick, for series.
     type Summary;
 
-    /// Adds what another worker counted in the same tick.
+    /// Adds the counts of another worker in the same tick.
     fn merge(&mut self, other: &Self);
 
     fn clear(&mut self);
 
     fn compact(&self) -> Self::Compact;
 
-    /// Adds what was counted in another tick.
+    /// Adds the counts of another tick.
     fn add(&mut self, compact: &Self::Compact);
 
-    /// Takes what series tell of the tick; what is left is of no use before it is cleared.
+    /// Takes the summary of the tick for series; the counts are of no use afterwards, until they are cleared.
     fn summary(&mut self) -> Self::Summary;
 }
 
-/// What one worker did between two ticks of the session.
+/// Work of one worker between two ticks of the session.
 #[derive(Debug, Default, Clone)]
 pub struct Interval<T> {
     pub tick: u64,
@@ -49,7 +49,7 @@ impl<T: Tally> Counter<T> {
         Self { exchange, interval: Box::default(), interval_ns, next_tick_ns: interval_ns }
     }
 
-    /// What is being counted.
+    /// Present counts.
     #[inline]
     pub fn tally(&mut self) -> &mut T {
         &mut self.interval.tally
@@ -77,7 +77,7 @@ impl<T: Tally> Counter<T> {
         }
     }
 
-    /// Hands over what was counted since the last tick, at the worker's end: no whole tick any more.
+    /// Hands over the counts since the last tick, at the worker's end; the tick is not whole.
     pub fn finish(&mut self) {
         let mut last = mem::take(&mut self.interval);
         last.next_tick = u64::MAX;

@@ -1,4 +1,4 @@
-//! What is counted of I/Os.
+//! Counts of I/Os.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::{
     interval::Tally,
 };
 
-/// What statistics are kept apart by: the activity and the volume.
+/// Key of statistics: the activity and the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
     pub activity: usize,
     pub volume: usize,
 }
 
-/// Merges what all workers count of I/Os.
+/// Collector of all workers' counts of I/Os.
 pub type IoCollector = Collector<GroupKey, IoTally>;
 
 /// Sums over a window of ticks.
@@ -24,7 +24,7 @@ pub type Totals = BTreeMap<GroupKey, IoTally>;
 /// One tick of one group, for series.
 pub type GroupTick = Tick<GroupKey, IoTick>;
 
-/// What series tell of a tick.
+/// Summary of a tick, for series.
 #[derive(Debug, Clone)]
 pub struct IoTick {
     pub read: DirectionTick,
@@ -84,7 +84,7 @@ impl Counted {
     }
 }
 
-/// I/Os that failed, by what the kernel said.
+/// Failed I/Os, by error of the kernel.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Errors {
     pub io: u64,
@@ -120,7 +120,7 @@ impl Errors {
     }
 }
 
-/// What a worker counts of I/Os. They count where they end.
+/// Counts of a worker's I/Os. I/Os count where they end.
 #[derive(Debug, Default, Clone)]
 pub struct IoTally {
     pub read: Counted,

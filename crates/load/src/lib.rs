@@ -1,4 +1,4 @@
-//! What to ask of storage and when.
+//! Load: which I/Os, and when.
 //!
 //! An [`Activity`] is one role's [`Access`] under one [`Load`]. A [`Worker`] turns it into [`Request`]s for a [`Queue`]:
 //! a state machine without threads or clocks of its own, so that the same code drives real devices on the wall clock

@@ -17,7 +17,7 @@ const KEPT_MAX: usize = 10_000;
 
 /// The signs of life of a session's process, on the session's clock: one thread beats, all others look.
 ///
-/// One that never beat knows of no standstill: on a virtual clock there is none.
+/// Beats of a process. A pulse that never beat knows of no standstill: on a virtual clock there is none.
 #[derive(Debug, Clone)]
 pub struct Pulse(Arc<Beats>);
 
@@ -73,7 +73,7 @@ impl Pulse {
         }
     }
 
-    /// What is known at `now_ns` of the standstills in a window.
+    /// Standstills in a window, as known at `now_ns`.
     pub fn within(&self, from_ns: u64, to_ns: u64, now_ns: u64) -> Standstills {
         let standstills = self.standstills();
         let last_ns = self.0.last_ns.load(Ordering::Acquire);

@@ -2,7 +2,7 @@ use std::any::Any;
 
 use thiserror::Error;
 
-/// What a request does.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     Read,
@@ -67,7 +67,7 @@ pub trait Queue {
     }
 }
 
-/// A queue whose bytes matter: the caller fills what is written and examines what was read.
+/// A queue with bytes: the caller fills buffers before writes and examines them after reads.
 ///
 /// Memory is cut into frames of equal size, numbered from 0; `Request::buffer` is the first frame of an I/O, which takes as
 /// many as its length needs. A volume may be *scattered*: the frames of an I/O then hold its bytes in descending order, so that
@@ -88,7 +88,7 @@ pub trait DataQueue: Queue + Any {
     /// Frame that holds frame-sized piece `piece` of an I/O of `pieces` pieces whose first frame is `first`.
     fn frame_of_piece(&self, volume: u16, first: u32, piece: u32, pieces: u32) -> u32;
 
-    /// Drops what the system's cache holds of a volume, where there is one, so that reads come from the storage.
+    /// Drops the system's cache of a volume, if there is one, so that reads come from the storage.
     fn forget_cached(&mut self, _volume: u16) {}
 
     /// Gives a volume's file another size; what is cut off is gone, what is new reads as zeros. No I/O to the bytes in

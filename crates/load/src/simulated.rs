@@ -61,7 +61,7 @@ impl<S: Simulated> Queue for SimulatedQueue<S> {
     }
 }
 
-/// What looking for completions without waiting takes on a virtual clock.
+/// Virtual time of a look for completions without waiting.
 const LOOK_NS: u64 = 1_000;
 
 /// Workers of all volumes on the one clock of a model. CPU has no meaning here, and no worker is ever late.

@@ -17,12 +17,13 @@ pub type Task = Pin<Box<dyn Future<Output = ()>>>;
 /// Steps of tasks between two looks at the queue.
 const STEPS_MAX: usize = 100_000;
 
-/// What tasks share while they run, their schedule among it. It is asked anew for each look, because a task uses it, too.
+/// State that tasks share while they run, with their schedule. It is borrowed anew for each look, because a task uses
+/// it, too.
 pub trait Scheduled {
     fn schedule<T>(&self, look: impl FnOnce(&mut Schedule) -> T) -> T;
 }
 
-/// Which tasks can go on, and when those that sleep do.
+/// Schedule of tasks: tasks that can go on, and times at which sleeping tasks wake.
 #[derive(Default)]
 pub struct Schedule {
     ready: VecDeque<TaskId>,
@@ -44,7 +45,7 @@ impl Schedule {
         }
     }
 
-    /// Adds a task, which begins after the one that runs.
+    /// Adds a task, which begins after the present one.
     pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
         self.spawned.push(Box::pin(task));
     }
@@ -59,7 +60,7 @@ impl Schedule {
         self.sleeping.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// Lets those go on whose time has come.
+    /// Wakes tasks whose time has come.
     pub fn wake_due(&mut self, now_ns: u64) {
         while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             let Some(Reverse((_, task))) = self.sleeping.pop() else { return };

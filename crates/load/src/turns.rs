@@ -1,6 +1,6 @@
 use crate::Load;
 
-/// How long a worker keeps the one I/O more: several times what an I/O takes, and a small part of what is measured.
+/// Time for which a worker keeps the one I/O more: several times the time of an I/O, and a small part of the window.
 const TURN_NS: u64 = 50_000_000;
 
 /// Whose turn it is to have one I/O more outstanding, where a total does not divide evenly among workers.

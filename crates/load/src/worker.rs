@@ -17,10 +17,10 @@ pub struct WorkerPlan {
     pub activity: Activity,
     /// Position of the volume the worker is on, as its queue counts volumes.
     pub volume: u16,
-    /// This worker among those of the activity on the same volume, and how many those are.
+    /// Number of this worker on the same volume, and the number of such workers.
     pub worker_on_volume: u32,
     pub workers_on_volume: u32,
-    /// This worker among all of the activity, and how many those are; they share a rate.
+    /// Number of this worker in the activity, and the number of workers; they share a rate.
     pub worker: u32,
     pub workers: u32,
     pub seed: u64,
@@ -44,7 +44,7 @@ impl WorkerPlan {
         self.activity.load.queue_depth(self.workers)
     }
 
-    /// The first buffer of writes. Reads have buffers of their own, so that they never change what is written.
+    /// The first buffer of writes. Reads have buffers of their own, so that they never change bytes to be written.
     pub fn write_buffers_start(&self) -> u32 {
         if self.activity.access.read_share > 0.0 { self.queue_depth() } else { 0 }
     }
@@ -54,7 +54,7 @@ impl WorkerPlan {
     }
 }
 
-/// What the driver does next.
+/// Next step of the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<'a> {
     /// Submit these, then wait for `min` completions until `until_ns`.
@@ -198,14 +198,14 @@ impl Worker {
         self.counter.tick(now_ns);
     }
 
-    /// Hands over what the worker counted since the last tick, at its end: no whole tick any more.
+    /// Hands over the counts since the last tick, at the worker's end; the tick is not whole.
     pub fn finish(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
         self.account(now_ns, cpu_ns);
         self.end_burst(now_ns);
         self.counter.finish();
     }
 
-    /// Adds what is measured by time, not by I/O, up to now.
+    /// Adds figures that are measured by time, not by I/O, up to now.
     fn account(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
         if let Some(cpu_ns) = cpu_ns {
             self.counter.tally().cpu_ns += cpu_ns.saturating_sub(self.cpu_before_ns);
@@ -232,7 +232,7 @@ impl Worker {
         }
     }
 
-    /// What to do at `now_ns`.
+    /// Next step at `now_ns`.
     pub fn step(&mut self, now_ns: u64) -> Step<'_> {
         self.requests.clear();
         if self.stopping_since_ns.is_none() && self.plan.stop.load(Ordering::Relaxed) {
@@ -258,8 +258,8 @@ impl Worker {
         Step::Go { submit: &self.requests, min, until_ns }
     }
 
-    /// The oldest outstanding I/O's age when it is beyond the time-out; to be asked once a tick, and believed only
-    /// when what ended meanwhile has been counted.
+    /// Age of the oldest outstanding I/O if it is beyond the time-out; to be called once a tick, after the completions
+    /// are counted.
     pub fn not_answering(&self, now_ns: u64) -> Option<Outcome> {
         let oldest_ns = self.oldest_outstanding_ns(now_ns);
         (oldest_ns > self.plan.io_timeout_ns)

@@ -5,7 +5,7 @@ use crate::{Activity, BurstGate, Exchange, GroupKey, IoTally, Pulse, WorkerPlan}
 /// Most workers of a session: more are a mistake.
 pub const WORKERS_MAX: usize = 4096;
 
-/// What the workers of a session have in common.
+/// Plan that all workers of a session share.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkersPlan<'a> {
     pub activities: &'a [Activity],
@@ -19,7 +19,7 @@ pub struct WorkersPlan<'a> {
     pub pulse: &'a Pulse,
 }
 
-/// What a collector gets intervals from.
+/// Sources of a collector's intervals.
 pub type Sources = Vec<(GroupKey, Exchange<IoTally>)>;
 
 /// Workers with the volumes they are on.

@@ -115,7 +115,7 @@ impl ColumnSink {
         Self { columns: Vec::new(), next: 0, capacity: rows_max as usize }
     }
 
-    /// The next column of the row; of the first row it is made with room for so many values.
+    /// The next column of the row; for the first row it is made with space for the expected rows.
     fn column(&mut self, new: fn(usize) -> Values) -> &mut Growing {
         if self.next == self.columns.len() {
             self.columns.push(Growing { values: new(self.capacity), nulls: Vec::new() });

@@ -1,11 +1,11 @@
-//! What a data set says of itself: how large it is at a scale, and its chunks.
+//! Description of a data set: its size at a scale, and its chunks.
 
 use assay_sql::{Rows, Table};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::error::DatabaseError;
 
-/// What the size of a database is counted in.
+/// Unit in which the size of a database is counted.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     pub one: &'static str,
@@ -40,10 +40,10 @@ pub trait Dataset: 'static {
     const KIND: &'static str;
     const SCALE: Scale;
 
-    /// What beside the scale decides which rows there are: fields of plans.
+    /// Parameters besides the scale that decide the rows: fields of plans.
     type Shape: DeserializeOwned + Copy + Send + 'static;
 
-    /// What is loaded in one transaction.
+    /// Chunk that is loaded in one transaction.
     type Chunk: Chunk<Shape = Self::Shape>;
 
     /// Rows of each table of a database of a scale; where they are drawn, as many as are to be expected.
@@ -68,7 +68,7 @@ pub trait Chunk: Copy + Send + 'static {
     /// All chunks of a database in the order in which they are loaded.
     fn all(scale: u32, shape: Self::Shape) -> impl Iterator<Item = Self>;
 
-    /// The chunk of a database with this key, one of [`Self::all`] or one that comes later.
+    /// The chunk of a database with this key, one of [`Self::all`] or a later chunk.
     fn of_key(scale: u32, shape: Self::Shape, kind: &str, unit: u32, part: u32) -> Option<Self> {
         Self::all(scale, shape).find(|chunk| chunk.key() == (kind, unit, part))
     }

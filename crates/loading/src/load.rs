@@ -52,7 +52,7 @@ pub struct LoadStatus {
     pub reconnects: u64,
 }
 
-/// What is still to be loaded: chunks, each with its database.
+/// Chunks still to be loaded, each with its database.
 type Waiting<C> = Arc<Mutex<VecDeque<(usize, C)>>>;
 
 struct Shared {

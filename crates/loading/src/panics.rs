@@ -1,4 +1,4 @@
-//! A panic in a thread or a task must end the work: if it were not caught, figures would be those of fewer tasks.
+//! Panics of threads and tasks end the work: otherwise figures would be those of fewer tasks.
 
 use std::{
     sync::{
@@ -10,7 +10,7 @@ use std::{
 
 use crate::error::DatabaseError;
 
-/// Says so when what holds it panics.
+/// Guard that calls a function when its holder panics.
 pub struct OnPanic<F: Fn(DatabaseError)>(pub F);
 
 impl<F: Fn(DatabaseError)> Drop for OnPanic<F> {

@@ -1,4 +1,4 @@
-//! What to load, as Python hands it over.
+//! Plan of a load, as Python hands it over.
 
 use assay_sql::Connection;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -71,7 +71,7 @@ pub fn validate_connecting(connect_s: f64, reconnect_s: f64, threads: Option<u32
     Ok(())
 }
 
-/// A plan from its text. What does not fit is named by its place, never by its value: that may be a password.
+/// A plan from its text. An error names the place of a wrong field, never its value: that may be a password.
 ///
 /// # Errors
 /// [`DatabaseError::InvalidPlan`] when the text is no such plan.
@@ -82,7 +82,7 @@ pub fn parse<T: DeserializeOwned>(plan: &str) -> Result<T, DatabaseError> {
     })
 }
 
-/// What a plan is for, of those registered by kind: the one it names, else the first.
+/// The registered kind that a plan names, else the first.
 ///
 /// # Errors
 /// [`DatabaseError::InvalidPlan`] when there is no such kind or no plan.

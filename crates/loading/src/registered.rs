@@ -1,4 +1,4 @@
-//! Data sets as those use them who do not know which it is.
+//! Registered data sets, for callers of any of them.
 
 use crate::{
     columns::{ChunkColumns, ColumnBatches},

@@ -1,4 +1,4 @@
-//! The state of a run: the queue and what is under way on it, the databases, and what is counted.
+//! State of a run: the queue and its outstanding I/O, the databases, and the counts.
 
 use std::collections::VecDeque;
 
@@ -142,7 +142,7 @@ impl Core {
         self.wake_load();
     }
 
-    /// The same, and what the databases hold is neither written nor verified.
+    /// Ends the load without writing or verifying the databases.
     pub(crate) fn abort(&mut self) {
         self.aborting = true;
         self.stop();

@@ -26,7 +26,7 @@ const NEIGHBOURHOOD_LEAVES: u64 = 1024;
 /// How fast the mean of I/Os per operation follows.
 const MEAN_WEIGHT: f64 = 0.002;
 
-/// What waiting tasks wait for.
+/// Event that waiting tasks wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Room in the cache.
@@ -46,7 +46,7 @@ pub(crate) enum Event {
 
 const EVENTS: usize = 7;
 
-/// What operations did.
+/// Counts of operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Operations {
     pub inserts: u64,
@@ -64,6 +64,24 @@ struct Client {
     left: u32,
 }
 
+/// Writes of changed pages.
+#[derive(Default)]
+pub(crate) struct Cleaning {
+    /// All changed pages are to be written.
+    pub flushing: bool,
+    /// Checkpoints rest, so that a recovery has something to do.
+    pub checkpoint_rests: bool,
+    /// Bytes of the log from which on the oldest changed page is written.
+    pub depth_bytes: u64,
+    pub writes_under_way: u32,
+    /// Pages that were chosen to be written or are being written, with their oldest change: the log is still needed for it.
+    pub writing_lsns: HashMap<u64, u64>,
+    /// Whether a page was written because of depth or room: the cache is as full of changes as it gets.
+    pub settled: bool,
+    pub pages_written: u64,
+}
+
+/// A database at work.
 pub(crate) struct Database {
     pub plan: DatabasePlan,
     pub shape: Shape,
@@ -89,19 +107,9 @@ pub(crate) struct Database {
     pub shelf: HashMap<u64, Shelved>,
     waiting: [VecDeque<TaskId>; EVENTS],
     pub durable_waiting: Vec<(u64, TaskId)>,
-    /// Everything is to be written.
-    pub flushing: bool,
-    /// Checkpoints rest, so that a recovery has something to do.
-    pub checkpoint_rests: bool,
-    pub depth_bytes: u64,
-    pub writes_under_way: u32,
-    /// Pages that were chosen to be written or are being written, with their oldest change: the log is still needed for it.
-    pub writing_lsns: HashMap<u64, u64>,
+    pub cleaning: Cleaning,
     /// LSN from which a passive copy's log is still to be replayed.
     pub replayed_lsn: Option<u64>,
-    /// Whether a page was written because of depth or room: the cache is as full of changes as it gets.
-    pub settled: bool,
-    pub pages_written: u64,
 }
 
 /// A leaf that holds no bytes: how many records it has, evenly apart.
@@ -126,8 +134,8 @@ impl Database {
         Self {
             next_free: shape.first_free,
             cache: Cache::new((pages as usize).max(CACHE_MIN_PAGES)),
-            // What a depth leaves of the log's extent is for what is written while the oldest page is.
-            depth_bytes: depth.min(log.blocks() * BLOCK_BYTES / 4),
+            // The rest of the log's extent takes records that are written while the oldest page is.
+            cleaning: Cleaning { depth_bytes: depth.min(log.blocks() * BLOCK_BYTES / 4), ..Cleaning::default() },
             log,
             shape,
             scans: Vec::new(),
@@ -143,13 +151,7 @@ impl Database {
             shelf: HashMap::new(),
             waiting: Default::default(),
             durable_waiting: Vec::new(),
-            flushing: false,
-            checkpoint_rests: false,
-            writes_under_way: 0,
-            writing_lsns: HashMap::new(),
             replayed_lsn: own.passive.then_some(1),
-            settled: false,
-            pages_written: 0,
             plan: own,
         }
     }
@@ -174,7 +176,7 @@ impl Database {
     /// The log is needed from this LSN on: no page with an older change waits, or is on its way, and all of it was replayed.
     pub(crate) fn needed_lsn(&self) -> u64 {
         let waiting = self.cache.oldest_waiting();
-        let writing = self.writing_lsns.values().copied().min();
+        let writing = self.cleaning.writing_lsns.values().copied().min();
         let end = self.log.next_lsn;
         [waiting, writing, self.replayed_lsn].into_iter().flatten().min().unwrap_or(end)
     }
@@ -182,11 +184,11 @@ impl Database {
     /// Whether a page should be written now.
     pub(crate) fn wants_cleaning(&self) -> bool {
         let Some(oldest) = self.cache.oldest_waiting() else { return false };
-        if self.flushing || self.waits(Event::Room) || self.waits(Event::LogRoom) {
+        if self.cleaning.flushing || self.waits(Event::Room) || self.waits(Event::LogRoom) {
             return true;
         }
         let full = self.cache.dirty_count() as f64 > DIRTY_SHARE * self.cache.capacity() as f64;
-        full || !self.checkpoint_rests && self.log.depth_bytes(oldest) > self.depth_bytes
+        full || !self.cleaning.checkpoint_rests && self.log.depth_bytes(oldest) > self.cleaning.depth_bytes
     }
 
     /// A key that some client asks for next.
@@ -211,7 +213,7 @@ impl Database {
         Client { first_leaf, leaves, left: CLIENT_OPERATIONS }
     }
 
-    /// Counts what an operation needed.
+    /// Counts the I/Os of an operation.
     pub(crate) fn counted(&mut self, ios: f64) {
         self.ios_needed += ios;
         self.ios_mean += MEAN_WEIGHT * (ios - self.ios_mean);

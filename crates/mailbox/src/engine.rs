@@ -77,7 +77,8 @@ impl Engine {
         }
     }
 
-    /// Waits for what is under way once the run has ended, `timeout_ns` at most: nothing may use its memory or the storage after it.
+    /// Waits for outstanding I/O once the run has ended, `timeout_ns` at most: nothing may use its memory or the
+    /// storage afterwards.
     pub(crate) fn drain(&mut self, timeout_ns: u64) {
         let mut core = self.kernel.0.borrow_mut();
         let core = &mut *core;

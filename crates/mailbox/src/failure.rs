@@ -1,9 +1,9 @@
-//! What ends a run, and what is wrong with its pages.
+//! Failures that end a run, and wrong pages.
 
 use serde::Serialize;
 use thiserror::Error;
 
-/// What keeps a run from going on.
+/// Failure that ends a run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Failure {
     #[error("{database}: {operation} of {bytes} bytes at {offset_bytes} failed: {what}")]
@@ -14,7 +14,7 @@ pub enum Failure {
     Queue(String),
 }
 
-/// A page or a piece of a log that is not what was written.
+/// A page or a piece of a log whose bytes are not those written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BadPage {
     pub database: usize,

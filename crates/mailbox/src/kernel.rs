@@ -1,4 +1,4 @@
-//! What tasks do with databases: fetch pages, change them, log and write them, and wait for each.
+//! Operations of tasks on databases: fetch pages, change them, log and write them, and wait for each.
 
 use std::{cell::RefCell, future::poll_fn, rc::Rc, task::Poll};
 
@@ -20,7 +20,7 @@ use crate::{
     slots::Size,
 };
 
-/// A page cannot be used: it is not what was written.
+/// A page cannot be used: its bytes are not those written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bad;
 
@@ -266,7 +266,7 @@ impl Kernel {
         });
     }
 
-    /// Waits for room for so many bytes of records.
+    /// Waits for room for `bytes` of records.
     pub(crate) async fn log_room(&self, at: usize, bytes: usize) {
         self.until(at, Event::LogRoom, |core| {
             let database = &core.databases[at];
@@ -356,10 +356,10 @@ impl Kernel {
         self.with(|core| {
             core.release(tag);
             let database = &mut core.databases[at];
-            database.writing_lsns.remove(&page);
+            database.cleaning.writing_lsns.remove(&page);
             database.cache.written(page);
-            database.pages_written += 1;
-            database.writes_under_way -= 1;
+            database.cleaning.pages_written += 1;
+            database.cleaning.writes_under_way -= 1;
             let needed = database.needed_lsn();
             database.log.forget_before(needed);
             for event in [Event::Room, Event::LogRoom, Event::Cleaning, Event::Unlatched] {
@@ -373,7 +373,7 @@ impl Kernel {
     pub(crate) async fn scan(&self, at: usize, page: u64, pages: u64, activity: Activity, needed_ns: u64) {
         self.until(at, Event::Unlatched, |core| {
             let database = &mut core.databases[at];
-            let written = (page..page + pages).any(|page| database.writing_lsns.contains_key(&page));
+            let written = (page..page + pages).any(|page| database.cleaning.writing_lsns.contains_key(&page));
             (!written).then(|| database.scans.push((page, pages)))
         })
         .await;
@@ -414,7 +414,7 @@ impl Kernel {
         })
     }
 
-    /// Notes that a piece of a log is not what was written.
+    /// Notes a wrong piece of a log.
     pub(crate) fn find_bad_log(&self, at: usize, block: u64, activity: Activity, what: String) {
         self.with(|core| {
             let log = &core.databases[at].log;

@@ -10,12 +10,12 @@ use crate::{
     record::Record,
 };
 
-/// What a write of the log is a multiple of.
+/// Block of the log: every write is a multiple of it.
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 /// Head of a unit: magic and checksum, bytes of records and where the first begins, the mark, run, place and database.
 const HEAD_BYTES: usize = 64;
 const MAGIC: u32 = 0x6d62_6c31; // "mbl1"
-/// Records that are written at the latest when so many bytes have gathered.
+/// Bytes of gathered records at which they are written at the latest.
 pub(crate) const GATHERED_BYTES: usize = 64 << 10;
 
 /// Where the units of the log lie, and which part of it is still needed.
@@ -38,7 +38,7 @@ pub(crate) struct Log {
     begins: VecDeque<u64>,
     /// First LSN and first block of units that may be needed again.
     units: VecDeque<(u64, u64)>,
-    /// Somebody waits for everything that is pending.
+    /// A task waits for all pending records.
     pub wanted: bool,
     /// Records that are in the log, where no bytes are kept: what a replay would read from it.
     pub remembered: Option<VecDeque<(u64, Record)>>,
@@ -97,7 +97,7 @@ impl Log {
         self.next_lsn - lsn.min(self.next_lsn)
     }
 
-    /// Whether so many bytes of records fit without overwriting what starts at `needed_lsn`.
+    /// Whether `bytes` of records fit without overwriting records from `needed_lsn` on.
     pub(crate) fn has_room(&self, bytes: usize, needed_lsn: u64) -> bool {
         // Heads and blocks that are not full take as much again, where records are small.
         let blocks = 2 * (bytes + self.pending_bytes) as u64 / BLOCK_BYTES + 2 * self.file_blocks().min(64);
@@ -158,7 +158,7 @@ impl Log {
         (begin, self.next_lsn)
     }
 
-    /// Makes a unit of what is pending, as much as one write and the log file take.
+    /// Makes a unit of pending records, as large as one write and the log file take.
     pub(crate) fn next_unit(&mut self, run_id: u64, database: u32) -> Option<Unit> {
         if self.pending_bytes == 0 {
             return None;
@@ -205,7 +205,7 @@ fn room_in(bytes: usize) -> usize {
     bytes / SECTOR_BYTES * (SECTOR_BYTES - MARK.len()) - (HEAD_BYTES - MARK.len())
 }
 
-/// Bytes of a unit with so many bytes of records.
+/// Bytes of a unit with `payload` bytes of records.
 fn bytes_for(payload: usize) -> usize {
     let sectors = (payload + HEAD_BYTES - MARK.len()).div_ceil(SECTOR_BYTES - MARK.len());
     (sectors * SECTOR_BYTES).next_multiple_of(BLOCK_BYTES as usize)
@@ -254,7 +254,7 @@ impl Reader {
     /// Takes the next bytes of the log; gives the records that are whole by now.
     ///
     /// # Errors
-    /// They are not what was written, and why.
+    /// The records are not those written, and why.
     pub(crate) fn take(&mut self, bytes: &[u8], run_id: u64, database: u32) -> Result<Vec<Record>, String> {
         self.unit.extend_from_slice(bytes);
         let mut at = 0;
@@ -313,7 +313,7 @@ mod tests {
         Record { lsn: 0, page: key, change: Change::Put { key, version: 1 }, replaces: key.is_multiple_of(2) }
     }
 
-    /// A log with so many records, and the bytes of its units.
+    /// A log with `records` records, and the bytes of its units.
     fn written(records: u64) -> (Log, Vec<u8>) {
         let plan = plan(1);
         let mut log = Log::new(plan.databases[0].log, &plan, 1 << 20, false);

@@ -1,9 +1,9 @@
 //! A modelled array as a queue without bytes.
 
-use assay_array::{Model, Reading, Telemetry};
+use assay_array_model::{Model, Reading, Telemetry};
 use assay_load::{Completion, DataQueue, Queue, QueueError, Request, SimulatedQueue};
 
-/// A modelled array on its own clock, and what is read of it meanwhile.
+/// A modelled array on its own clock, and its readings.
 pub struct ModelQueue {
     queue: SimulatedQueue<Model>,
     telemetry: Telemetry,
@@ -15,7 +15,7 @@ impl ModelQueue {
         Self { queue: SimulatedQueue::new(model), telemetry }
     }
 
-    /// Looks at the array; gives what it did since the last look.
+    /// Reads the array's work since the last call.
     pub(crate) fn read(&mut self) -> Vec<Reading> {
         let now_ns = self.queue.now_ns();
         self.telemetry.read(self.queue.model(), now_ns);

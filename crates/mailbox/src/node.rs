@@ -51,7 +51,7 @@ impl Node {
         }
     }
 
-    /// Whether keys rise and are those that the page is for.
+    /// Whether keys rise and belong to the page.
     pub(crate) fn is_in_order(&self) -> bool {
         match &self.content {
             Content::Empty => true,
@@ -108,7 +108,7 @@ impl Node {
     }
 }
 
-/// What a record of the log does to one page.
+/// Change that a record of the log makes to one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     Put {

@@ -14,14 +14,14 @@ pub(crate) const RECORD_SLOT_BYTES: u32 = 1024;
 
 /// Header of a page: a sector.
 pub(crate) const HEADER_BYTES: u32 = SECTOR_BYTES as u32;
-/// What follows the mark of a sector.
+/// Bytes after the mark of a sector.
 const AFTER_MARK: usize = MARK_AT + MARK.len();
 const MAGIC: u32 = 0x6d62_7831; // "mbx1"
 /// Separators of a sector: one before the mark, the others behind it.
 pub(crate) const CHILDREN_PER_SECTOR: usize = 31;
 const CHILD_BYTES: usize = 16;
 
-/// What a page is named by, and must say of itself.
+/// Name of a page, which the page itself must carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageName {
     pub run_id: u64,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a run does one after the other.
+/// Phases of a run, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {

@@ -1,4 +1,4 @@
-//! What a run is told.
+//! Plan of a run.
 
 use std::{os::fd::RawFd, path::PathBuf};
 
@@ -48,7 +48,7 @@ pub struct DatabasePlan {
     pub log: Extent,
 }
 
-/// Shares of the operations; what is left are seeks.
+/// Shares of the operations; the rest are seeks.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
@@ -115,7 +115,7 @@ impl MailboxPlan {
     }
 }
 
-/// What I/O is for, as figures are kept apart by.
+/// Purpose of I/O, by which figures are kept apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
     /// Reads and writes of mailboxes: the transactional I/O.

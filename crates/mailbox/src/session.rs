@@ -1,4 +1,4 @@
-//! A run on a thread of its own, and what the outside may know of it: real storage at its own pace, a model tick by tick as it is asked.
+//! A run on a thread of its own, and its report: real storage at its own pace, a model tick by tick.
 
 use std::{
     any::Any,
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_array::{Model, Reading};
+use assay_array_model::{Model, Reading};
 use assay_device::{DeviceError, Engine as IoEngine, Heartbeat, SessionClock, VolumeFile, claim, open_data_queue};
 use assay_load::{Counter, DataQueue, Exchange, GroupKey, IoCollector, Pulse, Standstills, Sync};
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct PhaseDone {
     pub to_ns: Option<u64>,
 }
 
-/// What a database is and did so far.
+/// Facts and counts of a database.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DatabaseFacts {
     pub pages: u64,
@@ -75,7 +75,7 @@ pub enum State {
     Failed(String),
 }
 
-/// What is known of a run.
+/// Report of a run so far.
 #[derive(Default)]
 pub struct SessionReport {
     pub now_ns: u64,
@@ -119,6 +119,19 @@ struct Shared {
     rate: AtomicU64,
     rates_set: AtomicU64,
     heard: Mutex<Instant>,
+}
+
+impl Shared {
+    fn new(rate: f64) -> Self {
+        Self {
+            report: Mutex::default(),
+            stop: AtomicBool::new(false),
+            abort: AtomicBool::new(false),
+            rate: AtomicU64::new(rate.to_bits()),
+            rates_set: AtomicU64::new(0),
+            heard: Mutex::new(Instant::now()),
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -169,14 +182,7 @@ impl Session {
     ) -> Result<Self, DeviceError> {
         let (interval_ns, io_timeout_ns) = (plan.interval_ns.max(1), plan.io_timeout_ns);
         let (meters, sources) = meters(&plan);
-        let shared = Arc::new(Shared {
-            report: Mutex::default(),
-            stop: AtomicBool::new(false),
-            abort: AtomicBool::new(false),
-            rate: AtomicU64::new(plan.rate.to_bits()),
-            rates_set: AtomicU64::new(0),
-            heard: Mutex::new(Instant::now()),
-        });
+        let shared = Arc::new(Shared::new(plan.rate));
         let pulse = Pulse::default();
         let (ready_sender, ready) = mpsc::channel();
         let (end_sender, ended) = mpsc::channel();
@@ -227,7 +233,7 @@ impl Session {
         })
     }
 
-    /// Takes what is new; on a model a tick passes before.
+    /// Takes the new ticks; on a model a tick passes before.
     pub fn poll(&mut self) -> State {
         if let Some((to, there)) = &self.pace {
             self.ticks_asked += 1;
@@ -261,23 +267,23 @@ impl Session {
         (silent > most).then_some(silent)
     }
 
-    /// Looks at what is known.
+    /// Looks at the report.
     pub fn look<T>(&self, look: impl FnOnce(&mut SessionReport) -> T) -> T {
         look(&mut lock(&self.shared.report))
     }
 
-    /// Sets the I/Os per second of all databases together; what was late before is forgotten.
+    /// Sets the I/Os per second of all databases together; earlier lateness is forgotten.
     pub fn set_rate(&self, rate: f64) {
         self.shared.rate.store(rate.to_bits(), Ordering::Relaxed);
         self.shared.rates_set.fetch_add(1, Ordering::Release);
     }
 
-    /// Ends the load. What the databases hold is written and verified then.
+    /// Ends the load. The databases' changes are written and verified then.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the run as soon as what is under way has ended.
+    /// Ends the run as soon as outstanding I/O has ended.
     pub fn abort(&self) {
         self.shared.abort.store(true, Ordering::Relaxed);
     }
@@ -314,7 +320,7 @@ impl Drop for Session {
 type Meters = Vec<Option<Counter<assay_load::IoTally>>>;
 type Sources = Vec<(GroupKey, Exchange<assay_load::IoTally>)>;
 
-/// Counters of what each database does, and where they are read.
+/// Counters of the databases, and their sources.
 fn meters(plan: &MailboxPlan) -> (Meters, Sources) {
     let (mut meters, mut sources) = (Vec::new(), Vec::new());
     for (number, database) in plan.databases.iter().enumerate() {
@@ -350,7 +356,7 @@ fn open(plan: &MailboxPlan, clock: SessionClock) -> Opened {
 
 type Paced = (mpsc::Receiver<u64>, mpsc::Sender<()>);
 
-/// The thread of a run: a tick at a time, at its own pace or as it is asked.
+/// The thread of a run: a tick at a time, at its own pace or at each call.
 fn work(engine: &mut Engine, shared: &Shared, interval_ns: u64, paced: Option<&Paced>) {
     let step_ns = interval_ns.min(PUBLISH_NS);
     let (mut to_ns, mut rates_set) = (0, 0);
@@ -434,15 +440,15 @@ fn publish(engine: &Engine, shared: &Shared) {
                 cache_pages: database.cache.capacity(),
                 operations: database.operations,
                 dirty_pages: database.cache.dirty_count(),
-                pages_written: database.pages_written,
+                pages_written: database.cleaning.pages_written,
                 log_record_bytes: database.log.next_lsn - 1,
                 log_written_bytes: database.log.head_block * BLOCK_BYTES,
                 log_files: database.log.head_block / database.log.file_blocks(),
                 backlog: database.backlog.len(),
-                settled: database.settled,
+                settled: database.cleaning.settled,
             })
             .collect();
-        report.settled = model_settled && core.databases.iter().all(|one| one.settled || one.plan.passive);
+        report.settled = model_settled && core.databases.iter().all(|one| one.cleaning.settled || one.plan.passive);
         *lock(&shared.heard) = Instant::now();
     });
 }

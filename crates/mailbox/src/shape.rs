@@ -104,7 +104,7 @@ impl Shape {
         level.map_or(Kind::Header, |level| Kind::Inner(level as u8 + 1, page - self.levels[level].0))
     }
 
-    /// A page as it is at first.
+    /// Initial content of a page.
     pub(crate) fn initial(&self, page: u64) -> Node {
         match self.kind(page) {
             Kind::Header | Kind::Free => Node { lsn: 0, low: 0, high: 0, right: 0, content: Content::Empty },

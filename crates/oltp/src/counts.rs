@@ -1,5 +1,5 @@
-//! What users count, tick by tick. Each thread has an interval of its own and hands it over when its tick is over; no lock, and
-//! after the first ticks no allocation.
+//! Counts of users, tick by tick. Each thread has an interval of its own and hands it over when its tick is over; no
+//! lock, and after the first ticks no allocation.
 
 use assay_device::thread_cpu_ns;
 use assay_load::{Bins, Collector, Counter, Exchange, LatencyHistogram, Tally};
@@ -8,13 +8,13 @@ use assay_sql::Cause;
 /// Ticks that a thread can be ahead of the collector before they grow longer.
 pub(crate) const SPARE_INTERVALS: usize = 64;
 
-/// Merges what all threads count.
+/// Collector of all threads' counts.
 pub(crate) type TransactionCollector = Collector<(), TransactionTally>;
 
 /// One kind of transaction on one database.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Counted {
-    /// Of committed transactions and those that the user rolled back.
+    /// Latency of committed transactions and of transactions that the user rolled back.
     pub(crate) latency: LatencyHistogram,
     pub(crate) committed: u64,
     pub(crate) rolled_back: u64,
@@ -41,7 +41,7 @@ impl Counted {
     }
 }
 
-/// Failed transactions by what they failed of.
+/// Failed transactions by cause.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Failures {
     pub(crate) deadlock: u64,
@@ -68,7 +68,7 @@ impl Failures {
     }
 }
 
-/// What users count of transactions.
+/// Users' counts of transactions.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct TransactionTally {
     /// By database, and there by transaction; empty where nothing was counted yet.
@@ -76,7 +76,7 @@ pub(crate) struct TransactionTally {
     pub(crate) failures: Failures,
     /// Open loop: from the first statement to the end, beside latencies that count from the intended start.
     pub(crate) service: LatencyHistogram,
-    /// How late what was planned began, although nothing it needs was missing.
+    /// Lateness of planned transactions that lacked nothing to begin.
     pub(crate) lag: LatencyHistogram,
     /// Waits of which `late` ended noticeably late.
     pub(crate) waits: u64,
@@ -89,7 +89,7 @@ pub(crate) struct TransactionTally {
 }
 
 impl TransactionTally {
-    /// Makes room for so many places of transactions on databases.
+    /// Makes room for `places` places of transactions on databases.
     pub(crate) fn make_room(&mut self, places: usize) {
         if self.counted.len() < places {
             self.counted.resize_with(places, Counted::default);
@@ -221,7 +221,7 @@ impl ThreadCounter {
         self.counter.tally().make_room(self.places);
     }
 
-    /// Hands over what there is, at the end.
+    /// Hands over the last counts, at the end.
     pub(crate) fn end(&mut self) {
         self.hand_over(Counter::finish);
     }

@@ -1,4 +1,4 @@
-//! What users ask for: which transaction, with what input, after how much keying and thinking.
+//! Requests of users: which transaction, with what input, after how much keying and thinking.
 
 use crate::{plan::RunPlan, random::Random, workload::Workload};
 

@@ -1,4 +1,4 @@
-//! What the users and clerks of one thread share: connections, arrivals of an open loop, the count, and the time.
+//! State that the users and clerks of one thread share: connections, arrivals of an open loop, the count, and the time.
 
 use std::{
     cell::{Cell, RefCell},
@@ -34,7 +34,7 @@ pub(crate) struct Turns {
     pub(crate) pacer: Pacer,
 }
 
-/// What the users of one thread share.
+/// State that the users of one thread share.
 pub(crate) struct Local {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counter: RefCell<ThreadCounter>,
@@ -154,7 +154,7 @@ impl Local {
         }
     }
 
-    /// Counts arrivals that were due when the run was stopped and that nobody had taken.
+    /// Counts arrivals that were due when the run was stopped and that no user had taken.
     pub(crate) fn note_backlog(&self) {
         let Some(turns) = &self.turns else { return };
         let mut arrivals = turns.arrivals.borrow_mut();

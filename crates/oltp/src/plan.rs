@@ -1,4 +1,4 @@
-//! What to run, as Python hands it over.
+//! Plan of a run, as Python hands it over.
 
 use assay_loading::{DatabaseError, connect_s, validate_connecting};
 use assay_sql::{Connection, Isolation};
@@ -30,7 +30,7 @@ pub struct UsedDatabase {
     pub scale: u32,
 }
 
-/// A run, but for what the workload alone understands.
+/// Plan of a run, except for the fields of the workload alone.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RunPlan {
     pub databases: Vec<UsedDatabase>,

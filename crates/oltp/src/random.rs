@@ -51,7 +51,7 @@ impl Random {
         }
     }
 
-    /// Digits, so many of them, appended.
+    /// Appends `count` digits.
     pub(crate) fn digits(&mut self, count: u32, out: &mut Vec<u8>) {
         out.extend((0..count).map(|_| b'0' + self.between(0, 9) as u8));
     }

@@ -1,4 +1,4 @@
-//! A run: its threads, and what is known of it while it goes on.
+//! A run: its threads, and its figures while it goes on.
 
 use std::{
     sync::{
@@ -23,8 +23,8 @@ use crate::{
     workload::{Transaction, Workload, all_sections},
 };
 
-/// A thread for so many connections unless the plan says otherwise, at most one per core. One thread keeps up with tens of thousands
-/// of transactions per second; several wake up the more often the less there is for each to do.
+/// Connections for each thread unless the plan says otherwise, with at most one thread per core. One thread keeps up
+/// with tens of thousands of transactions per second; several wake up the more often the less work each has.
 const CONNECTIONS_PER_THREAD: u32 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct TransactionTick {
     pub latency: LatencyHistogram,
 }
 
-/// How a run stands, and what became known since it was asked last.
+/// State of a run, and news since the last call.
 #[derive(Debug, Clone)]
 pub struct RunStatus {
     pub state: State,
@@ -84,7 +84,7 @@ pub struct DatabaseSum {
     pub count: u64,
 }
 
-/// What was counted in a window.
+/// Counts of a window.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Of all databases together, by transaction in the order of the workload's.
@@ -123,6 +123,36 @@ pub struct OltpRun {
     _heartbeat: Heartbeat,
 }
 
+/// Starts the threads of a run. Each connects its users, and waits for the others before users begin.
+fn start_threads<W: Workload>(
+    shared: &Arc<Shared>,
+    workload: &Arc<W>,
+    exchanges: &[Exchange<TransactionTally>],
+    alive: &Arc<AtomicU32>,
+    places: usize,
+    interval_ns: u64,
+) -> Result<Vec<JoinHandle<()>>, DatabaseError> {
+    let threads = exchanges.len() as u32;
+    let mut handles = Vec::new();
+    for (number, exchange) in (0..threads).zip(exchanges) {
+        let (shared, exchange) = (shared.clone(), exchange.clone());
+        let (alive, workload, stopping) = (alive.clone(), workload.clone(), shared.clone());
+        let work = move || {
+            let _alive = Alive(alive);
+            let failing = shared.clone();
+            let _guard = OnPanic(|error| failing.fail(error));
+            let counter = ThreadCounter::new(exchange, places, interval_ns);
+            run_thread(shared, workload, counter, number, threads);
+        };
+        let spawned = thread::Builder::new().name(format!("assay-users-{number}")).spawn(work);
+        handles.push(spawned.map_err(|error| {
+            stopping.stop();
+            DatabaseError::Other(format!("no thread: {error}"))
+        })?);
+    }
+    Ok(handles)
+}
+
 impl OltpRun {
     /// Starts threads that connect all users and then let them begin together.
     ///
@@ -157,23 +187,7 @@ impl OltpRun {
         let shared = Arc::new(Shared::new(plan, statements, sessions, connections, clerks));
         let exchanges: Vec<_> = (0..threads).map(|_| Exchange::new(SPARE_INTERVALS)).collect();
         let alive = Arc::new(AtomicU32::new(threads));
-        let mut handles = Vec::new();
-        for (number, exchange) in (0..threads).zip(&exchanges) {
-            let (stopping, shared) = (shared.clone(), shared.clone());
-            let (exchange, alive, workload) = (exchange.clone(), alive.clone(), workload.clone());
-            let work = move || {
-                let _alive = Alive(alive);
-                let failing = shared.clone();
-                let _guard = OnPanic(|error| failing.fail(error));
-                let counter = ThreadCounter::new(exchange, places, interval_ns);
-                run_thread(shared, workload, counter, number, threads);
-            };
-            let spawned = thread::Builder::new().name(format!("assay-users-{number}")).spawn(work);
-            handles.push(spawned.map_err(|error| {
-                stopping.stop();
-                DatabaseError::Other(format!("no thread: {error}"))
-            })?);
-        }
+        let handles = start_threads(&shared, &workload, &exchanges, &alive, places, interval_ns)?;
         let collector = TransactionCollector::new(exchanges.into_iter().map(|exchange| ((), exchange)));
         let began = shared.epoch.subscribe();
         let now_ns = move || began.borrow().map(|epoch| epoch.elapsed().as_nanos() as u64);
@@ -261,7 +275,7 @@ impl OltpRun {
         self.collector.measure_from(tick);
     }
 
-    /// What was counted in the complete ticks of a window.
+    /// Counts of the complete ticks of a window.
     pub fn window(&self, from_tick: u64, to_tick: u64) -> Window {
         let sum = self.collector.totals(from_tick, to_tick).remove(&()).unwrap_or_default();
         let mut by_transaction: Vec<_> =
@@ -296,7 +310,7 @@ impl OltpRun {
         }
     }
 
-    /// What was acknowledged lately, where the workload keeps it.
+    /// Recent acknowledged transactions, if the workload keeps them.
     pub fn acknowledged(&self) -> Value {
         (self.acknowledged)()
     }
@@ -334,13 +348,13 @@ impl TransactionSum {
     }
 }
 
-/// What each session on a database begins with.
+/// Statements at the begin of each session on a database.
 pub(crate) fn sessions<W: Workload>(database: &UsedDatabase) -> Vec<String> {
     let sections = W::sections(database.connection.kind, "session").unwrap_or_default();
     sections.into_iter().map(|section| section.text).collect()
 }
 
-/// What a database's connections prepare: statements, or calls of procedures.
+/// Statements that a database's connections prepare: the workload's own, or calls of procedures.
 pub(crate) fn statements<W: Workload>(database: &UsedDatabase, procedures: bool) -> Vec<Statement> {
     let sections = all_sections::<W>(database.connection.kind, "statements").unwrap_or_default();
     statements_of(W::STATEMENTS, &sections, |name| W::prepares(name, procedures))

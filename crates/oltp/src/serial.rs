@@ -18,7 +18,8 @@ use crate::{
 /// Transactions of one kind that were committed, and that their user rolled back.
 pub type SerialCount = (&'static str, u64, u64);
 
-/// Runs a transaction of a user at each step of a clock on the first database of a plan, and what follows from it by itself.
+/// Runs a transaction of a user at each step of a clock on the first database of a plan, and the work that follows from
+/// it.
 ///
 /// # Errors
 /// [`DatabaseError::InvalidPlan`] when the plan is impossible, others when a transaction fails.

@@ -1,4 +1,5 @@
-//! What all threads of a run share. Users touch it when something is out of the ordinary, and never wait for it otherwise.
+//! State that all threads of a run share. Users touch it when something is out of the ordinary, and never wait for it
+//! otherwise.
 
 use std::{
     sync::{
@@ -20,7 +21,7 @@ const GOES_DOWN_WITHIN_NS: u64 = 1_000_000_000;
 /// More gaps are not kept.
 const GAPS_MAX: usize = 1000;
 
-/// What a database was away from and until when, in nanoseconds since the start.
+/// Time without a database: its cause, begin and end, in nanoseconds since the start.
 #[derive(Debug, Clone)]
 pub struct Gap {
     pub from_ns: u64,
@@ -32,7 +33,7 @@ pub struct Gap {
 /// A run as its threads see it.
 pub(crate) struct Shared {
     pub(crate) plan: RunPlan,
-    /// Of each database what its connections prepare.
+    /// Statements that connections prepare, by database.
     pub(crate) statements: Vec<Vec<Statement>>,
     /// Of each database what its sessions begin with.
     pub(crate) sessions: Vec<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What transactions are written with.
+//! Talk of a transaction with its database.
 
 use assay_sql::{Batch, Cause, DbError, Driver, Parameters, ROLLBACK, Results, Row, StatementId};
 
@@ -25,12 +25,12 @@ impl<'a, D: Driver> Talk<'a, D> {
         Self { driver, batch, results, kind }
     }
 
-    /// Adds a statement to what is sent next; its place there is the number of those before it.
+    /// Adds a statement to the next batch; its place there is the number of statements before it.
     pub(crate) fn add(&mut self, statement: impl Into<StatementId>) -> Parameters<'_> {
         self.batch.add(statement)
     }
 
-    /// Sends what was added and waits for all rows.
+    /// Sends the batch and waits for all rows.
     pub(crate) async fn send(&mut self) -> Result<(), DbError> {
         self.results.clear();
         let sent = self.driver.run(self.batch, self.results).await;

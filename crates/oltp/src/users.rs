@@ -25,7 +25,7 @@ use crate::{
 const HELD_UP: Duration = Duration::from_millis(1);
 /// A user whose every transaction fails for no reason that passes gives up.
 const FAILURES_MAX: u32 = 50;
-/// Clerks have numbers beyond those of users, so that they draw from streams of their own.
+/// Number of the first clerk, beyond the numbers of users: clerks draw from random streams of their own.
 const CLERKS_FROM: u32 = 1 << 24;
 
 /// One thread of a run: `number` of `threads`.
@@ -81,7 +81,7 @@ fn desks_of<W: Workload>(workload: &W, plan: &RunPlan, thread: u32) -> Vec<W::De
     databases.map(|(number, used)| workload.desk(plan.seed, number, used.scale, thread)).collect()
 }
 
-/// A task whose panic ends the run: the runtime would keep it for itself, and the figures would be those of fewer users.
+/// A task whose panic ends the run. The runtime would hide the panic, and the figures would cover fewer users.
 async fn guarded(shared: Arc<Shared>, task: impl Future<Output = ()>) {
     let _guard = OnPanic(|error| shared.fail(error));
     task.await;
@@ -158,7 +158,7 @@ async fn work<W: Workload>(local: Rc<Local>, workload: Arc<W>, desks: Rc<Vec<W::
     }
 }
 
-/// A clerk's life: what is due at the desk, when it is.
+/// A clerk's life: work of the desk when it is due.
 async fn serve<W: Workload>(local: Rc<Local>, workload: Arc<W>, desks: Rc<Vec<W::Desk>>, number: u32, database: usize) {
     let shared = local.shared.clone();
     let (desk, bell) = (&desks[database], &local.desk_bells[database]);
@@ -321,7 +321,7 @@ impl<'a> User<'a> {
         }
     }
 
-    /// What follows from a failure; false when the run cannot go on.
+    /// Handles a failure; false when the run cannot go on.
     async fn failed(&mut self, error: &DbError, made_ns: u64) -> bool {
         let shared = &self.local.shared;
         let place = || shared.plan.databases[self.database].connection.place();

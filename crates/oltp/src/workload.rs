@@ -1,4 +1,4 @@
-//! What a transactional workload says of itself. Each is a folder beside this file; `workloads.rs` registers it.
+//! Transactional workloads: each is a folder beside this file, registered in `workloads.rs`.
 
 use assay_loading::Dataset;
 use assay_sql::{DbError, Driver, Kind, Section, session_sections};
@@ -20,43 +20,43 @@ pub(crate) struct Transaction {
     pub(crate) thinking_mean_s: f64,
 }
 
-/// What follows from transactions by itself, without a user who asks for it: of the users of a thread on a database. Clerks do it when
-/// its time has come.
+/// Desk of a thread's users on a database: work that follows from transactions. Clerks do it when its time has come.
 pub(crate) trait Desk: 'static {
     type Input;
     type Effect;
 
-    /// Takes in what a transaction that was committed at a time has for others to do.
+    /// Takes the work that a committed transaction leaves to others.
     fn take_in(&self, input: &Self::Input, effect: Self::Effect, now_ns: u64);
 
-    /// What it gave out has ended, however.
+    /// Ends work that the desk gave out, whatever its outcome.
     fn ended(&self, _input: &Self::Input) {}
 
     /// When there is something to do next.
     fn next_ns(&self) -> Option<u64>;
 
-    /// Gives out what is to be done by now: when it was due, which transaction it is, and its input.
+    /// Gives out the next due work: the time when it was due, its transaction, and its input.
     fn give_out(&self, now_ns: u64) -> Option<(u64, usize, Self::Input)>;
 }
 
-/// A workload on its data set, and as a value what plans say of it alone.
+/// A workload on its data set. Its value holds the fields of plans for this workload alone.
 pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
-    /// Its transactions in the order of a mix. Throughput is that of the first.
+    /// The transactions in the order of a mix. Throughput is that of the first.
     const TRANSACTIONS: &'static [Transaction];
     /// Names of its statements by number. Those that begin with `call.` call procedures.
     const STATEMENTS: &'static [&'static str];
 
-    /// What makes one user different from others.
+    /// State of a user, different from that of other users.
     type User;
-    /// What one transaction is asked for.
+    /// Input of a transaction.
     type Input: 'static;
-    /// What a committed transaction has for others to do.
+    /// Work that a committed transaction leaves to others.
     type Effect: Default;
     type Desk: Desk<Input = Self::Input, Effect = Self::Effect>;
-    /// So many users keep a clerk of the desk busy; 0 where there is nothing for clerks to do.
+    /// Users that keep a clerk of the desk busy; 0 if clerks have no work.
     const USERS_PER_CLERK: u32 = 0;
 
-    /// The statements of a file of SQL in a dialect; `None` for unknown files. Sessions begin with those of `session`.
+    /// The statements of an SQL file in a dialect; `None` for unknown files. Sessions begin with the statements of
+    /// `session`.
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>>;
 
     /// User `number` of database `database` of the run, both counted from 0.
@@ -68,7 +68,7 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     /// The desk of a thread, counted from 0, on database `database` of the run, which is of that scale.
     fn desk(&self, seed: u64, database: usize, scale: u32, thread: u32) -> Self::Desk;
 
-    /// What was acknowledged lately, where it is kept.
+    /// Recent acknowledged transactions, if the workload keeps them.
     fn acknowledged(&self) -> Value {
         Value::Null
     }
@@ -88,10 +88,10 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     }
 }
 
-/// How a transaction ended, and what it has for others to do if it was committed.
+/// Outcome of a transaction, and the work it leaves to others if it was committed.
 pub(crate) type Done<W> = Result<(Outcome, <W as Workload>::Effect), DbError>;
 
-/// The statements of a file of a workload; among its statements those of every session, in front.
+/// The statements of a file of a workload, with the statements of every session before them.
 pub(crate) fn all_sections<W: Workload>(dialect: Kind, file: &str) -> Option<Vec<Section>> {
     let own = W::sections(dialect, file)?;
     let before = if file == "statements" { session_sections(dialect) } else { Vec::new() };

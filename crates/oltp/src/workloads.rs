@@ -16,13 +16,13 @@ const WORKLOADS: [Registered; 2] = [Registered::of::<Tpcc>(), Registered::of::<B
 /// The data sets of the workloads.
 pub const DATASETS: [RegisteredDataset; 2] = [RegisteredDataset::of::<Tpcc>(), RegisteredDataset::of::<Brokerage>()];
 
-/// A workload as those use it who do not know which it is. Plans are JSON text.
+/// A registered workload, for callers of any workload. Plans are JSON text.
 #[derive(Debug, Clone, Copy)]
 pub struct Registered {
     pub kind: &'static str,
     /// Starts users at work.
     pub start_run: fn(&str) -> Result<OltpRun, DatabaseError>,
-    /// Runs one user for so many steps of so many nanoseconds on a clock of numbers.
+    /// Runs one user for a number of steps of a number of nanoseconds each, on a clock of numbers.
     pub run_serial: fn(&str, u64, u64) -> Result<Vec<SerialCount>, DatabaseError>,
     /// The statements of a file of SQL in a dialect, in order; `None` for unknown files.
     pub sections: fn(Kind, &str) -> Option<Vec<Section>>,

@@ -5,7 +5,7 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 use assay_integrity::is_stamped;
 use assay_load::content::is_marked;
 
-/// What is looked at in one place: a page of the imitated database.
+/// Bytes of one place: a page of the imitated database.
 const PLACE_BYTES: usize = 8192;
 
 /// First of the places in a file whose bytes are neither zeros, nor what load writes, nor a page or log block of `verify`.

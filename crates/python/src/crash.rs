@@ -13,14 +13,14 @@ use pyo3::prelude::*;
 
 use crate::{
     errors::raise,
+    finding::FindingReport,
     summary::{no_engine, to_json},
-    verification::{CountsReport, FindingReport, JournalReport, RunReport, of_run_error, parse},
+    verification::{CountsReport, JournalReport, RunReport, of_run_error, parse},
 };
 
 type End = Result<Checked, RunError>;
 
-/// A target being held against the journal of the run that wrote it. Its reports have the form of those of a
-/// `Verification`.
+/// Check of a target against the journal of the run that wrote it. Its reports have the form of a `Verification`'s.
 #[pyclass(module = "assay._core", frozen)]
 pub(crate) struct CrashCheck {
     run: RunPlan,
@@ -47,12 +47,12 @@ impl CrashCheck {
         Ok(Self { run, progress, end: Mutex::new((ended, None)), reported: AtomicU64::new(0) })
     }
 
-    /// How the check stands; what it found comes once, with its end.
+    /// State of the check; its findings come once, with its end.
     fn poll(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| self.report(Duration::ZERO))
     }
 
-    /// Ends the check early.
+    /// Ends the check early and waits for its end, `timeout_s` at most; returns as `poll` does.
     fn stop(&self) {
         self.progress.stop.store(true, Ordering::Relaxed);
     }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod content;
 mod crash;
 mod errors;
+mod finding;
 mod histogram;
 mod loading;
 mod mailbox;
@@ -85,7 +86,7 @@ mod _core {
         examined.map_err(|error| crate::verification::of_run_error(&error))
     }
 
-    /// Data bytes that RAID sets hold on disks of so many usable bytes.
+    /// Data bytes that RAID sets hold on disks of `disk_bytes` usable bytes.
     #[pyfunction]
     fn array_usable_bytes(raid_json: &str, active_disks: u32, disk_bytes: u64) -> PyResult<u64> {
         crate::model::usable_bytes(raid_json, active_disks, disk_bytes)
@@ -103,7 +104,8 @@ mod _core {
         crate::oltp::sql(kind, dialect, file)
     }
 
-    /// Runs one user for so many steps on a clock of numbers, a transaction a step and what follows from it.
+    /// Runs one user for `steps` steps on a clock of numbers: a transaction and the work that follows from it in each
+    /// step.
     #[pyfunction]
     fn oltp_serial(py: Python<'_>, plan_json: &str, steps: u64, step_ns: u64) -> PyResult<crate::oltp::Counts> {
         crate::oltp::serial(py, plan_json, steps, step_ns)

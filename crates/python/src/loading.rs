@@ -83,7 +83,7 @@ impl RowsLoad {
         py.detach(|| locked(&self.0).stop());
     }
 
-    /// Stops, waits for the chunks that are under way, `timeout_s` at most, and returns what `poll` does.
+    /// Stops, waits for the present chunks, `timeout_s` at most, and returns as `poll` does.
     fn finish(&self, py: Python<'_>, timeout_s: f64) -> PyResult<String> {
         let within = duration(timeout_s)?;
         Ok(py.detach(|| load_report(&locked(&self.0).finish(within))))

@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use assay_array::SessionPlan;
+use assay_array_model::SessionPlan;
 use assay_load::{Access, Activity as Asked, BlockShare, Load, Region, Skew, Standstills, Sync};
 use assay_mailbox::{Activity, BadPage, DatabaseFacts, MailboxPlan, Phase, PhaseDone, Session, SessionReport, State};
 use pyo3::prelude::*;
@@ -78,17 +78,17 @@ impl MailboxRun {
         })
     }
 
-    /// Sets the I/Os per second of all databases together; what was late before is forgotten.
+    /// Sets the I/Os per second of all databases together; earlier lateness is forgotten.
     fn set_rate(&self, rate: f64) {
         self.with(|session| session.set_rate(rate));
     }
 
-    /// Ends the load; what the databases hold is written then, and verified.
+    /// Ends the load; the databases' changes are written then, and verified.
     fn stop(&self) {
         self.with(|session| session.stop());
     }
 
-    /// Ends the run as soon as what is under way has ended.
+    /// Ends the run as soon as outstanding I/O has ended.
     fn abort(&self) {
         self.with(|session| session.abort());
     }
@@ -113,7 +113,7 @@ impl MailboxRun {
     }
 }
 
-/// What figures of a database call its I/O for some purpose.
+/// Name of a database's I/O for a purpose in figures.
 fn stream(database: &str, activity: Activity) -> String {
     if activity == Activity::Database { database.to_owned() } else { format!("{database} {}", activity.name()) }
 }

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use assay_array::{
+use assay_array_model::{
     HostFlashPlan, HostReading, LogReading, MemberReading, Model, ModelPlan, ModelSession as ArraySession, PortReading,
     Reading, SessionPlan,
 };
@@ -13,7 +13,7 @@ use crate::{
     summary::{self, Detail, Names, SessionReport, TickLine, to_json},
 };
 
-/// Caches that were warmed once, for the points of a search and for arrays that differ in what leaves caches alone.
+/// Caches that were warmed once, for the points of a search and for arrays with the same warmth.
 #[pyclass(module = "assay._core", frozen)]
 #[derive(Clone, Default)]
 pub(crate) struct WarmCaches {
@@ -67,7 +67,7 @@ fn usage(message: impl std::fmt::Display) -> PyErr {
 
 #[pymethods]
 impl ModelledArray {
-    /// Builds the array of a plan, that takes its warm caches from `warm` where they are those it would have.
+    /// Builds the array of a plan, with the caches of `warm` if they fit.
     #[new]
     #[pyo3(signature = (plan_json, warm=None))]
     fn new(py: Python<'_>, plan_json: &str, warm: Option<&WarmCaches>) -> PyResult<Self> {
@@ -144,7 +144,7 @@ impl ModelledArray {
         let accesses: Vec<_> = plan.activities.iter().map(|each| (&each.access, &each.volumes)).collect();
         let accesses = format!("{accesses:?}");
         let mut model = self.fresh.clone();
-        let mut warm = || assay_array::warm(&mut model, &SessionPlan { seed: self.seed, ..plan.clone() });
+        let mut warm = || assay_array_model::warm(&mut model, &SessionPlan { seed: self.seed, ..plan.clone() });
         let mut held = locked(&self.warm.held);
         match &*held {
             Some(known) if known.warmth == self.warmth && known.accesses == accesses => {
@@ -232,7 +232,7 @@ impl ModelSession {
         self.with(|session| session.stop());
     }
 
-    /// Stops and lets what is outstanding end; returns what `poll` does. Dropping the session leaves the array to the next.
+    /// Stops and lets outstanding I/O end; returns as `poll` does. Dropping the session leaves the array to the next.
     fn finish(&self, py: Python<'_>, timeout_s: f64) -> String {
         let _ = timeout_s;
         py.detach(|| {
@@ -243,12 +243,12 @@ impl ModelSession {
         })
     }
 
-    /// What ended after the stop.
+    /// I/Os that ended after the stop.
     fn drained(&self) -> String {
         self.with(|session| summary::drained(session.collector()))
     }
 
-    /// What stands in for backend and features.
+    /// Backend and features of a model.
     fn engine(&self) -> String {
         summary::no_engine(Some("model"))
     }
@@ -273,7 +273,7 @@ impl Drop for ModelSession {
     }
 }
 
-/// How a session stands: what every session tells, and telemetry.
+/// State of a session: the report of every session, and telemetry.
 #[derive(Serialize)]
 struct ModelReport {
     #[serde(flatten)]
@@ -432,16 +432,16 @@ fn port_rows(name: &str, before: &[PortReading], after: &[PortReading], interval
     }
 }
 
-/// Data bytes that a member's RAID sets hold on disks of so many usable bytes.
+/// Data bytes that a member's RAID sets hold on disks of `disk_bytes` usable bytes.
 pub(crate) fn usable_bytes(raid_json: &str, active_disks: u32, disk_bytes: u64) -> PyResult<u64> {
     let raid = serde_json::from_str(raid_json).map_err(|error| usage(format!("raid: {error}")))?;
-    let geometry = assay_array::Geometry::new(&raid, active_disks).map_err(usage)?;
+    let geometry = assay_array_model::Geometry::new(&raid, active_disks).map_err(usage)?;
     Ok(geometry.usable_bytes(disk_bytes))
 }
 
 /// How likely an array loses data.
 pub(crate) fn reliability(py: Python<'_>, request_json: &str) -> PyResult<String> {
     let request = serde_json::from_str(request_json).map_err(|error| usage(format!("reliability: {error}")))?;
-    let outcome = py.detach(|| assay_array::reliability::assess(&request)).map_err(usage)?;
+    let outcome = py.detach(|| assay_array_model::reliability::assess(&request)).map_err(usage)?;
     serde_json::to_string(&outcome).map_err(usage)
 }

@@ -38,7 +38,7 @@ impl OltpRun {
         py.detach(|| locked(&self.0).measure_from(tick));
     }
 
-    /// What was counted in the complete ticks `from_tick..to_tick`.
+    /// Counts of the complete ticks `from_tick..to_tick`.
     fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64) -> String {
         py.detach(|| {
             let run = locked(&self.0);
@@ -49,7 +49,7 @@ impl OltpRun {
         })
     }
 
-    /// What was acknowledged lately, where the workload keeps it.
+    /// Recent acknowledged transactions, if the workload keeps them.
     fn acknowledged(&self, py: Python<'_>) -> String {
         py.detach(|| locked(&self.0).acknowledged().to_string())
     }
@@ -59,7 +59,7 @@ impl OltpRun {
         py.detach(|| locked(&self.0).stop());
     }
 
-    /// Stops, waits for what is under way, `timeout_s` at most, and returns what `poll` does.
+    /// Stops, waits for present transactions, `timeout_s` at most, and returns as `poll` does.
     fn finish(&self, py: Python<'_>, timeout_s: f64) -> PyResult<String> {
         let within = duration(timeout_s)?;
         Ok(py.detach(|| run_report(&locked(&self.0).finish(within))))
@@ -152,7 +152,7 @@ fn run_report(status: &RunStatus) -> String {
     })
 }
 
-/// What was counted in a window.
+/// Counts of a window.
 #[derive(Serialize)]
 struct Figures<'a> {
     by_transaction: BTreeMap<&'static str, TransactionFigures>,
@@ -187,7 +187,7 @@ struct TotalFigures {
     histogram: String,
 }
 
-/// A database's transactions; those of the workload's first kind are under `KIND_count`.
+/// A database's transactions; transactions of the workload's first kind are under `KIND_count`.
 #[derive(Serialize)]
 struct DatabaseFigures<'a> {
     name: &'a str,

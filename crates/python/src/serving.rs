@@ -1,6 +1,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use assay_serve::{Command, ServeError, ServePlan, Served};
+use assay_array_live::{Command, ServeError, ServePlan, Served};
 use pyo3::prelude::*;
 
 use crate::errors::raise;

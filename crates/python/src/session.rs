@@ -63,7 +63,7 @@ impl Session {
         self.with(|session| session.stop());
     }
 
-    /// Stops and waits for what is outstanding, `timeout_s` at most; returns what `poll` does.
+    /// Stops and waits for outstanding I/O, `timeout_s` at most; returns as `poll` does.
     fn finish(&self, py: Python<'_>, timeout_s: f64) -> String {
         py.detach(|| {
             self.with(|session| {
@@ -73,7 +73,7 @@ impl Session {
         })
     }
 
-    /// What ended after the stop.
+    /// I/Os that ended after the stop.
     fn drained(&self) -> String {
         self.with(|session| summary::drained(session.collector()))
     }
@@ -83,7 +83,7 @@ impl Session {
         self.with(|session| summary::engine(&session.engine()))
     }
 
-    /// What one reading of the clock costs.
+    /// Cost of one reading of the clock.
     fn clock_cost_ns(&self) -> f64 {
         self.with(|session| session.clock_cost_ns())
     }

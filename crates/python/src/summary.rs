@@ -1,4 +1,4 @@
-//! What the collector counted, as the JSON of docs/results.md.
+//! The collector's counts, as the JSON of docs/results.md.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use assay_load::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
-/// What crosses to Python: JSON text, its keys in alphabetical order.
+/// JSON text for Python, its keys in alphabetical order.
 pub(crate) fn to_json(document: &impl Serialize) -> String {
     serde_json::to_value(document).expect("names are texts and figures are numbers").to_string()
 }
@@ -330,7 +330,7 @@ pub(crate) fn engine(engine: &Engine) -> String {
     to_json(&EngineFacts { backend: Some(backend), features, degraded })
 }
 
-/// The same of what is no engine.
+/// Engine entry of a target without an engine.
 pub(crate) fn no_engine(backend: Option<&str>) -> String {
     to_json(&EngineFacts { backend, features: &[], degraded: &[] })
 }
@@ -369,7 +369,7 @@ pub(crate) enum Detail {
     Message(String),
 }
 
-/// How a session stands, and what is new since the last poll.
+/// State of a session, and news since the last poll.
 #[derive(Serialize)]
 pub(crate) struct SessionReport {
     pub(crate) state: &'static str,
@@ -388,7 +388,7 @@ struct Drained {
     max_ns: u64,
 }
 
-/// What ended after the stop, as JSON.
+/// I/Os that ended after the stop, as JSON.
 pub(crate) fn drained(collector: &IoCollector) -> String {
     let all = merged(collector.drained(), |_, _| true);
     let reads = all_reads(&all);

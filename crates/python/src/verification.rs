@@ -5,19 +5,20 @@ use std::{
 };
 
 use assay_integrity::{
-    Failure, Fault, FaultCounts, FileTick, Finding, Report, Run, RunError, RunPlan, Verifier, VerifyPlan,
+    Failure, Fault, FaultCounts, FileStanding, FileTick, InFlight, PhaseDone, Report, Run, RunError, RunPlan, Verifier,
+    VerifyPlan,
 };
 use assay_load::{DirectionTick, GroupKey, Totals};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::{
     errors::{raise, to_python},
+    finding::FindingReport,
     summary::{self, Names, Side, to_json},
 };
 
-/// A run of `assay verify`. Plans come in and figures go out as JSON text; docs/integrity.md says what it does.
+/// A run of `assay verify`. Plans come in and figures go out as JSON text; docs/integrity.md describes it.
 #[pyclass(module = "assay._core", frozen)]
 pub(crate) struct Verification {
     inner: Mutex<Run>,
@@ -33,12 +34,12 @@ impl Verification {
         Ok(Self { inner: Mutex::new(run) })
     }
 
-    /// How the run stands, and what is new since the last poll.
+    /// State of the run, and news since the last poll.
     fn poll(&self, py: Python<'_>) -> String {
         py.detach(|| self.with(report))
     }
 
-    /// Ends the run early.
+    /// Ends the run early and waits for its end, `timeout_s` at most; returns as `poll` does.
     fn stop(&self) {
         self.with(Run::stop);
     }
@@ -189,7 +190,7 @@ pub(crate) struct PhaseReport {
     pages_written: u64,
 }
 
-/// What one file did so far.
+/// Work of one file so far.
 #[derive(Serialize)]
 pub(crate) struct FileReport {
     target_io_ns: u64,
@@ -204,7 +205,7 @@ pub(crate) struct FileReport {
     size_bytes: u64,
 }
 
-/// What the journal of a run that crashed says.
+/// Content of the journal of a run that crashed.
 #[derive(Serialize)]
 pub(crate) struct JournalReport {
     pub(crate) acknowledged: u64,
@@ -247,34 +248,6 @@ fn of_report(report: &mut Report, run: &Run) -> RunReport {
             Fault::ALL.into_iter().map(|fault| (fault.name(), counts[fault])).collect::<FaultReport>()
         })
     };
-    let long_outstanding = report.long_outstanding.iter().map(|io| LongIo {
-        file: io.id.file,
-        op: assay_integrity::op_name(io.op),
-        page: io.id.page,
-        pages: io.pages,
-        age_ns: now_ns.saturating_sub(io.submitted_ns),
-        user: io.user.kind.name(),
-    });
-    let phases = report.phases.iter().map(|done| PhaseReport {
-        name: done.phase.name(),
-        cycle: done.cycle,
-        from_ns: done.from_ns,
-        to_ns: done.to_ns,
-        pages_verified: done.pages_verified,
-        pages_written: done.pages_written,
-    });
-    let files = report.files.iter().map(|file| FileReport {
-        target_io_ns: run.plan.target_io_ns,
-        average_io_ns: file.average_io_ns,
-        throttled: file.io.throttled,
-        reads: file.io.reads,
-        scatter_reads: file.io.scatter_reads,
-        writes: file.io.writes,
-        gather_writes: file.io.gather_writes,
-        io_time_ns: file.io.io_time_ns,
-        slowest_io_ns: file.io.slowest_io_ns,
-        size_bytes: file.size_bytes,
-    });
     RunReport {
         state: "running",
         detail: None,
@@ -297,12 +270,55 @@ fn of_report(report: &mut Report, run: &Run) -> RunReport {
         injected: truth(|truth| truth.injected),
         observable: truth(|truth| truth.observable),
         masked: truth(|truth| truth.masked),
-        long_outstanding: long_outstanding.collect(),
-        phases: phases.collect(),
-        files: files.collect(),
+        long_outstanding: report.long_outstanding.iter().map(|io| LongIo::of(io, now_ns)).collect(),
+        phases: report.phases.iter().map(PhaseReport::of).collect(),
+        files: report.files.iter().map(|file| FileReport::of(file, run.plan.target_io_ns)).collect(),
         ticks: report.ticks.drain(..).map(|tick| FileLine::of(&tick)).collect(),
         findings: report.findings.drain(..).map(|finding| FindingReport::of(&finding, &run.plan)).collect(),
         journal: None,
+    }
+}
+
+impl LongIo {
+    fn of(io: &InFlight, now_ns: u64) -> Self {
+        Self {
+            file: io.id.file,
+            op: assay_integrity::op_name(io.op),
+            page: io.id.page,
+            pages: io.pages,
+            age_ns: now_ns.saturating_sub(io.submitted_ns),
+            user: io.user.kind.name(),
+        }
+    }
+}
+
+impl PhaseReport {
+    fn of(done: &PhaseDone) -> Self {
+        Self {
+            name: done.phase.name(),
+            cycle: done.cycle,
+            from_ns: done.from_ns,
+            to_ns: done.to_ns,
+            pages_verified: done.pages_verified,
+            pages_written: done.pages_written,
+        }
+    }
+}
+
+impl FileReport {
+    fn of(file: &FileStanding, target_io_ns: u64) -> Self {
+        Self {
+            target_io_ns,
+            average_io_ns: file.average_io_ns,
+            throttled: file.io.throttled,
+            reads: file.io.reads,
+            scatter_reads: file.io.scatter_reads,
+            writes: file.io.writes,
+            gather_writes: file.io.gather_writes,
+            io_time_ns: file.io.io_time_ns,
+            slowest_io_ns: file.io.slowest_io_ns,
+            size_bytes: file.size_bytes,
+        }
     }
 }
 
@@ -317,166 +333,4 @@ impl FileLine {
             error_count: tally.errors.count(),
         }
     }
-}
-
-/// A finding as docs/integrity.md describes it, with the images in base64.
-#[derive(Serialize)]
-pub(crate) struct FindingReport {
-    id: usize,
-    kind: &'static str,
-    also: Vec<&'static str>,
-    persistent: bool,
-    file: u16,
-    page: u32,
-    offset_bytes: u64,
-    length_bytes: u32,
-    phase: &'static str,
-    cycle: u32,
-    found_ns: u64,
-    by: &'static str,
-    rereads: u32,
-    explanation: String,
-    expected: Option<Expected>,
-    units: Vec<UnitRun>,
-    differing_bytes: u32,
-    ranges: Vec<(u32, u32)>,
-    elsewhere: Option<Place>,
-    operation: &'static str,
-    errno: Option<i32>,
-    expected_image: Option<String>,
-    received_image: Option<String>,
-    other_images: Vec<String>,
-    history: Vec<Operation>,
-}
-
-/// The write that a page should hold, as far as it is known.
-#[derive(Serialize)]
-struct Expected {
-    file: u16,
-    page: u32,
-    generation: u32,
-    written_ns: Option<u64>,
-    writer: Option<String>,
-    lsn: Option<u64>,
-    checksum: Option<u32>,
-}
-
-/// Equal neighbouring units, from the first to the last.
-#[derive(Serialize)]
-struct UnitRun {
-    first: usize,
-    last: usize,
-    #[serde(flatten)]
-    unit: UnitReport,
-}
-
-#[derive(Serialize, PartialEq)]
-struct UnitReport {
-    state: &'static str,
-    file: Option<u16>,
-    page: Option<u32>,
-    generation: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct Place {
-    file: u16,
-    page: u32,
-}
-
-/// An operation near a finding.
-#[derive(Serialize)]
-struct Operation {
-    at_ns: u64,
-    ended_ns: Option<u64>,
-    op: &'static str,
-    user: String,
-    file: u16,
-    page: u32,
-    pages: u32,
-    generation: u32,
-    result: i32,
-}
-
-impl FindingReport {
-    /// A finding against a journal, which knows the generation of the write that a page should hold, and nothing else of it.
-    pub(crate) fn of_journal(finding: &Finding, plan: &VerifyPlan) -> Self {
-        let mut report = Self::of(finding, plan);
-        if let Some(expected) = &mut report.expected {
-            (expected.written_ns, expected.writer, expected.lsn, expected.checksum) = (None, None, None, None);
-        }
-        report
-    }
-
-    pub(crate) fn of(finding: &Finding, plan: &VerifyPlan) -> Self {
-        let at = finding.at;
-        let file = &plan.files[usize::from(at.file)];
-        let image = |image: &Option<Box<[u8]>>| image.as_ref().map(|bytes| STANDARD.encode(bytes));
-        let expected = finding.expected.map(|(stamp, checksum)| Expected {
-            file: at.file,
-            page: at.page,
-            generation: stamp.generation,
-            written_ns: Some(stamp.time_us * 1000),
-            writer: Some(assay_integrity::UserKind::writer_name(stamp.writer)),
-            lsn: Some(stamp.lsn),
-            checksum: Some(checksum),
-        });
-        let history = finding.history.iter().map(|entry| Operation {
-            at_ns: entry.at_ns,
-            ended_ns: entry.ended_ns,
-            op: assay_integrity::op_name(entry.op),
-            user: format!("{} {}", entry.user.kind.name(), entry.user.number),
-            file: entry.id.file,
-            page: entry.id.page,
-            pages: entry.pages,
-            generation: entry.generation,
-            result: entry.result,
-        });
-        Self {
-            id: finding.id,
-            kind: finding.kind.name(),
-            also: finding.also.iter().map(|fault| fault.name()).collect(),
-            persistent: finding.persistent,
-            file: at.file,
-            page: at.page,
-            offset_bytes: file.base_bytes + u64::from(at.page) * u64::from(file.page_bytes()),
-            length_bytes: finding.pages * file.page_bytes(),
-            phase: finding.phase.name(),
-            cycle: finding.cycle,
-            found_ns: finding.found_ns,
-            by: finding.user.kind.name(),
-            rereads: finding.rereads,
-            explanation: finding.explanation.clone(),
-            expected,
-            units: unit_runs(finding),
-            differing_bytes: finding.ranges.iter().map(|(from, to)| to - from).sum(),
-            ranges: finding.ranges.clone(),
-            elsewhere: finding.elsewhere.map(|id| Place { file: id.file, page: id.page }),
-            operation: assay_integrity::op_name(finding.op),
-            errno: finding.errno,
-            expected_image: image(&finding.expected_image),
-            received_image: image(&finding.received_image),
-            other_images: finding.other_images.iter().map(|bytes| STANDARD.encode(bytes)).collect(),
-            history: history.collect(),
-        }
-    }
-}
-
-/// Units of a finding, equal neighbours together.
-fn unit_runs(finding: &Finding) -> Vec<UnitRun> {
-    let mut runs: Vec<UnitRun> = Vec::new();
-    for (index, unit) in finding.units.iter().enumerate() {
-        let described = assay_integrity::describe_unit(unit, finding.at);
-        let unit = UnitReport {
-            state: described.state,
-            file: described.id.map(|id| id.file),
-            page: described.id.map(|id| id.page),
-            generation: described.generation,
-        };
-        match runs.last_mut() {
-            Some(run) if run.unit == unit => run.last = index,
-            _ => runs.push(UnitRun { first: index, last: index, unit }),
-        }
-    }
-    runs
 }

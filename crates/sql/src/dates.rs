@@ -15,13 +15,13 @@ pub fn write_time(at_us: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// A day so many days after 2000-01-01 as `YYYY-MM-DD`.
+/// Appends the day `days` days after 2000-01-01 as `YYYY-MM-DD`.
 pub fn write_date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = date_of(days);
     write!(out, "{year:04}-{month:02}-{day:02}").expect("writing to memory cannot fail");
 }
 
-/// Year, month and day of a day that is so many days after 2000-01-01.
+/// Year, month and day of the day `days` days after 2000-01-01.
 fn date_of(days: i64) -> (i64, i64, i64) {
     // Years are taken to begin in March, so that the leap day is the last of one; 2000-03-01 begins a cycle of 400 years.
     const CYCLE_DAYS: i64 = 146_097;

@@ -8,11 +8,11 @@ use crate::{
     statements::{Statement, StatementId},
 };
 
-/// What a connection is made ready for.
+/// Setup of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
     pub isolation: Isolation,
-    /// What is prepared.
+    /// Statements to be prepared.
     pub statements: &'a [Statement],
     /// Whether all statements of a batch are on the way at once, or one after the other.
     pub pipeline: bool,

@@ -1,4 +1,4 @@
-/// What an error of the database means for the transaction that met it.
+/// Cause of a database error, as far as it matters to the transaction that met it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     Deadlock,
@@ -10,7 +10,7 @@ pub enum Cause {
     NoSpace,
     /// A key that is there already.
     Duplicate,
-    /// What the server stands on failed it, such as its disk.
+    /// The server's own system failed it, such as its disk.
     System,
     Other,
 }
@@ -53,8 +53,8 @@ impl DbError {
         Self::new(Cause::Other, text)
     }
 
-    /// The same of an attempt to connect again. A server whose disk is gone still takes connections until it is ended or notices,
-    /// and fails while it opens its own files: it is as far away as one that is not there.
+    /// Cause of a failed attempt to connect again. A server whose disk is gone still takes connections until it is
+    /// ended or notices, and fails while it opens its own files: it counts as away.
     pub fn while_reconnecting(self) -> Self {
         if self.cause == Cause::System { Self::connection(self.text) } else { self }
     }

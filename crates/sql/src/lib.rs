@@ -1,4 +1,4 @@
-//! Connections to databases: statements known by number, rows as streams, and nothing of what they are for.
+//! Connections to databases: statements known by number, rows as streams, and nothing of their purpose.
 //!
 //! Start with [`Driver`]: a connection runs a [`Batch`] of statements, gives their rows as [`Results`], and loads the [`Rows`] of a
 //! table in bulk. [`AnyDriver`] is a connection to whichever server a [`Connection`] names; a [`Pool`] shares connections.

@@ -9,7 +9,7 @@ use crate::batch::{Batch, Results};
 /// A connection, or its place while it is lost, with the memory that transactions on it reuse.
 pub struct Slot<D> {
     pub driver: Option<D>,
-    /// When it was connected, in nanoseconds since the start; 0 for what was connected before.
+    /// Time of the connection, in nanoseconds since the start; 0 before the start.
     pub made_ns: u64,
     pub batch: Batch,
     pub results: Results,

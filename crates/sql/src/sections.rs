@@ -23,19 +23,19 @@ pub struct Section {
     pub text: String,
 }
 
-/// A file of SQL in all dialects: a base, and what each overrides of it.
+/// A file of SQL in all dialects: a base, and the sections that each dialect overrides.
 #[derive(Debug, Clone, Copy)]
 pub struct Layers {
     pub base: &'static str,
     pub postgresql: &'static str,
     pub mariadb: &'static str,
-    /// Over that of MariaDB.
+    /// Sections of MySQL, over those of MariaDB.
     pub mysql: &'static str,
     pub mssql: &'static str,
 }
 
 impl Layers {
-    /// The sections in one dialect, in the order of base with those of the dialect after them.
+    /// The sections in one dialect: the base's in their order, then the dialect's own.
     pub fn sections(&self, dialect: Kind) -> Vec<Section> {
         let layers: &[&str] = match dialect {
             Kind::Postgresql => &[self.base, self.postgresql],

@@ -1,4 +1,4 @@
-//! What is said to every session, whatever it is for: how transactions begin and end, and how they are isolated.
+//! Statements of every session: how transactions begin and end, and how they are isolated.
 
 use crate::{
     connection::{Isolation, Kind},

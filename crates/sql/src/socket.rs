@@ -1,4 +1,4 @@
-//! What sockets to servers have in common.
+//! Options of all sockets to servers.
 
 use std::{io, os::fd::AsRawFd};
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 pub(crate) const KEEPALIVE_AFTER_S: libc::c_int = 15;
 const KEEPALIVE_EVERY_S: libc::c_int = 5;
 const KEEPALIVE_MAX: libc::c_int = 3;
-/// What was sent is confirmed within this, or the peer is gone.
+/// Longest wait for the confirmation of sent bytes: after it the peer counts as gone.
 const UNCONFIRMED_MAX_MS: libc::c_int = 30_000;
 
 /// Sends without delay, and notices when a host vanishes without a word.

@@ -1,8 +1,8 @@
-//! Statements by number: what a workload prepares, and what its batches refer to.
+//! Statements by number: a workload prepares them, and its batches refer to them.
 
 use crate::{error::DbError, sections::Section};
 
-/// A statement's place among those of its workload.
+/// A statement's place among the statements of its workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatementId(pub u16);
 
@@ -28,7 +28,7 @@ pub struct Statement {
     pub text: String,
 }
 
-/// Those of the named statements that a dialect has a text for and that are wanted.
+/// The wanted statements, by name, that have a text in the dialect.
 pub fn statements_of(
     names: &[&'static str],
     sections: &[Section],
@@ -44,7 +44,7 @@ pub fn statements_of(
         .collect()
 }
 
-/// What a driver keeps of each statement, found by its number.
+/// Data that a driver keeps of each statement, found by its number.
 #[derive(Debug)]
 pub(crate) struct ByStatement<T>(Vec<Option<T>>);
 

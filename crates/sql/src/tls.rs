@@ -55,14 +55,18 @@ fn config(connection: &Connection) -> Result<ClientConfig, DbError> {
             let roots = Arc::new(roots(connection.tls_ca.as_deref())?);
             let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
             let verifier = verifier.map_err(|error| refused(&error))?;
-            if connection.tls == Tls::VerifyFull { verifier } else { Arc::new(AnyName(verifier)) }
+            if connection.tls == Tls::VerifyFull {
+                verifier
+            } else {
+                Arc::new(AnyName { provider, authorities: Some(verifier) })
+            }
         }
-        Tls::Disable | Tls::Prefer | Tls::Require => Arc::new(AnyCertificate(provider)),
+        Tls::Disable | Tls::Prefer | Tls::Require => Arc::new(AnyName { provider, authorities: None }),
     };
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// The authorities to trust: those of a file, else the system's.
+/// Trusted authorities: from a file, else from the system.
 fn roots(file: Option<&str>) -> Result<RootCertStore, DbError> {
     let mut store = RootCertStore::empty();
     let certificates = match file {
@@ -75,50 +79,13 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, DbError> {
     Ok(store)
 }
 
-/// Looks at the signatures of the handshake alone: what `require` promises is encryption, not who is there.
+/// Accepts every name in a certificate: of a known authority with `authorities`, else of any issuer. `require` promises encryption
+/// alone, so only the signatures of the handshake are verified then.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct AnyName {
+    provider: Arc<CryptoProvider>,
+    authorities: Option<Arc<WebPkiServerVerifier>>,
 }
-
-/// Wants a certificate of a known authority, whatever name is in it.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -129,7 +96,8 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
+        match authorities.verify_server_cert(certificate, intermediates, name, ocsp, now) {
             Err(Error::InvalidCertificate(
                 rustls::CertificateError::NotValidForName | rustls::CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -143,7 +111,8 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -152,10 +121,11 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -1,4 +1,4 @@
-//! What is loaded in one transaction.
+//! Chunks: rows that are loaded in one transaction.
 
 use assay_loading::{ByScale, Chunk};
 use assay_sql::Table;
@@ -10,7 +10,7 @@ use super::{
     tables::TpchTable,
 };
 
-/// What a chunk fills.
+/// Kind of a chunk: the tables that it fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkKind {
     Fixed,

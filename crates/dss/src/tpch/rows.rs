@@ -135,7 +135,7 @@ pub(super) fn scale_factor(thousandths: u32) -> f64 {
     (f64::from(thousandths) / 1000.0).next_up()
 }
 
-/// What is added to an order key of the data set.
+/// Offset of an order key of the data set.
 #[derive(Debug, Clone, Copy)]
 struct Sequence(i64);
 

@@ -16,7 +16,7 @@ impl Span {
         Self { part, parts, first: each * u64::from(part - 1), count: each + remainder }
     }
 
-    /// Its keys and those before it.
+    /// End of the span: its keys and all earlier keys.
     pub(super) fn end(self) -> u64 {
         self.first + self.count
     }

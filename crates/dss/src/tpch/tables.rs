@@ -74,7 +74,7 @@ impl TpchTable {
         of_thousandth * u64::from(thousandths)
     }
 
-    /// Rows of so many keys; of lines as many as are to be expected.
+    /// Rows of `keys` keys; of lines the expected number.
     pub(super) fn rows_of(self, keys: u64) -> u64 {
         match self {
             Self::PartSupp => keys * SUPPLIERS_OF_PART,

@@ -62,7 +62,7 @@ impl RowSink for LineSink {
     }
 }
 
-/// A date so many days after 2000-01-01, found by counting.
+/// The date `days` days after 2000-01-01, found by counting.
 fn date_of(days: i32) -> String {
     let length = |year: i32, month| match month {
         2 if year % 4 == 0 => 29, // as it is from 1901 to 2099
@@ -109,7 +109,7 @@ fn lines_of_chunk(chunk: TpchChunk) -> Vec<(&'static str, Vec<String>)> {
     chunk.tables(0).map(|(table, rows)| (table.name, lines_of(rows))).collect()
 }
 
-/// What the generator itself writes.
+/// Rows as the generator itself writes them.
 fn written<T: Display>(rows: impl Iterator<Item = T>) -> Vec<String> {
     rows.map(|row| row.to_string().trim_end_matches('|').into()).collect()
 }

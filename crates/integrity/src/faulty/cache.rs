@@ -9,8 +9,8 @@ const VERSIONS_MAX: usize = 8;
 /// How often an I/O is followed by the destaging of one page.
 const DESTAGE_SHARE: f64 = 0.125;
 
-/// A medium behind a write cache. The medium holds the newest bytes, which reads see; the cache remembers what
-/// power failure may bring back.
+/// A medium behind a write cache. Reads see the medium, which holds the newest bytes; the cache keeps the older bytes
+/// that a power failure may bring back.
 pub(super) struct Store<M> {
     pub(super) medium: M,
     files: Vec<FileCache>,
@@ -30,7 +30,7 @@ struct FileCache {
 /// A page whose newest bytes are not durable.
 struct CachedPage {
     durable: Box<[u8]>,
-    /// What was written since, oldest first, each with its number among all writes.
+    /// Later writes, oldest first, each with its number among all writes.
     versions: VecDeque<(u64, Box<[u8]>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What I/Os do to the medium and to memory, right and wrong.
+//! Effects of I/Os on the medium and on memory, right and wrong.
 
 use std::ops::Range;
 
@@ -131,7 +131,7 @@ impl<M: Medium> FaultyQueue<M> {
         self.written[io.volume][page(part.start)..page(part.end)].fill(true);
     }
 
-    /// What the medium holds at the place of a page.
+    /// Bytes of the medium at the place of a page.
     fn stored(&mut self, io: &Io, offset_bytes: u64) -> Result<Vec<u8>, i32> {
         let mut bytes = vec![0; io.page];
         self.store.read(io.volume, offset_bytes, &mut bytes)?;
@@ -160,7 +160,7 @@ impl<M: Medium> FaultyQueue<M> {
         Ok(true)
     }
 
-    /// Knows which units of a written page are not what they should be.
+    /// Notes the wrong units of a written page.
     fn keep_units(&mut self, io: &Io, page: &Range<usize>, kept: u64, injection: usize) {
         for (index, unit) in io.units(page).enumerate() {
             if kept & (1 << index) != 0 {
@@ -206,8 +206,8 @@ impl<M: Medium> FaultyQueue<M> {
         Ok(true)
     }
 
-    /// Another page that holds what was last written to it, and other bytes than this one: what was there before the
-    /// first write, or is wrong itself, would not show where it comes from.
+    /// Another page that holds its last write, and other bytes than this page. A page that was never written or is
+    /// wrong itself would not show where its bytes come from.
     fn other_bytes(&mut self, io: &mut Io, page: &Range<usize>) -> Result<Option<(u64, Vec<u8>)>, i32> {
         let units = (io.page / UNIT_BYTES) as u64;
         let Some(other_page) = self.other_page(io, |queue, (volume, page)| {

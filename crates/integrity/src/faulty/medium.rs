@@ -12,13 +12,13 @@ pub trait Medium {
     /// A negative `errno`.
     fn write(&mut self, volume: usize, offset_bytes: u64, bytes: &[u8]) -> Result<(), i32>;
 
-    /// Makes what was written durable.
+    /// Makes earlier writes durable.
     ///
     /// # Errors
     /// A negative `errno`.
     fn flush(&mut self, volume: usize) -> Result<(), i32>;
 
-    /// Gives a volume another size; what is new reads as zeros.
+    /// Gives a volume another size; new bytes read as zeros.
     ///
     /// # Errors
     /// A negative `errno`: `-EINVAL` when the volume cannot have another size.
@@ -36,7 +36,7 @@ impl Memory {
         Self { volumes: files.iter().map(|file| vec![0; file.size_bytes as usize]).collect() }
     }
 
-    /// What a volume holds, from its base on.
+    /// Bytes of a volume, from its base on.
     pub fn volume(&self, volume: usize) -> &[u8] {
         &self.volumes[volume]
     }

@@ -177,7 +177,7 @@ impl<M: Medium> FaultyQueue<M> {
         self.truth.injected()
     }
 
-    /// The findings of a perfect verifier of what was read so far.
+    /// The findings of a perfect verifier of all reads so far.
     pub fn observable(&self) -> FaultCounts {
         self.truth.observable()
     }
@@ -192,7 +192,7 @@ impl<M: Medium> FaultyQueue<M> {
         &self.files
     }
 
-    /// What reads see; after a power cut, what survived it.
+    /// Bytes that reads see; after a power cut, bytes that survived it.
     pub fn medium(&self) -> &M {
         &self.store.medium
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::volume::UNIT_BYTES;
 use crate::Fault;
 
-/// What a faulty device does wrong. The faults are probabilities per I/O; see docs/integrity.md for what each of them is.
+/// Faults of a faulty device, as probabilities per I/O; docs/integrity.md describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaultyOptions {
@@ -26,7 +26,7 @@ pub struct FaultyOptions {
     pub ignores_flush: bool,
     /// Power is cut when this many requests were submitted.
     pub power_cut_after: Option<u64>,
-    /// What a power cut leaves whole of a write, where that is less than a page.
+    /// Bytes of a write that a power cut leaves whole, if fewer than a page.
     pub atomic_unit_bytes: u32,
 }
 

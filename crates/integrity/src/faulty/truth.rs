@@ -44,7 +44,7 @@ struct Wrong {
     seen: bool,
 }
 
-/// What a faulty device knows about itself: the log of its faults, and every unit that holds wrong bytes.
+/// Truth of a faulty device: the log of its faults, and every unit that holds wrong bytes.
 pub(super) struct Truth {
     injections: Vec<Injection>,
     /// By volume and number of the unit.
@@ -66,7 +66,7 @@ impl Truth {
         self.injections.len() - 1
     }
 
-    /// These units hold what was last written to them.
+    /// Notes that units hold their last write.
     pub(super) fn right(&mut self, volume: usize, units: Range<u64>) {
         let wrong = &mut self.wrong[volume];
         while let Some((&unit, _)) = wrong.range(units.clone()).next() {

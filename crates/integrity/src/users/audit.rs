@@ -5,7 +5,7 @@ use crate::{kernel::Kernel, stamp::PageId, user::User};
 
 /// Pages of one read: an extent.
 const EXTENT_PAGES: u32 = 8;
-/// One cycle in so many looks at the log instead of data.
+/// Cycles of which one looks at the log instead of data.
 const LOG_CYCLES: u32 = 8;
 
 /// Consistency checks: a stretch of pages is read in order, extent by extent; now and then a stretch of the log.

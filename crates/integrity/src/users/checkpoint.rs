@@ -24,7 +24,7 @@ const WRITERS: u32 = 32;
 /// Writes changed pages when the pool or the log fills up, and every while.
 pub(crate) async fn checkpoint_writer(kernel: Kernel) {
     kernel.spawn(timer(kernel.clone()));
-    while kernel.wanted(Event::CheckpointWanted, |core| core.checkpoint_wanted).await {
+    while kernel.wanted(Event::CheckpointWanted, |core| core.course.checkpoint_wanted).await {
         checkpoint(&kernel).await;
         // The user that wants the next one may be waiting for I/O that is still to be issued.
         kernel.pause(GAP_NS).await;
@@ -32,10 +32,10 @@ pub(crate) async fn checkpoint_writer(kernel: Kernel) {
 }
 
 async fn timer(kernel: Kernel) {
-    while !kernel.with(|core| core.closing) {
+    while !kernel.with(|core| core.course.closing) {
         kernel.pause(INTERVAL_NS).await;
         kernel.with(|core| {
-            core.checkpoint_wanted = true;
+            core.course.checkpoint_wanted = true;
             core.wake(Event::CheckpointWanted);
         });
     }
@@ -44,9 +44,9 @@ async fn timer(kernel: Kernel) {
 /// Writes every page that is changed now, neighbours together, and frees the log they needed.
 pub(crate) async fn checkpoint(kernel: &Kernel) {
     let (begin, pages) = kernel.with(|core| {
-        core.checkpoint_wanted = false;
+        core.course.checkpoint_wanted = false;
         // The first checkpoint may come in a burst, as the last does.
-        core.bursting |= core.plan.bursts && core.checkpoints == 0;
+        core.course.bursting |= core.plan.bursts && core.course.checkpoints == 0;
         (core.log.head, core.dirty.keys().copied().collect::<Vec<PageId>>())
     });
     let work = Rc::new(Work { runs: RefCell::new(runs(kernel, &pages)), writers: Cell::new(WRITERS) });
@@ -68,14 +68,14 @@ pub(crate) async fn checkpoint(kernel: &Kernel) {
         let begin = if durable { begin } else { 0 };
         core.log.clean = core.log.clean.max(begin.min(core.log.durable));
         core.log.free(core.plan.look_first);
-        core.checkpoints += 1;
-        core.bursting = core.plan.bursts && core.phase != Phase::Stress;
+        core.course.checkpoints += 1;
+        core.course.bursting = core.plan.bursts && core.course.phase != Phase::Stress;
         core.wake(Event::LogSpace);
         core.wake(Event::Cleaned);
     });
 }
 
-/// What the writers of one checkpoint share.
+/// State that the writers of one checkpoint share.
 struct Work {
     runs: RefCell<VecDeque<(PageId, u32)>>,
     writers: Cell<u32>,

@@ -17,8 +17,8 @@ pub(crate) async fn flush(kernel: &Kernel, file: u16, user: User) -> bool {
         return true;
     }
     let number = kernel.with(|core| {
-        core.flushes = core.flushes.wrapping_add(1);
-        let number = core.flushes;
+        core.ios.flushes = core.ios.flushes.wrapping_add(1);
+        let number = core.ios.flushes;
         core.observe(|observer, _| observer.flushing(file, number));
         number
     });

@@ -9,7 +9,7 @@ const TRIES: u32 = 15;
 const EIO: i32 = 5;
 const USER: User = User { kind: UserKind::Log, number: 0 };
 
-/// Writes what was appended to the log, in order, one piece at a time: a record is durable when all before it are.
+/// Writes appended log records in order, one piece at a time: a record is durable when all earlier ones are.
 pub(crate) async fn log_writer(kernel: Kernel) {
     while kernel.wanted(Event::LogWanted, |core| core.log.written < core.log.head).await {
         let (first, head) = kernel.with(|core| (core.log.written, core.log.head));

@@ -39,13 +39,13 @@ where
     F: Future<Output = ()> + 'static,
 {
     for number in 0..users {
-        kernel.with(|core| core.users_alive += 1);
+        kernel.with(|core| core.course.users_alive += 1);
         let (work, kernel) = (run(kernel.clone(), User { kind, number }), kernel.clone());
         kernel.clone().spawn(async move {
             work.await;
             kernel.settle().await;
             kernel.with(|core| {
-                core.users_alive -= 1;
+                core.course.users_alive -= 1;
                 core.wake(Event::Quiet);
             });
         });

@@ -11,7 +11,7 @@ pub(super) fn any_pages(kernel: &Kernel, pages: u32, rng: &mut SmallRng) -> (Pag
     (PageId { file, page }, count)
 }
 
-/// Rests after every so many cycles.
+/// Pace of a user: a rest after every `cycles` cycles.
 pub(super) struct Pace {
     cycles: u32,
     after: u32,

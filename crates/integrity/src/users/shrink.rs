@@ -60,7 +60,7 @@ async fn grow(kernel: &Kernel, file: u16, pages: u32, user: User) {
     kernel.settle().await;
 }
 
-/// Latches pages that nobody can have latched.
+/// Latches pages that no user can have latched.
 fn hold(kernel: &Kernel, file: u16, first: u32, end: u32) {
     kernel.with(|core| {
         for state in &mut core.files[usize::from(file)].states[first as usize..end as usize] {
@@ -81,7 +81,7 @@ async fn cut(kernel: &Kernel, file: u16, pages: u32) {
         core.pool.forget(&mut core.files, file, pages);
         core.dirty.retain(|id, _| id.file != file || id.page < pages);
         for state in &mut core.files[usize::from(file)].states[pages as usize..before as usize] {
-            core.uncertain -= u32::from(state.has(Flag::Uncertain));
+            core.verdict.uncertain -= u32::from(state.has(Flag::Uncertain));
             for flag in [Flag::SeenRight, Flag::Dirty, Flag::Uncertain] {
                 state.set(flag, false);
             }

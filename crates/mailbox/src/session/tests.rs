@@ -374,7 +374,7 @@ fn a_log_for_a_recovery_is_made_whatever_storage_takes() {
             let of = |one: &crate::database::Database| {
                 (
                     one.running,
-                    one.writes_under_way,
+                    one.cleaning.writes_under_way,
                     one.log.durable_lsn,
                     one.log.next_lsn,
                     one.log.wanted,

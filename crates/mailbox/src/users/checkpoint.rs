@@ -10,15 +10,15 @@ pub(super) async fn checkpoint_writer(kernel: Kernel, at: usize) {
         let page = kernel
             .until(at, Event::Cleaning, |core| {
                 let database = &mut core.databases[at];
-                if database.writes_under_way >= WRITES_MAX || !database.wants_cleaning() {
+                if database.cleaning.writes_under_way >= WRITES_MAX || !database.wants_cleaning() {
                     return None;
                 }
                 let scans = database.scans.clone();
                 let is_free = |page: u64| !scans.iter().any(|(first, pages)| (*first..first + pages).contains(&page));
                 let (lsn, page) = database.cache.choose(is_free)?;
-                database.writing_lsns.insert(page, lsn);
-                database.settled = true;
-                database.writes_under_way += 1;
+                database.cleaning.writing_lsns.insert(page, lsn);
+                database.cleaning.settled = true;
+                database.cleaning.writes_under_way += 1;
                 Some(page)
             })
             .await;
@@ -33,14 +33,14 @@ async fn write(kernel: Kernel, at: usize, page: u64, activity: Activity) {
 /// Writes everything that is newer than the storage.
 pub(super) async fn flush(kernel: &Kernel, at: usize) {
     kernel.with(|core| {
-        core.databases[at].flushing = true;
+        core.databases[at].cleaning.flushing = true;
         core.wake(at, Event::Cleaning);
     });
     kernel
         .until(at, Event::Room, |core| {
             let database = &core.databases[at];
-            (database.cache.dirty_count() == 0 && database.writes_under_way == 0).then_some(())
+            (database.cache.dirty_count() == 0 && database.cleaning.writes_under_way == 0).then_some(())
         })
         .await;
-    kernel.of(at, |database| database.flushing = false);
+    kernel.of(at, |database| database.cleaning.flushing = false);
 }

@@ -18,7 +18,7 @@ const ABOVE_TARGET: f64 = 1.005;
 const MAKE_UP_S: f64 = 5.0;
 /// How often a task that sleeps looks whether a rate was set.
 const LOOK_NS: u64 = 100_000_000;
-/// What a change takes in the log at most, but for a split.
+/// Most bytes of a change in the log, except for a split.
 const RECORD_MAX_BYTES: usize = 4096;
 
 /// Lets operations begin in time, on the clock of the rate.
@@ -78,7 +78,7 @@ fn begin(kernel: &Kernel, at: usize, intended_ns: u64) {
     }
 }
 
-/// An operation, and those after it that were put off; of a load that is over they are left out.
+/// An operation, and the operations put off behind it; after the end of the load they are left out.
 async fn operations(kernel: Kernel, at: usize, mut intended_ns: u64) {
     loop {
         operation(&kernel, at, intended_ns).await;
@@ -119,12 +119,12 @@ pub(super) async fn warm(kernel: Kernel, at: usize) {
         return;
     }
     for _ in 0..WARMING {
-        kernel.spawn(flood(kernel.clone(), at, |kernel, at| kernel.of(at, |database| !database.settled)));
+        kernel.spawn(flood(kernel.clone(), at, |kernel, at| kernel.of(at, |database| !database.cleaning.settled)));
     }
     kernel
         .until(at, Event::Load, |core| {
             let database = &core.databases[at];
-            (database.running == 0 && (database.settled || core.stopping)).then_some(())
+            (database.running == 0 && (database.cleaning.settled || core.stopping)).then_some(())
         })
         .await;
 }

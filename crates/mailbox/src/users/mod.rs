@@ -1,4 +1,4 @@
-//! What goes on in the databases, a file for each kind of task.
+//! Tasks on the databases, a file for each kind.
 
 mod backup;
 mod checkpoint;

@@ -7,7 +7,7 @@ use crate::{
     slots::Size,
 };
 
-/// Writes every page of a database as it is at first.
+/// Writes the initial content of every page of a database.
 pub(super) async fn prepare(kernel: Kernel, at: usize) {
     let (pages, most) =
         kernel.with(|core| (core.databases[at].shape.pages, u64::from(BULK_BYTES / core.plan.page_bytes)));

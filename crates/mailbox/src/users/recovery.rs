@@ -11,7 +11,7 @@ const AT_ONCE: u32 = 32;
 /// Makes log files while checkpoints rest, so that much of the log is needed.
 pub(super) async fn make_log(kernel: Kernel, at: usize) {
     kernel.of(at, |database| {
-        database.checkpoint_rests = true;
+        database.cleaning.checkpoint_rests = true;
         // All of the log is replayed, though many of its pages are written already: so the checkpoint stays at its begin.
         database.replayed_lsn = Some(1);
     });
@@ -27,7 +27,7 @@ pub(super) async fn make_log(kernel: Kernel, at: usize) {
         .await;
     let end = kernel.of(at, |database| database.log.next_lsn);
     kernel.durable(at, end).await;
-    kernel.until(at, Event::Room, |core| (core.databases[at].writes_under_way == 0).then_some(())).await;
+    kernel.until(at, Event::Room, |core| (core.databases[at].cleaning.writes_under_way == 0).then_some(())).await;
 }
 
 fn is_made(kernel: &Kernel, at: usize) -> bool {
@@ -44,7 +44,7 @@ fn has_files(database: &crate::database::Database, files: u32) -> bool {
     database.log.head_block >= u64::from(files) * database.log.file_blocks()
 }
 
-/// The server breaks off: what is in memory alone is lost, and pages are made from the log again.
+/// Recovery: memory is lost as if the server broke off, and pages are made from the log again.
 pub(super) async fn recover(kernel: Kernel, at: usize) {
     let blocks = kernel.of(at, |database| {
         database.cache.forget();
@@ -59,6 +59,6 @@ pub(super) async fn recover(kernel: Kernel, at: usize) {
     replay_log(&kernel, at, blocks, Activity::Recovery, count).await;
     kernel.of(at, |database| {
         database.replayed_lsn = None;
-        database.checkpoint_rests = false;
+        database.cleaning.checkpoint_rests = false;
     });
 }

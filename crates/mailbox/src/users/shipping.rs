@@ -5,7 +5,7 @@ use crate::{
     plan::{Activity, SCAN_BYTES},
 };
 
-/// Reads closed files of a log, as sending them to another server does, and verifies what it reads.
+/// Reads and verifies closed files of a log, as sending them to another server does.
 pub(super) async fn shipping(kernel: Kernel, at: usize) {
     let (file_blocks, rounds_blocks) = kernel.of(at, |database| (database.log.file_blocks(), database.log.blocks()));
     let piece_blocks = file_blocks.min(u64::from(SCAN_BYTES) / BLOCK_BYTES);

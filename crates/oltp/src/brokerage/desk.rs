@@ -28,11 +28,11 @@ const EXECUTED_MEAN_S: f64 = 1.0;
 const LIMIT_WITHIN_S: u64 = 4000;
 /// A limit that was reached waits so long at most for the ticker to fill.
 const TICKER_WITHIN_NS: u64 = 5 * SECOND_NS;
-/// So many due results are passed over for their brokers before a clerk rests.
+/// Due results passed over for their brokers before a clerk rests.
 const HELD_UP_MAX: usize = 32;
 const MAINTENANCE_NS: u64 = 60 * SECOND_NS;
 
-/// What others have to do after a transaction.
+/// Work for clerks after a transaction.
 #[derive(Debug, Default)]
 pub(crate) enum Effect {
     #[default]
@@ -200,7 +200,7 @@ impl Desk for Exchange {
 }
 
 impl Exchange {
-    /// What is to be done by now.
+    /// Next due work.
     fn next(&self, now_ns: u64) -> Option<(u64, Kind, Input)> {
         if let Some((at_ns, round)) = self.maintenance.get().filter(|(at_ns, _)| *at_ns <= now_ns) {
             self.maintenance.set(Some((at_ns + MAINTENANCE_NS, round + 1)));

@@ -1,4 +1,5 @@
-//! What an account holds of a security: lots, each of the trade that made it, bought (above 0) or owed (below 0), never both.
+//! Shares of a security in an account: lots, each of the trade that made it, bought (above 0) or owed (below 0), never
+//! both.
 
 /// A lot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) struct Change {
     pub(crate) after: i64,
 }
 
-/// What came of a trade for the one who holds: prices at which the closed parts were bought and sold, in all.
+/// Outcome of a trade for the account: prices at which the closed parts were bought and sold, in all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Closed {
     pub(crate) bought_cents: i64,
@@ -25,7 +26,7 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    /// Tax on what was gained, in cents, at a rate in hundred-thousandths; nothing on a loss.
+    /// Tax on the gain, in cents, at a rate in hundred-thousandths; nothing on a loss.
     pub(crate) fn tax_cents(self, rate: i64) -> i64 {
         (self.sold_cents - self.bought_cents).max(0) * rate / 100_000
     }

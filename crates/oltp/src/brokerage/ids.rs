@@ -1,6 +1,6 @@
 //! Numbers of things and their keys. Keys are shifted beyond 32 bits, as the specification's are, so that nothing gets by with less.
 
-/// Customers of a broker; chunks of the load have so many.
+/// Customers of a broker, and of a chunk of the load.
 pub(crate) const BLOCK: u32 = 100;
 /// Customers whose trades are drawn together.
 pub(crate) const GROUP: u32 = 10;
@@ -9,7 +9,7 @@ const TRADE_SHIFT: i64 = 200_000_000_000_000;
 pub(crate) const ACCOUNTS_MAX: u32 = 10;
 pub(crate) const EXCHANGES: u32 = 4;
 
-/// How large a database is that has so many customers.
+/// Size of a database: its customers, and the rows that follow from their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) customers: u32,
@@ -69,7 +69,7 @@ pub(crate) fn news_id(company: u32, number: u32) -> i64 {
     SHIFT + 1 + i64::from(company) * 2 + i64::from(number)
 }
 
-/// Addresses of exchanges come first, then those of companies, then those of customers.
+/// Address of an exchange. Addresses of exchanges come first, then addresses of companies, then addresses of customers.
 pub(crate) fn exchange_address(exchange: u32) -> i64 {
     SHIFT + 1 + i64::from(exchange)
 }
@@ -89,7 +89,7 @@ pub(crate) fn trade_id(size: Size, group: u32, number: u32) -> i64 {
     TRADE_SHIFT + 1 + slot * i64::from(size.groups()) + i64::from(group)
 }
 
-/// The first key after all trades of a database that has so many days.
+/// The first key after all trades of a database of `days` days.
 #[cfg(test)]
 pub(crate) fn next_trade_id(size: Size, days: u32) -> i64 {
     trade_id(size, 0, trades_of_group(days)) + i64::from(size.groups())

@@ -1,4 +1,4 @@
-//! What transactions are asked for.
+//! Inputs of transactions.
 
 use super::{
     clock::Clock,
@@ -50,7 +50,7 @@ impl Kind {
     ];
 }
 
-/// What each user draws from.
+/// Random draws of a user.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) size: Size,
@@ -109,7 +109,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The price of a limit order, or that of the moment.
+    /// The price of a limit order, or the present price.
     pub(crate) fn bid_cents(&self) -> i64 {
         self.price_cents + if self.kind.is_market() { 0 } else { self.limit_offset_cents }
     }
@@ -297,7 +297,7 @@ fn order(workload: &Brokerage, user: &User, random: &mut Random) -> Order {
 }
 
 impl Input {
-    /// Takes down when it begins: times and prices are those of the market's clock.
+    /// Notes the begin: times and prices come from the market's clock.
     pub(crate) fn begins(&mut self, clock: Clock, now_ns: u64) {
         let now_us = clock.traded_us(now_ns);
         match self {
@@ -311,7 +311,7 @@ impl Input {
         }
     }
 
-    /// What is maintained in a round: the tables take turns.
+    /// Input of a round of maintenance: the tables take turns.
     pub(crate) fn maintenance(size: Size, round: u64, random: &mut Random) -> Self {
         Self::DataMaintenance {
             table: (round % MAINTAINED as u64) as usize,

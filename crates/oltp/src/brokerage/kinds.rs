@@ -1,4 +1,4 @@
-//! What kinds of trades there are.
+//! Kinds of trades.
 
 /// Kinds of trades in the order of their table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

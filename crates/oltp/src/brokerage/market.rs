@@ -27,7 +27,8 @@ pub(crate) fn at_us(traded_us: i64) -> i64 {
     i64::from(date_of(FIRST_DAY, day)) * DAY_US + OPENS_US + rest_us
 }
 
-/// What a security costs at a moment of trading: up and down between the lowest and the highest price, at a pace of its own.
+/// Price of a security at a moment of trading: up and down between the lowest and the highest price, at a pace of its
+/// own.
 pub(crate) fn price_cents(security: u32, traded_us: i64) -> i64 {
     let period_us = (900 + i64::from(security.wrapping_mul(7919) % 97) * 30) * SECOND_US;
     let phase_us = i64::from(security.wrapping_mul(2_654_435_761) >> 4) * 997 % period_us;

@@ -74,7 +74,7 @@ const fn named(name: &'static str) -> Transaction {
 }
 
 impl Workload for Brokerage {
-    /// Nobody keys or thinks. Those without a share in a mix come of others.
+    /// The transactions. No user keys or thinks. Transactions without a share in a mix follow from others.
     const TRANSACTIONS: &'static [Transaction] = &[
         named("trade_result"),
         named("trade_status"),

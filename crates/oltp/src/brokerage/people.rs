@@ -1,4 +1,4 @@
-//! Customers and their accounts: what they are follows from the seed and their number alone.
+//! Customers and their accounts: all follow from the seed and their number alone.
 
 use super::ids::{ACCOUNTS_MAX, Size};
 use crate::random::Random;
@@ -6,7 +6,7 @@ use crate::random::Random;
 const CUSTOMER: u64 = 200;
 const ACCOUNT: u64 = 201;
 
-/// What decides much of a customer's doing.
+/// Traits of a customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Person {
     /// 1, 2 or 3: the higher, the more accounts and trades.
@@ -34,7 +34,7 @@ impl Person {
     }
 }
 
-/// What an account is, and which securities it trades.
+/// An account, and the securities it trades.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Account {
     /// 0: pays no tax; 1: it is withheld; 2: the customer pays it.

@@ -5,7 +5,7 @@ use std::sync::{
 
 use serde::Deserialize;
 
-/// What beside the number of customers decides the rows.
+/// Parameters besides the number of customers that decide the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) struct Shape {
     /// Days of trading that lie behind the database.
@@ -24,7 +24,7 @@ fn news_bytes() -> u32 {
     100_000
 }
 
-/// What a plan says of this workload alone.
+/// Fields of a plan for this workload alone.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Brokerage {
     /// The seed of the rows that are there, and the days behind them.

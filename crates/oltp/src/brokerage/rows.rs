@@ -29,7 +29,7 @@ use crate::random::Random;
 const GROUPS: u32 = BLOCK / GROUP;
 const COMPANIES: u32 = BLOCK / 2;
 
-/// What a chunk fills.
+/// Kind of a chunk: the tables that it fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ChunkKind {
     Fixed,
@@ -42,7 +42,7 @@ pub(crate) enum ChunkKind {
 }
 
 impl ChunkKind {
-    /// Those that there are once for each hundred customers.
+    /// Kinds of chunks that exist once for each hundred customers.
     const OF_BLOCKS: [Self; 6] =
         [Self::Companies, Self::News, Self::Daily, Self::Customers, Self::Brokers, Self::Trades];
 

@@ -70,7 +70,7 @@ tables! {
 }
 
 impl BrokerageTable {
-    /// Rows of a database; of those that are drawn the number to be expected.
+    /// Rows of a database; of drawn rows the expected number.
     pub(crate) fn row_count(self, size: Size, shape: Shape) -> u64 {
         let customers = u64::from(size.customers);
         let accounts = customers * 5;

@@ -1,5 +1,5 @@
-//! Trades of the past. Those of a group of customers are drawn together, in the order of time, because what an account holds follows
-//! from all its trades before.
+//! Trades of the past. The trades of a group of customers are drawn together, in the order of time, because holdings
+//! follow from all earlier trades of an account.
 
 use super::{
     fees,
@@ -34,11 +34,11 @@ pub(crate) struct Trade {
     pub(crate) settled_cents: i64,
     pub(crate) is_cash: bool,
     pub(crate) lifo: bool,
-    /// Its changes of lots, within those of the group.
+    /// The trade's changes of lots, within the changes of the group.
     pub(crate) changes: (u32, u32),
 }
 
-/// What an account of a group holds of a security in the end.
+/// Final holding of a security in an account of a group.
 #[derive(Debug)]
 pub(crate) struct Position {
     pub(crate) account: i64,
@@ -57,50 +57,22 @@ pub(crate) struct Past {
 
 impl Past {
     pub(crate) fn of(seed: u64, size: Size, days: u32, group: u32) -> Self {
-        let mut members = Vec::new();
-        let mut chances = Vec::new();
-        let mut positions = Vec::new();
-        for customer in group * GROUP..(group + 1) * GROUP {
-            let person = Person::of(seed, customer);
-            for account in 0..person.accounts {
-                let drawn = Account::of(seed, size, customer, account);
-                let first = positions.len();
-                positions.extend(drawn.securities.iter().map(|security| Position {
-                    account: account_id(customer, account),
-                    security: *security,
-                    lots: Vec::new(),
-                }));
-                chances.extend(std::iter::repeat_n(members.len(), person.tier.into()));
-                members.push((customer, account, person, drawn, first));
-            }
-        }
+        let (mut past, accounts, chances) = Self::before_trades(seed, size, group);
         let count = trades_of_group(days);
         let total_us = i64::from(days) * TRADING_US;
-        let mut past = Self { trades: Vec::with_capacity(count as usize), changes: Vec::new(), positions };
         for number in 0..count {
             let mut random = Random::of(seed, TRADE, u64::from(group) << 32 | u64::from(number));
-            let (customer, account, person, drawn, first) =
-                &members[chances[random.between(0, chances.len() as u32 - 1) as usize]];
+            let Trader { customer, account, person, drawn, first } =
+                &accounts[chances[random.between(0, chances.len() as u32 - 1) as usize]];
             let place = first + random.between(0, drawn.securities.len() as u32 - 1) as usize;
             let asked_us =
                 (i64::from(number) * total_us + (random.share() * total_us as f64) as i64) / i64::from(count);
             let security = past.positions[place].security;
             let held: i64 = past.positions[place].lots.iter().map(|lot| lot.quantity).sum();
             let is_market = random.percent(60);
-            // Nobody sells what they do not hold; of what they hold, half of the trades are sales.
+            // Accounts sell only shares they hold; half of the trades of held shares are sales.
             let sells = held > 0 && random.percent(50);
-            let kind = match (is_market, sells) {
-                (true, false) => TradeType::MarketBuy,
-                (true, true) => TradeType::MarketSell,
-                (false, false) => TradeType::LimitBuy,
-                (false, true) => {
-                    if random.percent(50) {
-                        TradeType::StopLoss
-                    } else {
-                        TradeType::LimitSell
-                    }
-                }
-            };
+            let kind = kind_of(is_market, sells, &mut random);
             let quantity = 100 << random.between(0, 3);
             let sent_us = asked_us + if is_market { 0 } else { i64::from(random.between(0, 60_000_000)) };
             let done_us = sent_us + i64::from(random.between(0, 2_000_000));
@@ -112,19 +84,16 @@ impl Past {
             let by = Lot { trade: id, at_us: at_us(done_us), price_cents: price, quantity: signed };
             let from = past.changes.len() as u32;
             let closed = apply(&mut past.positions[place].lots, by, lifo, &mut past.changes);
-            let tax_cents = if drawn.tax_status == 0 {
-                0
-            } else {
-                closed.tax_cents(fees::tax_rate(person.country_rate) + fees::tax_rate(person.division_rate))
+            let tax_cents = match drawn.tax_status {
+                0 => 0,
+                _ => closed.tax_cents(fees::tax_rate(person.country_rate) + fees::tax_rate(person.division_rate)),
             };
             let charge_cents = fees::charge_cents(kind, person.tier);
             let rate = fees::commission_rate(person.tier, kind, fees::exchange_of(security), quantity);
             let commission_cents = fees::commission_cents(rate, quantity, price);
             let withheld_cents = if drawn.tax_status == 1 { tax_cents } else { 0 };
-            let gross_cents = quantity * price;
             let fees_cents = charge_cents + commission_cents;
-            let settled_cents =
-                if kind.sells() { gross_cents - fees_cents - withheld_cents } else { -(gross_cents + fees_cents) };
+            let settled_cents = signed * -price - fees_cents - if kind.sells() { withheld_cents } else { 0 };
             past.trades.push(Trade {
                 id,
                 kind,
@@ -147,6 +116,45 @@ impl Past {
             });
         }
         past
+    }
+
+    /// Positions without lots, the accounts of the group, and the accounts again, each as often as its customer's tier.
+    fn before_trades(seed: u64, size: Size, group: u32) -> (Self, Vec<Trader>, Vec<usize>) {
+        let (mut traders, mut chances, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+        for customer in group * GROUP..(group + 1) * GROUP {
+            let person = Person::of(seed, customer);
+            for account in 0..person.accounts {
+                let drawn = Account::of(seed, size, customer, account);
+                let first = positions.len();
+                positions.extend(drawn.securities.iter().map(|security| Position {
+                    account: account_id(customer, account),
+                    security: *security,
+                    lots: Vec::new(),
+                }));
+                chances.extend(std::iter::repeat_n(traders.len(), person.tier.into()));
+                traders.push(Trader { customer, account, person, drawn, first });
+            }
+        }
+        (Self { trades: Vec::new(), changes: Vec::new(), positions }, traders, chances)
+    }
+}
+
+/// An account with its customer, and the first of its positions.
+struct Trader {
+    customer: u32,
+    account: u32,
+    person: Person,
+    drawn: Account,
+    first: usize,
+}
+
+fn kind_of(is_market: bool, sells: bool, random: &mut Random) -> TradeType {
+    match (is_market, sells) {
+        (true, false) => TradeType::MarketBuy,
+        (true, true) => TradeType::MarketSell,
+        (false, false) => TradeType::LimitBuy,
+        (false, true) if random.percent(50) => TradeType::StopLoss,
+        (false, true) => TradeType::LimitSell,
     }
 }
 

@@ -8,7 +8,7 @@ const SYLLABLES: [&str; 48] = [
     "or", "pel", "ran", "ren", "sal", "sen", "sol", "tal", "ten", "tor", "ul", "val", "ven", "wil",
 ];
 
-/// A word of so many syllables, its first letter large, appended.
+/// Appends a word of `syllables` syllables, its first letter large.
 pub(crate) fn write_name(random: &mut Random, syllables: u32, out: &mut Vec<u8>) {
     let at = out.len();
     for _ in 0..syllables {

@@ -1,4 +1,4 @@
-//! The desk of a workload that has no clerks: it keeps what was acknowledged.
+//! The desk of a workload without clerks: it keeps acknowledged orders.
 
 use super::{
     input::Input,

@@ -1,4 +1,4 @@
-//! What users ask for: the input of each transaction (clauses 2.4 to 2.8).
+//! Inputs of the transactions (clauses 2.4 to 2.8).
 
 use super::{
     nurand::{self, C_LAST_LOAD, C_LAST_STRICT, write_last_name},

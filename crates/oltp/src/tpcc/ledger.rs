@@ -1,4 +1,4 @@
-//! What was acknowledged: the newest orders that users were told of, so that each can be looked for after a power cut.
+//! Acknowledged orders: the newest ones, so that each can be looked for after a power cut.
 
 use std::{
     collections::VecDeque,
@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Older orders are forgotten: what a cut takes is what was acknowledged last.
+/// Orders kept. Older ones are forgotten: a power cut takes the orders acknowledged last.
 const KEPT: usize = 100_000;
 
 /// An order as its user knows it.

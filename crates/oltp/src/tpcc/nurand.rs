@@ -2,7 +2,8 @@
 
 use crate::random::Random;
 
-/// NURand's constant for last names while loading, and while running with the same skew as HammerDB, which uses one for both.
+/// NURand's constant for last names of a strict run. Clause 2.1.6.1 allows its distance, 66, from the constant of the
+/// load.
 pub(super) const C_LAST_LOAD: u32 = 123;
 /// NURand's constant for last names of a strict run: its distance from that of the load, 66, is one that clause 2.1.6.1 allows.
 pub(super) const C_LAST_STRICT: u32 = 189;

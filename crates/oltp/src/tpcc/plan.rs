@@ -14,7 +14,7 @@ pub(super) enum Home {
     All,
 }
 
-/// What a plan says of this workload alone.
+/// Fields of a plan for this workload alone.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Tpcc {
     /// Items are skewed, and last names are drawn with the constant of a strict run.

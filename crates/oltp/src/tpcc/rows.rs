@@ -101,7 +101,7 @@ impl TpccTable {
     }
 }
 
-/// What a chunk fills.
+/// Kind of a chunk: the tables that it fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum ChunkKind {
     Items,

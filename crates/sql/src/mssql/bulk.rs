@@ -15,8 +15,7 @@ const ROW: u8 = 0xd1;
 const DONE: [u8; 13] = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 /// The longest text of a column that keeps it in the row.
 const TEXT_BYTES_MAX: usize = 8000;
-/// What stands for the length of a `varchar(max)`, and its length where a value is null (MS-TDS 2.2.5.2.3, "Partially Length-prefixed
-/// Bytes").
+/// Marks of a long `varchar(max)` and of its null value (MS-TDS 2.2.5.2.3, "Partially Length-prefixed Bytes").
 const LONG_TEXT: u16 = 0xffff;
 const LONG_NULL: [u8; 8] = [0xff; 8];
 
@@ -27,12 +26,12 @@ const DAY_US: i64 = 86_400_000_000;
 /// How a column's values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
-    /// A whole number; one that may be null has its length before it.
+    /// A whole number; a nullable one has its length before it.
     Int {
         bytes: usize,
         is_nullable: bool,
     },
-    /// A sign and so many bytes, of which the sign is one.
+    /// A sign and the digits' bytes; the length counts both.
     Decimal {
         bytes: usize,
         scale: u8,
@@ -54,7 +53,7 @@ pub(super) struct Columns {
     /// Names and types, as `INSERT BULK` takes them.
     listed: String,
     cells: Vec<Cell>,
-    /// What goes before the rows.
+    /// Token before the rows.
     token: Vec<u8>,
 }
 
@@ -77,7 +76,7 @@ impl Columns {
         Ok(Self { listed, cells, token })
     }
 
-    /// What announces the load.
+    /// Statement that announces the load.
     pub(super) fn statement(&self, table: &str) -> String {
         format!("INSERT BULK {table} ({})", self.listed)
     }
@@ -143,7 +142,7 @@ pub(super) struct BulkSink<'a> {
     cells: &'a [Cell],
     column: usize,
     misfits: bool,
-    /// What is not in packets yet.
+    /// Bytes that are not in packets yet.
     rows: Vec<u8>,
     packets: Vec<u8>,
     body_bytes: usize,
@@ -337,7 +336,7 @@ mod tests {
         Columns::new(&columns)
     }
 
-    /// A type as it is announced, and the bytes of a value of it; nothing if the value is not one of it.
+    /// Announced type, and the bytes of a value of it; nothing if the value has another type.
     fn written(info: TypeInfo, write: impl Fn(&mut BulkSink<'_>)) -> (Vec<u8>, Option<Vec<u8>>) {
         let columns = columns([info]).unwrap();
         let mut sink = BulkSink::new(&columns, 4096);

@@ -1,4 +1,4 @@
-//! What an error of the server or of the client means for the transaction.
+//! Causes of errors of the server or of the client.
 
 use std::io;
 
@@ -30,7 +30,7 @@ impl From<Error> for DbError {
     }
 }
 
-/// What an error number means for the transaction (Microsoft's documentation, "Database Engine events and errors").
+/// Cause of an error number (Microsoft's documentation, "Database Engine events and errors").
 fn cause_of(number: u32) -> Cause {
     match number {
         ROLLED_BACK => Cause::RolledBack,

@@ -29,7 +29,7 @@ pub(super) const HEADER_BYTES: usize = 8;
 pub(super) const END_OF_MESSAGE: u8 = 1;
 const ANSWER: u8 = 4;
 const PRE_LOGIN: u8 = 18;
-/// What every server takes before it is asked.
+/// Bytes of a packet that every server accepts before another size is agreed on.
 pub(super) const PACKET_BYTES: usize = 4096;
 
 /// Option of a pre-login: how to encrypt.
@@ -45,7 +45,7 @@ const OPTIONS: [(u8, &[u8]); 5] = [(0, &[0; 6]), (ENCRYPTION, &[ENCRYPT_OFF]), (
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Wire for S {}
 
-/// What the client reads and writes after the encryption is agreed on. A clone is another hand on the same connection.
+/// Stream for the client after the encryption is agreed on. A clone is another handle of the same connection.
 #[derive(Clone)]
 pub(super) struct Session(Arc<Mutex<Line>>);
 
@@ -53,7 +53,7 @@ struct Line {
     wire: Box<dyn Wire>,
     /// The rest of the answer to the client's pre-login. It sends nothing else before it has read this.
     greeting: Vec<u8>,
-    /// Whether what the client writes up to its next flush stays here.
+    /// Whether the client's bytes up to its next flush stay here.
     keeps_back: bool,
     sent_bytes: u64,
 }
@@ -107,7 +107,7 @@ impl Session {
         poll_fn(|context| Pin::new(&mut self.line().wire).poll_flush(context)).await
     }
 
-    /// Keeps the client's next message back: the answer that it reads is the one to what was sent past it.
+    /// Keeps the client's next message back: the client then reads the answer to the message sent past it.
     pub(super) fn keep_back(&self) {
         self.line().keeps_back = true;
     }
@@ -230,7 +230,7 @@ pub(super) struct Enveloped<S> {
     packets_sent: usize,
     header: [u8; HEADER_BYTES],
     header_filled: usize,
-    /// What is left of the packet that is being read.
+    /// Bytes left of the packet that is being read.
     body_left: usize,
 }
 
@@ -253,7 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Enveloped<S> {
         self.is_handshake = false;
     }
 
-    /// What was written becomes one message.
+    /// Makes one message of the written bytes.
     fn envelop(&mut self) {
         let parts = self.written.chunks(PACKET_BYTES - HEADER_BYTES);
         let last = parts.len().saturating_sub(1);

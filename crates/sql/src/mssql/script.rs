@@ -23,7 +23,7 @@ impl Script {
         self.parts.len() - 1
     }
 
-    /// Appends the statement; `before` parameters belong to those in front of it.
+    /// Appends the statement; `before` parameters belong to earlier statements.
     pub(super) fn write(&self, before: usize, out: &mut String) {
         for (index, part) in self.parts.iter().enumerate() {
             if index > 0 {

@@ -37,9 +37,9 @@ const PRE_LOGIN: u8 = 18;
 const CERTIFICATE: &[u8] = include_bytes!("test_certificate.der");
 const KEY: &[u8] = include_bytes!("test_key.der");
 
-/// What a server was sent: kinds of messages and what is in them.
+/// Messages to a server: their kinds and contents.
 type Seen = Arc<Mutex<Vec<(u8, Vec<u8>)>>>;
-/// What it answers to a message after the login; nothing, and the connection ends.
+/// The server's answer to a message after the login; without one, the connection ends.
 type Script = fn(u8, &[u8]) -> Option<Vec<u8>>;
 
 struct Server {

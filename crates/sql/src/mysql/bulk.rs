@@ -33,7 +33,7 @@ struct Form {
     special: &'static [u8],
 }
 
-/// What LOAD DATA expects unless it is told otherwise.
+/// Form that LOAD DATA expects by default.
 const LINES: Form = Form { begin: b"", between: b"\t", end: b"\n", quote: b"", null: b"\\N", special: b"\\\t\n" };
 const VALUES: Form = Form { begin: b"(", between: b",", end: b"),", quote: b"'", null: b"NULL", special: b"\\'" };
 
@@ -120,7 +120,7 @@ impl RowSink for TextSink {
     }
 }
 
-/// What has gone to the server so far.
+/// Bytes sent to the server so far.
 #[derive(Default)]
 pub(super) struct Sent {
     rows_count: AtomicU64,

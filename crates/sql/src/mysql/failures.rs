@@ -1,4 +1,4 @@
-//! What an error of the server or of the client means for the transaction.
+//! Causes of errors of the server or of the client.
 
 use std::io;
 
@@ -41,7 +41,7 @@ fn of_system(error: &io::Error) -> DbError {
     }
 }
 
-/// What an error number means for the transaction (MariaDB's manual, "MariaDB Error Code Reference").
+/// Cause of an error number (MariaDB's manual, "MariaDB Error Code Reference").
 fn cause_of(error: &ServerError) -> Cause {
     if error.state == ROLLED_BACK {
         return Cause::RolledBack;

@@ -216,7 +216,7 @@ fn tls_options(connection: &Connection) -> Result<Option<SslOpts>, DbError> {
     })
 }
 
-/// The authorities to trust: those of a file, else the system's that can be read.
+/// Trusted authorities: from a file, else the readable ones of the system.
 fn roots(file: Option<&str>) -> Result<Vec<Vec<u8>>, DbError> {
     if let Some(path) = file {
         let pem = std::fs::read(path)

@@ -41,7 +41,7 @@ const SCRAM_ITERATIONS_MAX: u32 = 1 << 20;
 pub(crate) struct Postgresql {
     wire: Wire,
     pipeline: bool,
-    /// Names of what is prepared.
+    /// Names of prepared statements.
     names: ByStatement<&'static str>,
 }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 const READ_BYTES: usize = 8 << 10;
-/// No answer to what is asked here is longer; one that says so is not PostgreSQL's.
+/// Most bytes of an answer: a longer one is not PostgreSQL's.
 const ANSWER_MAX_BYTES: usize = 64 << 20;
 
 enum Stream {
@@ -81,7 +81,7 @@ pub(super) struct Answer {
 
 pub(super) struct Wire {
     stream: Stream,
-    /// What goes out with the next `send`.
+    /// Bytes for the next `send`.
     pub(super) out: BytesMut,
     buffer: Vec<u8>,
     start: usize,
@@ -149,7 +149,7 @@ impl Wire {
         }
     }
 
-    /// Room for a message of so many bytes, after what is held of it.
+    /// Makes room for a message of `wanted` bytes, after the bytes of it already held.
     fn make_room(&mut self, wanted: usize) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -163,12 +163,12 @@ impl Wire {
         }
     }
 
-    /// What an answer says, without its tag and length; to be read before the next answer is received.
+    /// Body of an answer, without its tag and length; to be read before the next answer is received.
     pub(super) fn body(&self, answer: Answer) -> &[u8] {
         &self.buffer[answer.start + 5..answer.end]
     }
 
-    /// An answer as a message, for those that are rare.
+    /// An answer as a message, for rare answers.
     pub(super) fn message(&self, answer: Answer) -> Result<Message, DbError> {
         let mut bytes = BytesMut::from(&self.buffer[answer.start..answer.end]);
         Message::parse(&mut bytes)?.ok_or_else(|| DbError::connection("an answer of the server is cut off"))
@@ -184,7 +184,7 @@ impl Wire {
     }
 }
 
-/// What is to be said of a connection that ended: the server's last words, if it had any.
+/// Error of a connection that ended: the server's last words, if it had any.
 pub(super) fn last_words(said: Option<DbError>, ended: DbError) -> DbError {
     match said {
         Some(said) if said.cause == Cause::NoSpace => said,
@@ -210,7 +210,7 @@ fn read_error(body: &ErrorResponseBody) -> DbError {
     DbError::new(cause_of(&code), format!("{text} (SQLSTATE {code})"))
 }
 
-/// What a SQLSTATE means for the transaction (PostgreSQL's manual, appendix A).
+/// Cause of a SQLSTATE (PostgreSQL's manual, appendix A).
 fn cause_of(code: &str) -> Cause {
     match code {
         "40P01" => Cause::Deadlock,

@@ -126,7 +126,7 @@ def interruptible(work: Callable[[], T]) -> T:
 
 
 def compiled_assess() -> Assess:
-    """The assessment of crates/array."""
+    """The assessment of crates/array-model."""
     from assay import _core
 
     return _core.reliability

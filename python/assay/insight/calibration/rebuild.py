@@ -43,7 +43,7 @@ def _mean_over_outer(array: Configuration) -> float:
     """Mean transfer rate of a disk as a share of that of its outermost tracks.
 
     The rate falls linearly with the stroke, and a track takes one revolution wherever it is: over the whole disk, bytes
-    by time are the mean of both ends (crates/array/src/disk/zones.rs).
+    by time are the mean of both ends (crates/array-model/src/disk/zones.rs).
     """
     if array.model.disk_kind != "mechanical":
         return 1.0

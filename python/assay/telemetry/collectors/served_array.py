@@ -1,6 +1,6 @@
 """What a served array tells of itself each second: volumes, hosts, members or data nodes, disks, how late answers left.
 
-Source: `crates/serve`, the command `counters`. Times of volumes are the model's; lateness is what this host added.
+Source: `crates/array-live`, the command `counters`. Times of volumes are the model's; lateness is what this host added.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! Each fault: what it does to bytes, and when it counts as observable.
+//! Each fault: its effect on bytes, and when it counts as observable.
 
 use super::*;
 

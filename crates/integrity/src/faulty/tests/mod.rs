@@ -8,7 +8,7 @@ use super::*;
 const PAGE: u32 = 8192;
 const SECTOR: u32 = 512;
 const FRAMES: u32 = 64;
-/// What readers put into their buffers.
+/// Pattern that readers put into their buffers.
 const PATTERN: u8 = 0xa5;
 const CLEAN: FaultyOptions = FaultyOptions {
     seed: 0,

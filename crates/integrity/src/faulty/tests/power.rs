@@ -1,4 +1,4 @@
-//! What a power cut leaves.
+//! Bytes that survive a power cut.
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ struct Generations {
     durable: u64,
 }
 
-/// Performs actions, some writes outstanding when power is cut; gives what was written and what survived.
+/// Performs actions, cuts the power while some writes are outstanding, and returns written and surviving generations.
 fn cut(options: FaultyOptions, actions: &[Action]) -> ([[Generations; PAGES as usize]; 2], FaultyQueue<Memory>) {
     let files = two_files();
     let mut queue = device(options, &files);

@@ -33,7 +33,7 @@ fn files() -> impl Strategy<Value = FaultyFile> {
     })
 }
 
-/// What a right device would hold, and which write put it there: the generation of a page is the number of the request.
+/// Expected bytes, and the write of each: the generation of a page is the number of the request.
 struct Model {
     bytes: Vec<u8>,
     generations: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Rows of trades that are done, and of what is held since.
+//! Rows of completed trades, and of the holdings since.
 
 use assay_sql::RowSink;
 

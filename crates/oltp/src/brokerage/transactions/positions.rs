@@ -23,7 +23,7 @@ pub(super) async fn trade_status<D: Driver>(talk: &mut Talk<'_, D>, account: i64
     Ok(Outcome::Committed)
 }
 
-/// A customer with what the accounts are worth, and the history of one of them.
+/// A customer with the worth of the accounts, and the history of one account.
 pub(super) async fn customer_position<D: Driver>(
     talk: &mut Talk<'_, D>,
     customer: u32,

@@ -20,7 +20,7 @@ use crate::{
 /// Trades that were found, and whether each was paid in cash; of those asked for by key it is not known.
 type Found = Vec<(i64, bool)>;
 
-/// Finds trades; the transaction is begun, and what is found is there.
+/// Finds trades in a transaction that has begun; the trades exist.
 async fn find<D: Driver>(talk: &mut Talk<'_, D>, size: Size, sought: &Sought, level: Level) -> Result<Found, DbError> {
     begin(talk, level);
     let place = talk.batch.len();
@@ -80,7 +80,7 @@ pub(super) async fn look_up<D: Driver>(
     Ok(Outcome::Committed)
 }
 
-/// The same, with a small change of each: who gave it, how it was paid, or what it is called.
+/// Finds trades and makes a small change of each: who gave it, how it was paid, or its name.
 pub(super) async fn update<D: Driver>(talk: &mut Talk<'_, D>, size: Size, sought: &Sought) -> Result<Outcome, DbError> {
     let mut found = find(talk, size, sought, RepeatableRead).await?;
     // Rows are locked in the order of their keys.

@@ -13,7 +13,7 @@ from assay.base.errors import UsageError
 def usable_bytes(member: Mapping[str, Any]) -> int:
     """Data bytes that a member's active disks hold together, from a `MemberPlan`.
 
-    The layout is that of the model (crates/array/src/geometry.rs).
+    The layout is that of the model (crates/array-model/src/geometry.rs).
 
     Raises
     ------

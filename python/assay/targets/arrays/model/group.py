@@ -50,7 +50,7 @@ PATH_TIMEOUT_NS = 15_000_000_000
 FAILOVER_NS = 10_000_000_000
 """Until another controller has the ports of a lost one: assumed (docs/models.md, source 9, saw more)."""
 DISKS_MAX = 4096
-"""Active disks of all members, as crates/array/src/plan.rs has it."""
+"""Active disks of all members, as crates/array-model/src/plan.rs has it."""
 POOLED = ("raid", "members", "volumes", "volume_size")
 """Options of which pools have their own."""
 SPACE_OPTIONS = ("reclamation", "snapshots", "snapshot_change")
@@ -467,7 +467,7 @@ class Configuration:
 
     @cached_property
     def member_plan(self) -> dict[str, Any]:
-        """The `MemberPlan` of crates/array/src/plan.rs of each member, of the first pool where there are several."""
+        """The `MemberPlan` (crates/array-model/src/plan.rs) of each member of the first pool."""
         plan = member_plan(
             self.value,
             policy=self.policy,
@@ -511,7 +511,7 @@ class Configuration:
         return {"lost": fault[0], "at_ns": fault[1], "failover_ns": self.option("failover", FAILOVER_NS)}
 
     def plan(self) -> dict[str, Any]:
-        """The `ArrayPlan` of crates/array/src/plan.rs as JSON data."""
+        """The `ArrayPlan` of crates/array-model/src/plan.rs as JSON data."""
         return {
             "seed": self.option("seed", 1),
             "page_bytes": self.value("group.page"),

@@ -14,7 +14,7 @@ from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, HOST_FLASH_RE
 from assay.targets.arrays.model.plan import check_rising, disk_plan
 
 LIVE_MOST = 0.95
-"""Share of the room in which reclamation works that may be live, as crates/array/src/host_flash/plan.rs has it."""
+"""Largest live share of the space in which reclamation works, as in crates/array-model/src/host_flash/plan.rs."""
 READ_LATE = ("mode", "reclamation", "snapshots", "start", "seed")
 
 
@@ -188,7 +188,7 @@ class HostFlash(Configuration):
 
     @cached_property
     def member_plan(self) -> dict[str, Any]:
-        """A data node, as `DataNodePlan` of crates/array/src/host_flash/plan.rs."""
+        """A data node, as `DataNodePlan` of crates/array-model/src/host_flash/plan.rs."""
         value = self.value
         return {
             "count": self.nodes,
@@ -224,7 +224,7 @@ class HostFlash(Configuration):
         }
 
     def plan(self) -> dict[str, Any]:
-        """The `HostFlashPlan` of crates/array/src/host_flash/plan.rs as JSON data."""
+        """The `HostFlashPlan` of crates/array-model/src/host_flash/plan.rs as JSON data."""
         value = self.value
         return {
             "host_flash": {

@@ -1,4 +1,4 @@
-"""Parameters in force to the plan of a member, whose names are those of crates/array/src/plan.rs."""
+"""Parameters in force to the plan of a member, whose names are those of crates/array-model/src/plan.rs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """How long an array's data last under each RAID policy, and how far that hangs on what is not known for certain.
 
-The formulas and the simulation are those of crates/array/src/reliability. Here is what is asked of them: the inputs
-with their provenance and plausible ranges, the layouts, and the ratios DP : 10 : 5 over those ranges
-(docs/reliability.md).
+The formulas and the simulation are those of crates/array-model/src/reliability. This file makes their inputs, with
+provenance and plausible ranges, the layouts, and the ratios DP : 10 : 5 over those ranges (docs/reliability.md).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from assay.base.reading import nearest
 from assay.base.units import count_of
 
 Assess = Callable[[str], str]
-"""The compiled assessment: a `Request` of crates/array/src/reliability as JSON to its `Outcome`."""
+"""The compiled assessment: a `Request` of crates/array-model/src/reliability as JSON to its `Outcome`."""
 
 HOURS_A_YEAR = 8760.0
 POLICY_TITLES = {"0": "RAID 0", "1": "RAID 1", "10": "RAID 10", "5": "RAID 5", "50": "RAID 50", "6": "RAID 6",

@@ -1,0 +1,97 @@
+//! Disks: the time of their commands, and the order in which they serve them.
+
+mod command;
+mod mechanical;
+mod seek;
+mod solid_state;
+mod zones;
+
+use std::sync::Arc;
+
+pub(crate) use command::{Begun, DiskCommand, DiskCounters};
+use mechanical::{Mechanical, MechanicalKind};
+use solid_state::{SolidState, SolidStateKind};
+
+use crate::DiskPlan;
+
+/// A disk of either kind.
+#[derive(Debug, Clone)]
+pub(crate) enum Disk {
+    Mechanical(Mechanical),
+    SolidState(SolidState),
+}
+
+/// Data that all disks of a member share.
+#[derive(Debug, Clone)]
+pub(crate) enum DiskKind {
+    Mechanical(Arc<MechanicalKind>),
+    SolidState(Arc<SolidStateKind>),
+}
+
+impl DiskKind {
+    pub(crate) fn new(plan: &DiskPlan, read_preference_ns: u64) -> Self {
+        match plan {
+            DiskPlan::Mechanical(disk) => Self::Mechanical(Arc::new(MechanicalKind::new(disk, read_preference_ns))),
+            DiskPlan::SolidState(disk) => Self::SolidState(Arc::new(SolidStateKind::new(disk))),
+        }
+    }
+
+    /// An idle disk; its spindle, where it has one, stands at `phase` of 2^32 at time 0.
+    pub(crate) fn disk(&self, phase: u32) -> Disk {
+        match self {
+            Self::Mechanical(kind) => Disk::Mechanical(Mechanical::new(Arc::clone(kind), phase)),
+            Self::SolidState(kind) => Disk::SolidState(SolidState::new(Arc::clone(kind), u64::from(phase))),
+        }
+    }
+}
+
+impl Disk {
+    /// Takes a command; says when it ends if it begins at once.
+    #[inline]
+    pub(crate) fn push(&mut self, now_ns: u64, command: DiskCommand) -> Option<Begun> {
+        match self {
+            Self::Mechanical(disk) => disk.push(now_ns, command),
+            Self::SolidState(disk) => disk.push(now_ns, command),
+        }
+    }
+
+    /// Ends a command; returns it, and the next one if that begins now.
+    #[inline]
+    pub(crate) fn end(&mut self, now_ns: u64, slot: u16) -> (DiskCommand, Option<Begun>) {
+        match self {
+            Self::Mechanical(disk) => disk.end(now_ns),
+            Self::SolidState(disk) => disk.end(now_ns, slot),
+        }
+    }
+
+    /// Commands present, served or waiting.
+    #[inline]
+    pub(crate) fn present(&self) -> u32 {
+        match self {
+            Self::Mechanical(disk) => disk.present(),
+            Self::SolidState(disk) => disk.present(),
+        }
+    }
+
+    /// Work until `now_ns`.
+    pub(crate) fn counters(&self, now_ns: u64) -> DiskCounters {
+        match self {
+            Self::Mechanical(disk) => disk.counters(now_ns),
+            Self::SolidState(disk) => disk.counters(now_ns),
+        }
+    }
+}
+
+impl DiskCounters {
+    #[inline]
+    pub(crate) fn count(&mut self, command: &DiskCommand) {
+        let bytes = u64::from(command.bytes);
+        if command.write {
+            self.writes += 1;
+            self.write_bytes += bytes;
+        } else {
+            self.reads += 1;
+            self.read_bytes += bytes;
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Plan of an array: every parameter of the model in base units.
+
+pub(crate) mod limits;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ArrayError, RaidPolicy};
+
+/// Members in pools, the volumes on them and the links to them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArrayPlan {
+    /// Seed of spindle phases and of where volumes begin.
+    pub seed: u64,
+    /// Volumes are spread over the members of their pool in pages of this size.
+    pub page_bytes: u64,
+    pub pools: Vec<PoolPlan>,
+    pub links: LinkPlan,
+}
+
+/// Equal members, and the volumes on them. Members and volumes are numbered through all pools.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PoolPlan {
+    pub members: u32,
+    pub member: MemberPlan,
+    pub volumes: Vec<VolumePlan>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VolumePlan {
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// One array: disks behind a controller.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberPlan {
+    pub disks: u32,
+    /// Disks that hold nothing until another one fails.
+    pub spares: u32,
+    pub disk: DiskPlan,
+    pub raid: RaidPlan,
+    pub controller: ControllerPlan,
+    pub cache: CachePlan,
+    pub layout: LayoutPlan,
+    pub state: StatePlan,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum DiskPlan {
+    Mechanical(MechanicalPlan),
+    SolidState(SolidStatePlan),
+}
+
+impl DiskPlan {
+    pub fn capacity_bytes(&self) -> u64 {
+        match self {
+            Self::Mechanical(disk) => disk.capacity_bytes,
+            Self::SolidState(disk) => disk.capacity_bytes,
+        }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ArrayError> {
+        match self {
+            Self::Mechanical(disk) => disk.validate(),
+            Self::SolidState(disk) => disk.validate(),
+        }
+    }
+}
+
+/// A disk with arms and platters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MechanicalPlan {
+    pub capacity_bytes: u64,
+    /// One turn of the platters.
+    pub revolution_ns: u64,
+    /// From one cylinder to the next.
+    pub seek_track_ns: u64,
+    /// Mean over random pairs of cylinders.
+    pub seek_average_ns: u64,
+    /// From the first cylinder to the last.
+    pub seek_full_ns: u64,
+    /// Added to the seek before a write.
+    pub write_settle_ns: u64,
+    pub rate_outer_bytes_per_s: f64,
+    pub rate_inner_bytes_per_s: f64,
+    /// Time of every command that is neither seek, rotation nor transfer.
+    pub command_overhead_ns: u64,
+    /// Commands the disk can choose among.
+    pub queue_depth: u32,
+    /// How much of the rotational wait the choice of the next command takes into account.
+    pub reorder_weight: f64,
+    /// Share of its waiting time by which a command is preferred.
+    pub age_credit: f64,
+    /// Most the disk reads on ahead into its own buffer after a read.
+    pub read_ahead_bytes: u64,
+    pub interface_bytes_per_s: f64,
+}
+
+/// A disk of flash.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SolidStatePlan {
+    pub capacity_bytes: u64,
+    /// Units of flash that work at the same time.
+    pub channels: u32,
+    /// Bytes that one read or program moves.
+    pub page_bytes: u64,
+    pub read_ns: u64,
+    pub program_ns: u64,
+    pub erase_ns: u64,
+    pub pages_per_block: u32,
+    /// Flash beyond the capacity, as a share of the capacity.
+    pub over_provisioning: f64,
+    pub command_overhead_ns: u64,
+    pub interface_bytes_per_s: f64,
+    /// Whether a write is acknowledged from memory that survives a power cut, before it is programmed.
+    pub write_buffer_bytes: u64,
+    pub queue_depth: u32,
+}
+
+/// How blocks lie on the disks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RaidPlan {
+    pub policy: RaidPolicy,
+    /// Disks of one parity set or, with RAID 10 and 0, of one stripe; divides the active disks.
+    pub set_disks: u32,
+    pub chunk_bytes: u64,
+    pub partial_write: PartialWrite,
+    /// Volumes begin at random multiples of this within a chunk; 0: chunks and volumes are aligned.
+    pub misalign_bytes: u64,
+}
+
+/// Data that a write of part of a stripe reads first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialWrite {
+    /// The old data and the old parity.
+    ReadModify,
+    /// The data of the stripe that are not written.
+    Reconstruct,
+    /// Whichever takes fewer disk I/Os.
+    Cheapest,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerPlan {
+    /// Controllers that serve at the same time, each with its own cores and ports.
+    pub count: u32,
+    pub ports: u32,
+    pub cpu_per_io_ns: u64,
+    pub cpu_bytes_per_s: f64,
+    pub cores: u32,
+}
+
+impl ControllerPlan {
+    /// Ports of a member.
+    pub fn all_ports(&self) -> u32 {
+        self.count.saturating_mul(self.ports)
+    }
+}
+
+/// The controller's memory for data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CachePlan {
+    pub bytes: u64,
+    /// Whether writes are acknowledged from the cache; without a battery they are not.
+    pub write_back: bool,
+    /// Shares of the cache that are dirty when destaging begins, when it is at its fastest, and when writes have to wait.
+    pub dirty_low: f64,
+    pub dirty_high: f64,
+    pub dirty_most: f64,
+    /// Most destage writes under way per disk.
+    pub destage_depth: u32,
+    /// Time by which a read is preferred to a destage when a disk chooses.
+    pub read_preference_ns: u64,
+    /// Whether reads are kept at all.
+    pub keep_reads: bool,
+    /// Reads that follow each other before the controller reads ahead, and how far it does.
+    pub sequential_after: u32,
+    pub prefetch_bytes: u64,
+    /// Whether the run begins with the dirty level at its working point instead of with an empty cache.
+    pub starts_warm: bool,
+}
+
+/// Where writes go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum LayoutPlan {
+    /// Writes replace blocks in place.
+    InPlace,
+    /// To free blocks, `run_blocks` of them in a row on a disk.
+    WriteAnywhere {
+        block_bytes: u64,
+        run_blocks: u32,
+        /// Whether blocks that a sequential read found scattered are written again in one piece.
+        read_realloc: bool,
+        /// Snapshots and reclamation of space.
+        #[serde(default)]
+        space: SpacePlan,
+    },
+}
+
+/// Snapshots, and the reclamation of space that they and overwriting leave behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpacePlan {
+    /// Snapshots of the chain, and the share of all blocks that is written from one to the next.
+    pub snapshots: u32,
+    pub snapshot_change: f64,
+    /// Whether all free space has been written before, so that it has to be reclaimed.
+    pub reclaims: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum StatePlan {
+    Healthy,
+    /// One disk of the first set is lost and not replaced.
+    Degraded,
+    /// The lost disk is being rebuilt onto a spare, with `depth` chunks under way.
+    Rebuilding {
+        depth: u32,
+    },
+}
+
+/// The paths between hosts and members.
+///
+/// Between a host and a member there are as many paths as make all pairs of ports equally busy in turn: the least common
+/// multiple of their numbers of ports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkPlan {
+    pub hosts: HostPlan,
+    pub policy: PathPolicy,
+    /// Payload that one port of a member carries in each direction, protocol and framing taken off.
+    pub port_bytes_per_s: f64,
+    /// Bytes of every command beside its payload.
+    pub overhead_bytes: u32,
+    /// Time of an I/O beyond all modelled stages: initiator, network, target stack, both ways.
+    pub latency_ns: u64,
+    /// The initiator splits larger I/Os into pieces of this size; 0: it does not.
+    pub max_transfer_bytes: u64,
+    /// Loss of a port or controller while the model runs.
+    pub fault: Option<FaultPlan>,
+}
+
+/// Hosts, each with its own ports; the volumes are dealt out to them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPlan {
+    pub count: u32,
+    pub ports: u32,
+    /// Payload that one port carries in each direction.
+    pub port_bytes_per_s: f64,
+    /// Share of its rate that each host's first port reaches.
+    pub first_port_share: f64,
+    /// Share of packets that each host's first port drops, both ways.
+    pub first_port_loss: f64,
+    /// Most commands under way of one port; 0: any number.
+    pub commands_most: u32,
+    /// How long commands on a path without answer wait before they take another.
+    pub path_timeout_ns: u64,
+}
+
+/// Loss of a port or controller, and its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultPlan {
+    pub lost: Lost,
+    /// Since the model was made.
+    pub at_ns: u64,
+    /// From the loss of a controller until another serves its ports.
+    pub failover_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lost {
+    /// The first port of the first host.
+    HostPort,
+    /// The first controller of the first member. Another one takes its ports: one that was at work takes them onto its own, and
+    /// where there is one only, its standby has as many. The write cache is mirrored, and survives.
+    Controller,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathPolicy {
+    RoundRobin,
+    LeastQueueDepth,
+}
+
+impl ArrayPlan {
+    /// Text of all parameters that decide the contents of caches after the same accesses: arrays with equal texts may
+    /// share warm caches.
+    pub fn warmth(&self) -> String {
+        let Self { seed, page_bytes, pools, links: _ } = self;
+        let held = |PoolPlan { members, member, volumes }: &PoolPlan| {
+            let MemberPlan { disks, spares, raid, cache, layout, .. } = member;
+            let CachePlan { bytes, write_back, keep_reads, dirty_low, dirty_high, .. } = cache;
+            let cache = (bytes, write_back, keep_reads, dirty_low, dirty_high);
+            format!("{:?}", (members, disks, spares, raid, cache, layout, volumes))
+        };
+        format!("{:?}", (seed, page_bytes, pools.iter().map(held).collect::<Vec<_>>()))
+    }
+
+    /// Members of all pools.
+    pub fn members(&self) -> u32 {
+        self.pools.iter().map(|pool| pool.members).sum()
+    }
+
+    /// Volumes of all pools, in the order of their numbers.
+    pub fn volumes(&self) -> impl Iterator<Item = &VolumePlan> {
+        self.pools.iter().flat_map(|pool| &pool.volumes)
+    }
+
+    /// The controllers of every member.
+    ///
+    /// # Panics
+    /// There is no pool, which [`Self::validate`] refuses.
+    pub(crate) fn controller(&self) -> &ControllerPlan {
+        &self.pools[0].member.controller
+    }
+}

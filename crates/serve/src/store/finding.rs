@@ -1,9 +1,0 @@
-//! Damage of a store's files.
-
-/// What was found wrong with files of a store when it was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    pub what: String,
-    /// The disk that is gone with it.
-    pub disk: Option<(u32, u32)>,
-}
