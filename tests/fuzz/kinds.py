@@ -76,8 +76,8 @@ def kinds(runs: dict[str, dict[str, bytes]], store: dict[str, bytes]) -> dict[st
     served: dict[str, tuple[int, Make]] = {"store": (1, damaged(store))} if store else {}
     tpcc = [{"name": "mine", "users": 4, "warehouses": 1, "timing": {"duration_s": 9.0}, "limits": ["response.p90<2s"]}]
     tpch = [{"name": "mine", "scale": 0.1, "partition": "orders:o_orderdate:8", "query_timeout_s": 9.0, "streams": 2}]
-    studies = list(tables("studies.presets"))
-    models = list(tables("targets.arrays.catalogue"))
+    studies = list(tables("insight.studies.presets"))
+    models = list(tables("targets.arrays.model.catalogue"))
     server = "postgresql://me@h/db"
     return {
         "plan": (6, table([*tables("workloads.io.presets")], "profile", "null:", "--plan")),
