@@ -36,7 +36,12 @@ def test_a_database_where_storage_is_examined(bench: Bench, verb: str, dry_run: 
 
 @pytest.mark.parametrize("file", sorted(CORPUS.iterdir()), ids=lambda file: file.name)
 def test_files_that_once_ended_in_a_fault(bench: Bench, file: Path) -> None:
-    asked = {"plan": ["profile", "null:", "--plan"], "study": ["study", "run"], "model": ["model", "check"]}
+    asked = {
+        "plan": ["profile", "null:", "--plan"],
+        "queries": ["dss", "tpch", "--dry-run", "postgresql://me@h/db", "--plan"],
+        "study": ["study", "run"],
+        "model": ["model", "check"],
+    }
     line = said(bench.assay(*asked[file.name.partition("-")[0]], file), 2)
     assert file.name in line or "/corpus/" in line
 

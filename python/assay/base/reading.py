@@ -65,6 +65,9 @@ def validated(model: type[Model], data: Mapping[str, Any], source: str, *, at: P
     refuse_unknown(data, model, source, at=at)
     try:
         return model.model_validate(dict(data))
+    except UnicodeEncodeError as error:
+        letter = error.object[error.start : error.end]
+        raise FieldError(f"a text holds {letter!r}, which is no character", field=at, source=source) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field, reason = problem_of(first)

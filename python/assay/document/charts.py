@@ -30,6 +30,17 @@ MAX_AT = 5.0
 """Where the maximum stands on the axis of nines: one step beyond 99.99 %."""
 
 
+class ChartRows(alt.InlineData):
+    """Rows of a drawing: layers share them, and the schema is asked of the whole figure alone."""
+
+    _class_is_valid_at_instantiation = False
+
+    def __deepcopy__(self, memo: object) -> ChartRows:
+        """Give itself: nothing changes the rows."""
+        del memo
+        return self
+
+
 def ordered(rows: Sequence[Row], field: str) -> list[str]:
     """Distinct values of a field, in the order of the rows."""
     return list(dict.fromkeys(str(row[field]) for row in rows))
@@ -103,7 +114,7 @@ def limit_lines(limits: Sequence[Row], factor: float, scale: alt.Scale) -> list[
     if not limits:
         return []
     data = [{"latency": row["latency_ns"] / factor, "limit": row["limit"]} for row in limits]
-    base = alt.Chart(alt.InlineData(values=data)).encode(y=alt.Y("latency:Q", scale=scale))
+    base = alt.Chart(ChartRows(values=data)).encode(y=alt.Y("latency:Q", scale=scale))
     line = base.mark_rule(color=LIMIT, strokeDash=[5, 4], strokeWidth=1.2)
     text = base.mark_text(align="left", dy=-6, dx=4, color=LIMIT, fontSize=10).encode(x=alt.value(0), text="limit:N")
     return [line, text]
@@ -159,13 +170,13 @@ def search_curve(
 def _search_panel(
     rows: Sequence[Row], states: Sequence[str], x: alt.X, y: alt.Y, field: str, limits: Sequence[alt.Chart]
 ) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).encode(x=x, y=y)
+    base = alt.Chart(ChartRows(values=[dict(row) for row in rows])).encode(x=x, y=y)
     hues, marks = colour("state", states), shape("state", states)
     # The line runs through the mean of the points at each load, which may have been measured again.
     loads = sorted({row["load"] for row in rows})
     means = [{"load": load, field: fmean(row[field] for row in rows if row["load"] == load)} for load in loads]
     layers = [
-        alt.Chart(alt.InlineData(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
+        alt.Chart(ChartRows(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
         base.mark_point(size=48, filled=True, opacity=1).encode(color=hues, shape=marks),
         *rings(base),
         *limits,

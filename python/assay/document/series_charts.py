@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PLAIN_ZERO, ordered
+from assay.document.charts import PLAIN_ZERO, ChartRows, ordered
 from assay.document.palette import BAND, COLOURS, DASHES, INK, MAX_SERIES, log_scale
 
 Row = Mapping[str, Any]
@@ -28,12 +28,6 @@ AREA_INK = "#FFFFFF"
 
 Y_AXIS: dict[str, Any] = {"tickCount": 4, "minExtent": 44, "maxExtent": 44, "titleFontSize": 10}
 """Properties of the axes of all panels, which so begin at one place."""
-
-
-class _Rows(alt.InlineData):
-    """Rows of a drawing; they are many and made here, so the schema is asked of the whole figure alone."""
-
-    _class_is_valid_at_instantiation = False
 
 
 def panel_height(panels: int) -> float:
@@ -140,7 +134,7 @@ def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
         "series:N", legend=legend, scale=alt.Scale(domain=labels, range=list(DASHES[: len(labels)]))
     )
     chosen = [row for row in rows if row["series"] in labels and not (rows[0]["log"] and row["value"] == 0)]
-    chart = alt.Chart(_Rows(values=[dict(row) for row in chosen]))
+    chart = alt.Chart(ChartRows(values=[dict(row) for row in chosen]))
     lines = chart.mark_line(strokeWidth=1.3, invalid="break-paths-show-domains")
     encoded: alt.Chart = lines.encode(x=x, y=y, color=hues, strokeDash=dashes)
     return encoded
@@ -157,7 +151,7 @@ def areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
         legend=alt.Legend(orient="right", title=None, labelLimit=110, symbolType="square"),
     )
     axis = alt.Axis(format="~s", labelExpr=PLAIN_ZERO, **Y_AXIS)
-    drawn = alt.Chart(_Rows(values=numbered)).mark_area(
+    drawn = alt.Chart(ChartRows(values=numbered)).mark_area(
         opacity=0.9, stroke=AREA_INK, strokeWidth=0.4, interpolate="step"
     )
     stacked: alt.Chart = drawn.encode(
@@ -175,7 +169,7 @@ def _bands(bands: Sequence[Row], x: alt.X, divisor: float, *, labelled: bool) ->
          "shade": 0.2 if band["odd"] else 0.0}
         for band in bands
     ]  # fmt: skip
-    base = alt.Chart(_Rows(values=data)).encode(x=x)
+    base = alt.Chart(ChartRows(values=data)).encode(x=x)
     shading = base.mark_rect(color=BAND).encode(x2="end:Q", opacity=alt.Opacity("shade:Q", scale=None, legend=None))
     if not labelled:
         return [shading]

@@ -129,8 +129,14 @@ def _direction(direction: Record | None) -> Record | None:
 
 
 def records(values: Any) -> list[Record]:
-    """Those of the values that are JSON objects."""
-    return [value for value in values or [] if isinstance(value, Mapping)]
+    """JSON objects of a list; none where there is no list.
+
+    Examples
+    --------
+    >>> records([{"name": "a"}, None, 5]), records(2.5)
+    ([{'name': 'a'}], [])
+    """
+    return [value for value in values if isinstance(value, Mapping)] if isinstance(values, list | tuple) else []
 
 
 def clean(value: Any) -> Any:

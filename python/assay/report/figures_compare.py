@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 
+from assay.document.charts import ChartRows
 from assay.document.palette import BAND, INK, MAX_SERIES, QUIET, colour, shape
 from assay.insight.compare import FigureDifference, RunComparison, run_letter
 
@@ -103,4 +104,4 @@ def _band(smallest_share: float) -> alt.Chart:
 
 
 def _data(values: list[dict[str, Any]]) -> alt.InlineData:
-    return alt.InlineData(values=values)
+    return ChartRows(values=values)

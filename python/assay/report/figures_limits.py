@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from assay.document.charts import ChartRows
 from assay.document.palette import INK, LIMIT
 
 BARS_MAX = 8
@@ -45,11 +46,11 @@ def limit_bars(rows: Sequence[Mapping[str, Any]]) -> alt.TopLevelMixin | None:
               axis=alt.Axis(labelExpr=f"{names} : ''", labelLimit=300, ticks=False, domain=False))  # fmt: skip
     x = alt.X("shown:Q", title="% of the limit", scale=alt.Scale(domain=[0, most], nice=False),
               axis=alt.Axis(format="d", values=[0, 25, 50, 75, 100, 150, 200]))  # fmt: skip
-    base = alt.Chart(alt.InlineData(values=data)).encode(y=y)
+    base = alt.Chart(ChartRows(values=data)).encode(y=y)
     hues = alt.Color("state:N", scale=alt.Scale(domain=list(HUES), range=list(HUES.values())), legend=None)
     bars = base.mark_bar().encode(x=x, color=hues)
     texts = base.mark_text(align="left", fontSize=10, color=INK).encode(x=alt.value(WIDTH + 8), text="text:N")
-    mark = alt.Chart(alt.InlineData(values=[{"shown": 100}])).mark_rule(color=INK, strokeWidth=1.6).encode(x=x)
+    mark = alt.Chart(ChartRows(values=[{"shown": 100}])).mark_rule(color=INK, strokeWidth=1.6).encode(x=x)
     chart: alt.TopLevelMixin = alt.layer(bars, mark, texts).properties(width=WIDTH, height=alt.Step(22))
     return chart
 

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from assay.base.units import format_when
+from assay.document.charts import ChartRows
 from assay.document.palette import INK, MAX_SERIES, colour, shape
 
 Row = Mapping[str, Any]
@@ -35,7 +36,7 @@ def ratio_ranges(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
         data = [row for row in rows if row["panel"] == panel]
         scale, ticks = decade_scale([row[end] for row in data for end in ("low", "high")])
         axis = alt.Axis(labelLimit=250, ticks=False, labels=number == 0)
-        base = alt.Chart(alt.InlineData(values=data)).encode(
+        base = alt.Chart(ChartRows(values=data)).encode(
             y=alt.Y("input:N", sort=inputs, title=None, axis=axis),
             yOffset=alt.YOffset("basis:N", sort=bases, scale=alt.Scale(paddingInner=0.15)),
         )
@@ -69,7 +70,7 @@ def loss_curves(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
     for label in _ordered(shown, "input"):
         data = [row for row in shown if row["input"] == label]
         scale, ticks = decade_scale([row["value"] for row in data])
-        base = alt.Chart(alt.InlineData(values=data)).encode(
+        base = alt.Chart(ChartRows(values=data)).encode(
             x=alt.X("value:Q", title=f"{label} (log)", scale=scale, axis=_axis(ticks)),
             y=alt.Y("loss_probability:Q", title=f"loss {format_when(years)} (log)", scale=y_scale,
                     axis=_axis(y_ticks)),

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from assay.document.charts import ChartRows
 from assay.document.palette import BAND, COLOURS, INK, LIMIT
 from assay.document.series_charts import WIDTH, TimeAxis, lines, panels_over_time
 
@@ -59,11 +60,11 @@ def _shading(spans: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is
             {"t": span["start_s"] / divisor, "end": span["end_s"] / divisor} for span in spans if span["kind"] == kind
         ]
         if data:
-            base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
+            base = alt.Chart(ChartRows(values=data)).encode(x=x)
             layers.append(base.mark_rect(color=hue, opacity=opacity).encode(x2="end:Q"))
     named = [{"t": one["t_s"] / divisor, "label": one["label"]} for one in span_labels(spans, end_s)]
     if is_labelled and named:
-        text = alt.Chart(alt.InlineData(values=named)).encode(x=x)
+        text = alt.Chart(ChartRows(values=named)).encode(x=x)
         labels = text.mark_text(align="left", baseline="bottom", fontSize=10, color=INK, dy=-14)
         layers.append(labels.encode(y=alt.value(0), text="label:N"))
     return layers
@@ -130,7 +131,7 @@ def _label(first: int, last: int) -> str:
 
 def _marks(marks: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool) -> list[alt.Chart]:
     def chart(values: list[dict[str, Any]]) -> alt.Chart:
-        return alt.Chart(alt.InlineData(values=values)).encode(x=x)
+        return alt.Chart(ChartRows(values=values)).encode(x=x)
 
     layers = [chart([{"t": mark["t_s"] / divisor} for mark in marks]).mark_rule(color=INK, strokeWidth=1)]
     if is_labelled:

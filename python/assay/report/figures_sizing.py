@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, PLAIN_ZERO, marked_lines, ordered
+from assay.document.charts import PANEL_WIDTH, PLAIN_ZERO, ChartRows, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, shape
 
 Row = Mapping[str, Any]
@@ -33,10 +33,10 @@ def growth_chart(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
     y = alt.Y("percent:Q", title="used, % of what there is",
               scale=alt.Scale(domain=[0, most * 108], nice=False))  # fmt: skip
     x = alt.X("year:Q", title="year", axis=alt.Axis(tickMinStep=1, format="d"))
-    base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
+    base = alt.Chart(ChartRows(values=data)).encode(x=x, y=y)
     lines = marked_lines(base, colour("resource", resources, columns=3), shape("resource", resources))
-    out = alt.Chart(alt.InlineData(values=[{"percent": 100}])).mark_rule(color=LIMIT, strokeDash=[5, 4]).encode(y=y)
-    end = alt.Chart(alt.InlineData(values=[{"year": years}])).mark_rule(color=QUIET, strokeDash=[2, 2]).encode(x=x)
+    out = alt.Chart(ChartRows(values=[{"percent": 100}])).mark_rule(color=LIMIT, strokeDash=[5, 4]).encode(y=y)
+    end = alt.Chart(ChartRows(values=[{"year": years}])).mark_rule(color=QUIET, strokeDash=[2, 2]).encode(x=x)
     chart: alt.TopLevelMixin = alt.layer(lines, out, end).properties(width=PANEL_WIDTH[1], height=240)
     return chart
 
@@ -71,16 +71,16 @@ def frontier_chart(rows: Sequence[Row], cost_title: str) -> alt.TopLevelMixin | 
     y = alt.Y(
         "latency_ms:Q", title="mean latency at the need, ms", scale=alt.Scale(domain=[0, most * 1.15], nice=False)
     )
-    base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
+    base = alt.Chart(ChartRows(values=data)).encode(x=x, y=y)
     points = base.mark_point(size=70, filled=True, opacity=1).encode(
         color=colour("state", shown), shape=shape("state", shown)
     )
     line = (
-        alt.Chart(alt.InlineData(values=[dict(row) for row in best]))
+        alt.Chart(ChartRows(values=[dict(row) for row in best]))
         .mark_line(color=QUIET, strokeWidth=1.2, interpolate="step-after")
         .encode(x=x, y=y)
     )
-    named = alt.Chart(alt.InlineData(values=[dict(row) for row in best[:NAMED_MOST]])).mark_text(
+    named = alt.Chart(ChartRows(values=[dict(row) for row in best[:NAMED_MOST]])).mark_text(
         align="left", dx=7, dy=-7, fontSize=9, color=INK
     ).encode(x=x, y=y, text="label:N")  # fmt: skip
     chart: alt.TopLevelMixin = alt.layer(line, points, named).properties(width=PANEL_WIDTH[1], height=230)

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, ordered
+from assay.document.charts import PANEL_WIDTH, ChartRows, ordered
 from assay.document.palette import BAND, COLOURS, INK, MAX_SERIES, colour, latency_unit, shape
 from assay.insight.studies.words import full_name_of
 
@@ -64,7 +64,7 @@ def level_figure(
     gap = 1 - min(0.9, BAR_MAX_PX * len(series) / step)
     spread = alt.Scale(type="point", padding=0.5) if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
     x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis, scale=spread)
-    base = alt.Chart(alt.InlineData(values=data))
+    base = alt.Chart(ChartRows(values=data))
     alone = len(series) == 1
     hues = alt.value(COLOURS[0]) if alone else colour("series", series, **_legend(series))
     layers = (
@@ -170,12 +170,12 @@ def published_figure(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     axis = "model against published (%)"
     x = alt.X("error:Q", title=axis, scale=alt.Scale(domain=[-most, most], nice=False), axis=alt.Axis(format="+.3~g"))
     y = alt.Y("title:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, ticks=False))
-    base = alt.Chart(alt.InlineData(values=data)).encode(y=y)
+    base = alt.Chart(ChartRows(values=data)).encode(y=y)
     hues = colour("used", used)
-    edges = alt.InlineData(values=[{"from": -TOLERATED_PERCENT, "to": TOLERATED_PERCENT}])
+    edges = ChartRows(values=[{"from": -TOLERATED_PERCENT, "to": TOLERATED_PERCENT}])
     layers = [
         alt.Chart(edges).mark_rect(color=BAND, opacity=0.2).encode(x=alt.X("from:Q", title=axis), x2="to:Q"),
-        alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=INK).encode(x=alt.X("zero:Q", title=axis)),
+        alt.Chart(ChartRows(values=[{"zero": 0}])).mark_rule(color=INK).encode(x=alt.X("zero:Q", title=axis)),
         base.transform_filter("isValid(datum.band_low)")
         .mark_rule(strokeWidth=8, strokeOpacity=0.25)
         .encode(x=alt.X("band_low:Q", title=axis), x2="band_high:Q", color=hues),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import altair as alt
 
+from assay.document.charts import ChartRows
 from assay.document.palette import COLOURS, INK, QUIET
 from assay.document.text import shorten
 from assay.report.paper.topology import Box, Topology
@@ -87,7 +88,7 @@ def _drawn(boxes: Sequence[Row], texts: Sequence[Row], lines: Sequence[Row], hei
     y = alt.Y("y:Q", axis=None, title=None, scale=alt.Scale(domain=[0, height], reverse=True, nice=False))
 
     def base(rows: Iterable[Row]) -> alt.Chart:
-        return alt.Chart(alt.InlineData(values=list(rows))).encode(x=x, y=y)
+        return alt.Chart(ChartRows(values=list(rows))).encode(x=x, y=y)
 
     layers = [base(lines).mark_rule(color=QUIET, strokeWidth=0.9).encode(x2="x2:Q", y2="y2:Q")]
     for kind, hue in (("box", INK), ("port", COLOURS[0])):

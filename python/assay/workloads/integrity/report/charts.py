@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import ordered
+from assay.document.charts import ChartRows, ordered
 from assay.document.palette import BAND, COLOURS, INK, colour
 
 Row = Mapping[str, Any]
@@ -57,7 +57,7 @@ def unit_strip(units: Sequence[Row], ranges: Sequence[Sequence[int]], length: in
         scale=alt.Scale(domain=shown, range=[STATES[state][1] for state in shown]),
         legend=alt.Legend(orient="top", title=None, symbolType="square", labelExpr=f"{names} : ''", columns=5),
     )
-    base = alt.Chart(alt.InlineData(values=cells))
+    base = alt.Chart(ChartRows(values=cells))
     boxes = base.mark_rect(stroke=INK, strokeWidth=0.8).encode(
         x=x, x2="to:Q", y=alt.value(0), y2=alt.value(22), color=hues
     )
@@ -68,7 +68,7 @@ def unit_strip(units: Sequence[Row], ranges: Sequence[Sequence[int]], length: in
     spans = [{"from": first, "to": after} for first, after in ranges]
     if spans:
         # The stroke keeps a range of one byte visible.
-        bars = alt.Chart(alt.InlineData(values=spans)).mark_rect(color=INK, stroke=INK, strokeWidth=1.0)
+        bars = alt.Chart(ChartRows(values=spans)).mark_rect(color=INK, stroke=INK, strokeWidth=1.0)
         layers.append(bars.encode(x="from:Q", x2="to:Q", y=alt.value(27), y2=alt.value(33)))
     figure: alt.TopLevelMixin = alt.layer(*layers).properties(width=STRIP_WIDTH, height=36)
     return figure
@@ -99,7 +99,7 @@ def findings_timeline(findings: Sequence[Row], phases: Sequence[Row], *, end_s: 
 
     bands = [{"from": phase["start_s"] / divisor, "to": phase["end_s"] / divisor, "label": phase["label"],
               "shade": 0.2 if phase["odd"] else 0.0} for phase in phases]  # fmt: skip
-    spans = alt.Chart(alt.InlineData(values=bands))
+    spans = alt.Chart(ChartRows(values=bands))
 
     def shading(*, last: bool) -> alt.Chart:
         opacity = alt.Opacity("shade:Q", scale=None, legend=None)
@@ -113,7 +113,7 @@ def findings_timeline(findings: Sequence[Row], phases: Sequence[Row], *, end_s: 
     marks = [{**row, "t": row["t_s"] / divisor} for row in findings]
     lasting = ["persistent", "transient"]
     hues, shapes = [COLOURS[4], COLOURS[0]], ["circle", "triangle-up"]
-    points = alt.Chart(alt.InlineData(values=marks)).mark_point(size=46, filled=True, opacity=0.85).encode(
+    points = alt.Chart(ChartRows(values=marks)).mark_point(size=46, filled=True, opacity=0.85).encode(
         x=x("t:Q", last=False),
         y=alt.Y("name:N", sort=kinds, title=None, axis=alt.Axis(grid=True, labelLimit=120, minExtent=110)),
         color=alt.Color("lasting:N", scale=alt.Scale(domain=lasting, range=hues),
@@ -128,7 +128,7 @@ def findings_timeline(findings: Sequence[Row], phases: Sequence[Row], *, end_s: 
         for number, phase in enumerate(phases)
         for t in (phase["start_s"], phase["end_s"])
     ]
-    lines = alt.Chart(alt.InlineData(values=rates)).mark_line(strokeWidth=2.0).encode(
+    lines = alt.Chart(ChartRows(values=rates)).mark_line(strokeWidth=2.0).encode(
         x=x("t:Q", last=True),
         y=alt.Y("rate:Q", title="pages per second", axis=alt.Axis(format="~s", tickCount=4, minExtent=110)),
         color=colour("series", ["verified", "written"], "pages", orient="right", columns=1),

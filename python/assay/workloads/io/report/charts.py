@@ -10,6 +10,7 @@ import altair as alt
 from assay.document.charts import (
     BAR_MAX_PX,
     PANEL_WIDTH,
+    ChartRows,
     limit_lines,
     marked_lines,
     nines_axis,
@@ -41,7 +42,7 @@ def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     highest = max(max(row["iops"], row["high"] or 0) for row in rows)
     # A bar each of few blocks would look like an area.
     gap = max(1 - BAR_MAX_PX * len(mixes) * len(blocks) / PANEL_WIDTH[1], 0.2)
-    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+    base = alt.Chart(ChartRows(values=list(rows))).encode(
         x=alt.X(
             "block:N",
             sort=blocks,
@@ -98,7 +99,7 @@ def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -
         title = f"{direction} latency, {statistic} ({unit}, log)"
         y = alt.Y("latency:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format="~g"))
         data = [{**row, "latency": row["latency_ns"] / factor} for row in rows if row["direction"] == direction]
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
+        base = alt.Chart(ChartRows(values=data)).encode(x=x, y=y)
         hues, marks = colour("series", labels), shape("series", labels)
         layers: list[alt.Chart] = [*limit_lines([row for row in drawn if row["direction"] == direction], factor, scale)]
         layers.append(base.mark_line(strokeWidth=1.6).encode(color=hues, order="load:Q"))
@@ -132,7 +133,7 @@ def percentile_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
         ]
         y = alt.Y("latency:Q", title=f"{direction} latency ({unit}, log)", scale=scale,
                   axis=alt.Axis(values=ticks, format="~g"))  # fmt: skip
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=nines_axis(labelFontSize=10), y=y)
+        base = alt.Chart(ChartRows(values=data)).encode(x=nines_axis(labelFontSize=10), y=y)
         lines = marked_lines(base, colour("series", labels), shape("series", labels))
         panels.append(lines.properties(width=PANEL_WIDTH[len(shown)], height=225, title=direction + "s"))
     figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=24).resolve_scale(color="shared", shape="shared")

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from assay.base.units import format_bytes
-from assay.document.charts import NINES, PANEL_WIDTH, marked_lines, ordered
+from assay.document.charts import NINES, PANEL_WIDTH, ChartRows, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, colour, latency_unit, log_scale, shape
 
 Row = Mapping[str, Any]
@@ -26,7 +26,7 @@ def throughput_lines(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
         return None
     labels, blocks = ordered(rows, "series"), ordered(rows, "block")
     data = [{**row, "mib_per_s": row["bytes_per_s"] / 2**20} for row in rows]
-    base = alt.Chart(alt.InlineData(values=data)).encode(
+    base = alt.Chart(ChartRows(values=data)).encode(
         x=alt.X("block:N", sort=blocks, title="block size", axis=alt.Axis(labelAngle=0, grid=False, labelLimit=110)),
         y=alt.Y("mib_per_s:Q", title="throughput (MiB/s)", scale=alt.Scale(zero=True), axis=alt.Axis(format=",d")),
     )
@@ -49,7 +49,7 @@ def log_write_lines(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     factor, unit = latency_unit(every)
     scale, ticks = log_scale([value / factor for value in every])
     data = [{**row, "mean": row["mean_ns"] / factor, "p99": row["p99_ns"] and row["p99_ns"] / factor} for row in rows]
-    base = alt.Chart(alt.InlineData(values=data)).encode(
+    base = alt.Chart(ChartRows(values=data)).encode(
         x=alt.X("block:N", sort=blocks, title="write size", axis=alt.Axis(labelAngle=0, grid=False, labelLimit=110),
                 scale=alt.Scale(type="point", padding=0.5)),
         xOffset=alt.XOffset("series:N", sort=labels, scale=alt.Scale(range=[-4.0 * len(labels), 4.0 * len(labels)])),
@@ -86,7 +86,7 @@ def role_latencies(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
         for row in rows
         for statistic, key in (("mean", "mean"), ("p99", "p99"))
     ]
-    base = alt.Chart(alt.InlineData(values=data)).encode(
+    base = alt.Chart(ChartRows(values=data)).encode(
         y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=240, labelFontSize=11, minExtent=120)),
         x=alt.X("latency:Q", title=f"latency ({unit}, log)", scale=scale, axis=alt.Axis(values=ticks, format="~g")),
     )
@@ -116,7 +116,7 @@ def foreground_reads(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     data = [
         {**row, "statistic": row["percentile"].replace("_", "."), "latency": row["latency_ns"] / factor} for row in rows
     ]
-    base = alt.Chart(alt.InlineData(values=data)).encode(
+    base = alt.Chart(ChartRows(values=data)).encode(
         x=alt.X("statistic:N", sort=order, title="statistic", axis=alt.Axis(labelAngle=0, grid=False)),
         y=alt.Y("latency:Q", title=f"foreground read latency ({unit}, log)", scale=scale,
                 axis=alt.Axis(values=ticks, format="~g")),
@@ -149,7 +149,7 @@ def cache_span(steps: Sequence[Row], ends_at_bytes: float | None) -> alt.TopLeve
         row["latency"] = row["latency_ns"] / factor
     spans = sorted({row["span"] for row in data})
     limits = [spans[0] / 1.3, spans[-1] * 1.3]
-    base = alt.Chart(alt.InlineData(values=data)).encode(
+    base = alt.Chart(ChartRows(values=data)).encode(
         x=alt.X("span:Q", title="span of random reads (MiB, log)", axis=alt.Axis(values=spans, format=",~g"),
                 scale=alt.Scale(type="log", base=2, domain=limits, nice=False)),
         y=alt.Y("latency:Q", title=f"read latency ({unit}, log)", scale=scale,
@@ -158,7 +158,7 @@ def cache_span(steps: Sequence[Row], ends_at_bytes: float | None) -> alt.TopLeve
     chart = _lines(base, [name for name in ("mean", "p50") if any(row["series"] == name for row in data)])
     if ends_at_bytes and limits[0] <= ends_at_bytes / 2**20 <= limits[1]:
         end = [{"span": ends_at_bytes / 2**20, "text": f"cache ends near {format_bytes(ends_at_bytes)}"}]
-        mark = alt.Chart(alt.InlineData(values=end)).encode(x="span:Q")
+        mark = alt.Chart(ChartRows(values=end)).encode(x="span:Q")
         rule = mark.mark_rule(color=LIMIT, strokeDash=[5, 4], strokeWidth=1.2)
         right = ends_at_bytes / 2**20 > (limits[0] * limits[1]) ** 0.5  # the text goes where there is room
         label = mark.mark_text(align="right" if right else "left", dx=-5 if right else 5, color=LIMIT, fontSize=10)

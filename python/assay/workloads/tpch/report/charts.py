@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import ordered
+from assay.document.charts import ChartRows, ordered
 from assay.document.palette import COLOURS, INK, LIMIT, colour
 from assay.document.series_charts import HEIGHT, WIDTH, lines
 
@@ -28,7 +28,7 @@ def query_bars(rows: Sequence[Row]) -> alt.TopLevelMixin:
         `query` (its number), `seconds`, `variant` (what is beside each other), in the order to show.
     """
     variants = ordered(rows, "variant")
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).mark_bar()
+    base = alt.Chart(ChartRows(values=[dict(row) for row in rows])).mark_bar()
     drawn: alt.TopLevelMixin = base.encode(
         x=alt.X("query:O", title="query", axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("variant:N", sort=variants),
@@ -82,7 +82,7 @@ def _bars(bars: Sequence[Row], lanes: Sequence[str], x: alt.X, divisor: float, e
         }
         for place, bar in enumerate(bars)
     ]
-    base = alt.Chart(alt.InlineData(values=data))
+    base = alt.Chart(ChartRows(values=data))
     y = alt.Y("lane:N", sort=list(lanes), title=None, axis=alt.Axis(minExtent=44, labelLimit=90))
     hues = alt.Color(
         "state:N",

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import BAR_MAX_PX, PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
+from assay.document.charts import BAR_MAX_PX, PANEL_WIDTH, ChartRows, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
 from assay.document.series_charts import AREA_INK, TimeAxis, areas, lines, panels_over_time
 
@@ -59,7 +59,7 @@ def _shading(spans: Sequence[Row], x: alt.X, divisor: float, *, is_labelled: boo
         ]
         if not data:
             continue
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
+        base = alt.Chart(ChartRows(values=data)).encode(x=x)
         # A colour that is no encoding leaves the legend to the series.
         layers.append(base.mark_rect(color=hue, opacity=opacity).encode(x2="end:Q"))
         if is_labelled:
@@ -70,7 +70,7 @@ def _shading(spans: Sequence[Row], x: alt.X, divisor: float, *, is_labelled: boo
 
 
 def _marks(marks: Sequence[float], x: alt.X, divisor: float) -> alt.Chart:
-    base = alt.Chart(alt.InlineData(values=[{"t": mark / divisor} for mark in marks]))
+    base = alt.Chart(ChartRows(values=[{"t": mark / divisor} for mark in marks]))
     rules: alt.Chart = base.mark_rule(color=QUIET, strokeDash=[3, 3], strokeWidth=1).encode(x=x)
     return rules
 
@@ -90,7 +90,7 @@ def response_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     scale, ticks = log_scale([row["latency_ns"] / factor for row in rows])
     y = alt.Y("latency:Q", title=f"response time ({unit}, log)", scale=scale, axis=alt.Axis(values=ticks, format="~g"))
     data = [{**row, "nines": nines_of(row["percentile"]), "latency": row["latency_ns"] / factor} for row in rows]
-    base = alt.Chart(alt.InlineData(values=data)).encode(x=nines_axis(), y=y)
+    base = alt.Chart(ChartRows(values=data)).encode(x=nines_axis(), y=y)
     hues, marks = colour("series", labels, columns=5), shape("series", labels)
     figure: alt.TopLevelMixin = marked_lines(base, hues, marks).properties(width=PANEL_WIDTH[1] - 60, height=240)
     return figure
@@ -140,7 +140,7 @@ def _level_bars(rows: Sequence[Row], title: str, by: str, series: Sequence[str],
     axis = alt.Axis(grid=False, labelAngle=0 if fits else -40, labelLimit=160, labelOverlap=False)
     spread = alt.Scale(paddingInner=max(spare, 0.1), paddingOuter=max(spare, 0.1) / 2)
     chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=data))
+        alt.Chart(ChartRows(values=data))
         .mark_bar(stroke=AREA_INK, strokeWidth=0.6)
         .encode(
             x=alt.X("level:N", sort=levels, title=by, axis=axis, scale=spread),
