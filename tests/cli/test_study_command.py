@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from document_contract import check_document
 
+from assay.apps.cli.study import DEFAULT_TARGETS
+from assay.insight.studies.study import DatabaseKind, Kind
+
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome
 
+PRESETS = Path(__file__).parents[2] / "python" / "assay" / "insight" / "studies" / "presets"
 LATENCY = """
 title = "Latency"
 question = "What does a slower device hold?"
@@ -150,6 +154,18 @@ def test_one_level_says_that_nothing_is_compared(bench: Bench, mine: Path) -> No
 
     assert document["study"]["comparisons"] == []
     assert "latency has one level here: nothing is compared" in document["notices"]
+
+
+def test_every_study_is_shown(bench: Bench) -> None:
+    for path in sorted(PRESETS.glob("*.toml")):
+        shown = bench.assay("study", "show", path.stem)
+        assert shown.code == 0, shown.stderr
+        assert shown.stdout.startswith(f"{path.stem}: ")
+
+
+@pytest.mark.parametrize("kind", [*get_args(Kind), *get_args(DatabaseKind)])
+def test_every_kind_of_target_has_a_stand_in(kind: str) -> None:
+    assert kind in DEFAULT_TARGETS
 
 
 def test_list_and_show(bench: Bench) -> None:

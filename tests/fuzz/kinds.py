@@ -237,7 +237,12 @@ def kept(dice: random.Random) -> Input:
     if not kept:
         return of_command("kept", ["profile", "--dry-run", "null:"])
     file = dice.choice(kept)
-    verb = {"plan": "profile --dry-run null: --plan", "study": "study run --dry-run", "model": "model check"}
+    verb = {
+        "plan": "profile --dry-run null: --plan",
+        "queries": "dss tpch --dry-run postgresql://me@h/db --plan",
+        "study": "study run --dry-run",
+        "model": "model check",
+    }
     words = verb[file.name.partition("-")[0]].split()
     return of_command("kept", [*words, f"./{file.name}"], {file.name: file.read_bytes()})
 

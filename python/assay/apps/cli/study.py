@@ -62,7 +62,12 @@ Workload = Annotated[
     ),
 ]
 
-DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME"}
+DEFAULT_TARGETS = {
+    "model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME",
+    "embedded": "embedded:DIR", "postgresql": "postgresql://USER@HOST/DATABASE",
+    "mariadb": "mariadb://USER@HOST/DATABASE", "mssql": "mssql://USER@HOST/DATABASE", "duckdb": "duckdb:FILE",
+    "spark": "spark-local:DIR",
+}  # fmt: skip
 """Stand in where a study is shown without a target."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.")]
