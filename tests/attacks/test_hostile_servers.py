@@ -13,6 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+
+from assay.base.errors import AssayError, ExitCode
+from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases.common import answers
+from assay.targets.databases.mariadb import database as mariadb_module
+from assay.targets.databases.mssql import database as mssql_module
+from assay.targets.databases.postgresql import database as postgresql_module
+from assay.targets.databases.postgresql.session import CONNECT_TIMEOUT_S
+from assay.workloads.tpcc.tables import TABLES
 from hostile_server import (
     Talk,
     mariadb,
@@ -25,15 +34,6 @@ from hostile_server import (
     serving,
     until_gone,
 )
-
-from assay.base.errors import AssayError, ExitCode
-from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases.common import answers
-from assay.targets.databases.mariadb import database as mariadb_module
-from assay.targets.databases.mssql import database as mssql_module
-from assay.targets.databases.postgresql import database as postgresql_module
-from assay.targets.databases.postgresql.session import CONNECT_TIMEOUT_S
-from assay.workloads.tpcc.tables import TABLES
 
 MEMORY_BYTES_MAX = 3 << 29
 """What refusing a server may cost: libpq holds a message of 100 MB some times over."""
