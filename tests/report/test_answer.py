@@ -57,6 +57,21 @@ def test_what_failed_is_said_and_marked() -> None:
     assert (block.text.startswith("Integrity: FAILED: torn 5"), block.tone) == (True, "bad")
 
 
+def test_of_very_many_loads_those_that_miss_a_limit_are_told() -> None:
+    manifest, points = run_of("verify")
+    line = {"limit": "read.mean<=2ms", "point_id": "p0001", "meaning": "reads take 5 ms", "value": 5e6, "unit": "ns"}
+    manifest["verdict"] = [
+        line | {"question": f"queue depth {number}", "point_id": f"p{number:04}", "met": number % 50 != 0}
+        for number in range(1, 2001)
+    ]
+
+    first, *missed, rest = texts(manifest, points * 2)
+
+    assert first == "1,960 of 2,000 questions with a limit met, 40 missed."
+    assert [text.partition(":")[0] for text in missed] == [f"queue depth {number}" for number in range(50, 2001, 50)]
+    assert rest == "1,960 more loads were measured: the report has each."
+
+
 def test_searches_at_every_block_and_mix_are_a_matrix() -> None:
     manifest, points = run_of("profile")
     (answer,) = manifest["answers"]

@@ -26,7 +26,7 @@ from assay.record.standstill import generator_words
 from assay.workloads.registry import figures_of, workload_recorded
 
 LEVELS_SHOWN = 40
-"""A study with more levels than this has its table in the report and the JSON."""
+"""A study with more levels than this has its table in the report and the JSON; a run with more loads those that missed."""
 
 NOTHING = "Nothing was measured to its end."
 
@@ -45,8 +45,7 @@ def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
     if len(points) == 1 and measured:
         found += _point(points[0], measured)
     else:
-        for _, group in itertools.groupby(measured, key=lambda line: line["question"]):
-            found.append(_measured(list(group)))
+        found += _loads([list(group) for _, group in itertools.groupby(measured, key=lambda line: line["question"])])
     found += [_conclusion(line) for line in concluded if line.get("met") is not None or len(concluded) == len(verdict)]
     judged = [line["met"] for line in verdict if line.get("met") is not None]
     if len(found) > 2 and len(points) > 1 and judged:
@@ -60,8 +59,8 @@ def _is_failure(line: Record) -> bool:
 
 def _counted(judged: Sequence[bool]) -> Paragraph:
     missed = judged.count(False)
-    text = f"{len(judged) - missed} of {count_of(len(judged), 'question')} with a limit met" + (
-        f", {missed} missed." if missed else "."
+    text = f"{len(judged) - missed:,} of {count_of(len(judged), 'question')} with a limit met" + (
+        f", {missed:,} missed." if missed else "."
     )
     return Paragraph(text, strong=True, tone="bad" if missed else "plain")
 
@@ -144,6 +143,17 @@ def _unsteady(point: Record) -> str:
     steady = point.get("steady") or {}
     is_unsteady = steady.get("slope_share") is not None and not steady.get("reached")
     return "no steady state before its time was up" if is_unsteady else ""
+
+
+def _loads(groups: Sequence[Sequence[Record]]) -> list[Block]:
+    """A line for each load; of very many for those alone that miss a limit."""
+    if len(groups) <= LEVELS_SHOWN:
+        return [_measured(lines) for lines in groups]
+    missed = [lines for lines in groups if any(line.get("met") is False for line in lines)]
+    shown: list[Block] = [_measured(lines) for lines in missed[:LEVELS_SHOWN]]
+    left = len(groups) - len(shown)
+    miss = f", {len(missed) - len(shown)} of which miss a limit" if len(missed) > len(shown) else ""
+    return [*shown, Paragraph(f"{left:,} {'more ' if shown else ''}loads were measured{miss}: the report has each.")]
 
 
 def _measured(lines: Sequence[Record]) -> Paragraph:
