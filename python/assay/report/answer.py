@@ -26,7 +26,7 @@ from assay.record.standstill import generator_words
 from assay.workloads.registry import figures_of, workload_recorded
 
 LEVELS_SHOWN = 40
-"""A study with more levels than this has its table in the report and the JSON; a run with more loads those that missed."""
+"""A study of more levels has its table in the report; of a run of more loads those are told that miss a limit."""
 
 NOTHING = "Nothing was measured to its end."
 
