@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Durability,
-    volatile::{Place, Volatile},
-};
+use super::volatile::{Durability, Place, Volatile};
 use crate::StoreFault;
 
 /// A store of bytes that acknowledges writes from its cache.

@@ -39,24 +39,12 @@ use member::Member;
 use progress::Progress;
 pub(crate) use record::refuse_name;
 use record::{Layout, Record, State};
-use serde::{Deserialize, Serialize};
 use snapshot::Snapshot;
 pub use snapshot::SnapshotReading;
+pub use volatile::Durability;
 use volatile::{Place, Volatile};
 
 use crate::{ServeError, StoreFault, folder::Folder};
-
-/// Acknowledged writes that survive a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Durability {
-    /// All writes: the cache has a battery, or writes go through it.
-    Battery,
-    /// Writes before the last flush, and writes destaged since.
-    Volatile,
-    /// Destaged writes: flushes are acknowledged and not obeyed.
-    Lying,
-}
 
 pub struct Store {
     folder: Folder,

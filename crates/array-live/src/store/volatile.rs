@@ -2,12 +2,26 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::StoreFault;
 
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 
 /// A member and a block of its address space.
 pub(crate) type Place = (u32, u64);
+
+/// Acknowledged writes that survive a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// All writes: the cache has a battery, or writes go through it.
+    Battery,
+    /// Writes before the last flush, and writes destaged since.
+    Volatile,
+    /// Destaged writes: flushes are acknowledged and not obeyed.
+    Lying,
+}
 
 /// Blocks as they will be on disk, the oldest first.
 #[derive(Debug, Default)]
