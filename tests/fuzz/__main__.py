@@ -26,7 +26,7 @@ from fuzz.trial import Ended, Input, faults, tried
 from own_mounts import own_mounts
 
 LIMIT_S = 30.0
-"""An input that takes longer hangs."""
+"""An input that takes longer on all processors hangs."""
 FAILURES_MAX = 50
 
 

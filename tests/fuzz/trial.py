@@ -11,6 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
+IDLE_TIMES = 4
+"""How many times its limit an input may take that waits."""
 DOCUMENTED = {0, 1, 2, 3, 4, 130}
 LINE_MAX = 1100
 RECURSION = sys.getrecursionlimit()
@@ -51,7 +55,7 @@ def tried(tried: Input, folder: Path, limit_s: float) -> Ended:
     child = os.fork()
     if child == 0:
         _be_the_command(tried, folder)
-    code = _wait(child, began + limit_s)
+    code = _wait(child, limit_s)
     seconds = time.monotonic() - began
     return Ended(
         code=code,
@@ -92,11 +96,22 @@ def _be_the_command(tried: Input, folder: Path) -> None:
     os._exit(97)
 
 
-def _wait(child: int, until: float) -> int | None:
+def _wait(child: int, limit_s: float) -> int | None:
+    """Wait for its end. It hangs once it has had the processors for so long, or does nothing for many times as long.
+
+    Its own time on processors counts, so that a busy machine makes nothing hang.
+    """
+    until, busy_s = time.monotonic() + IDLE_TIMES * limit_s, limit_s * len(os.sched_getaffinity(0))
+    looked = time.monotonic()
     while time.monotonic() < until:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             return os.waitstatus_to_exitcode(status)
+        if time.monotonic() - looked > 1:
+            looked = time.monotonic()
+            used = psutil.Process(child).cpu_times()
+            if used.user + used.system + used.children_user + used.children_system > busy_s:
+                break
         time.sleep(0.002)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
