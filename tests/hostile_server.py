@@ -153,3 +153,47 @@ def mariadb(answer: Callable[[socket.socket], bytes], version: bytes = b"11.4.2-
             asked += 1
 
     return talk
+
+
+# SQL Server's protocol (MS-TDS)
+
+
+def mssql_packet(body: bytes, *, is_last: bool = True, kind: int = 4) -> bytes:
+    return struct.pack("!BBHHBB", kind, is_last, len(body) + 8, 0, 1, 0) + body
+
+
+def mssql_message(connection: socket.socket) -> tuple[int, bytes]:
+    """The client's next message: its kind and contents."""
+    body = b""
+    while True:
+        kind, status, length, _, _ = struct.unpack("!BBHHH", received(connection, 8))
+        body += received(connection, length - 8)
+        if status & 1:
+            return kind, body
+
+
+def mssql_done() -> bytes:
+    return b"\xfd" + bytes(12)
+
+
+def mssql_error(text: str, number: int = 50000) -> bytes:
+    said = text.encode("utf-16-le")
+    body = struct.pack("<IBBH", number, 1, 16, len(said) // 2) + said + bytes(6)
+    return b"\xaa" + struct.pack("<H", len(body)) + body + b"\xfd\x02" + bytes(11)
+
+
+def mssql(answer: Callable[[socket.socket], bytes]) -> Talk:
+    """A SQL Server without TLS that lets all in; every call gets the answer, and what is set is done."""
+
+    def talk(connection: socket.socket) -> None:
+        mssql_message(connection)
+        connection.sendall(mssql_packet(b"\x01\x00\x06\x00\x01\xff\x02"))
+        mssql_message(connection)
+        name = "Test".encode("utf-16-le")
+        login = b"\x01\x74\x00\x00\x04\x04" + name + b"\x0f\0\0\0"
+        connection.sendall(mssql_packet(b"\xad" + struct.pack("<H", len(login)) + login + mssql_done()))
+        while True:
+            kind, _ = mssql_message(connection)
+            connection.sendall(mssql_packet(answer(connection) if kind == 3 else mssql_done()))
+
+    return talk

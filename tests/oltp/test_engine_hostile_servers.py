@@ -22,6 +22,9 @@ from hostile_server import (
     Talk,
     mariadb,
     mariadb_packet,
+    mssql,
+    mssql_error,
+    mssql_packet,
     postgresql,
     postgresql_message,
     postgresql_rows,
@@ -32,6 +35,8 @@ from hostile_server import (
 
 MEMORY_KB_MAX = 400 << 10
 """What a server may cost: 64 MiB of rows, and a message of as many bytes some times over."""
+
+USERS = 2
 
 ESCAPES = b"\x1b]0;owned\x07\x1b[2J\n\r\xe2\x80\xae"
 
@@ -52,21 +57,23 @@ class Reached:
 
 
 def ended(kind: str, talk: Talk) -> str:
-    """Run transactions on a hostile server until they fail; gives the line that says why."""
+    """Run transactions on a hostile server until they fail; gives why, and why connections were lost."""
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with serving(talk) as port:
-        plan = run_plan(Reached(kind, port), users=2, connect_s=2.0, reconnect_s=0.5, procedures=False)  # type: ignore[arg-type]
+        plan = run_plan(Reached(kind, port), users=USERS, connect_s=2.0, reconnect_s=0.5, procedures=False)  # type: ignore[arg-type]
         with running(plan) as run:
             run.until(lambda _: False)
             status = run.end()
     assert status["state"] == "failed", status
     text = str(status["error"]["text"])
+    reasons = {str(gap["reason"]) for gap in status["gaps"]}
     assert f"127.0.0.1:{port}" in text
     assert "t0p-s3cret" not in text
-    assert text.isprintable()
-    assert len(text) < 2000
+    for line in (text, *reasons):
+        assert line.isprintable()
+        assert len(line) < 2000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < MEMORY_KB_MAX
-    return text
+    return " ".join((text, *reasons))
 
 
 def after_prepared(answer: Callable[[socket.socket], bytes]) -> Callable[[socket.socket], bytes]:
@@ -129,7 +136,7 @@ POSTGRESQL: dict[str, tuple[Talk, str]] = {
     "a long error": (postgresql(after_prepared(lambda _: error_of(32 << 20))), "aaaa"),
     "a message of 2 GiB": (postgresql(after_prepared(lambda _: b"D" + b"\x7f\xff\xff\xff")), "no PostgreSQL server"),
     "silence": (silent, "does not answer"),
-    "noise": (noise, ""),
+    "noise": (noise, "invalid message length"),
 }
 
 
@@ -143,17 +150,80 @@ def mariadb_error(count_bytes: int) -> bytes:
     return mariadb_packet(1, b"\xff" + struct.pack("<H", 1064) + b"#42000" + ESCAPES + b"a" * count_bytes)
 
 
-MARIADB: dict[str, Talk] = {
-    "a long error": mariadb(lambda _: mariadb_error(8 << 20)),
-    "silence": silent,
-    "noise": noise,
-    "an answer cut off": mariadb(lambda _: b"\xff\xff\xff\x01\0"),
+def mariadb_answer_without_end(connection: socket.socket) -> bytes:
+    piece = bytes(0xFFFFFF)
+    for number in itertools.count(1):
+        connection.sendall(b"\xff\xff\xff" + bytes([number % 256]) + piece)
+
+
+MARIADB: dict[str, tuple[Talk, str]] = {
+    "a long error": (mariadb(lambda _: mariadb_error(8 << 20)), "aaaa"),
+    "silence": (silent, "does not answer"),
+    "noise": (noise, "the server closed the connection"),
+    "an answer cut off": (mariadb(lambda _: b"\xff\xff\xff\x01\0"), "does not answer"),
+    "an answer without end": (mariadb(mariadb_answer_without_end), "larger than max_allowed_packet"),
 }
 
 
 @pytest.mark.parametrize("attack", MARIADB)
 def test_a_load_on_a_hostile_mariadb_ends_in_one_line(attack: str) -> None:
-    ended("mariadb", MARIADB[attack])
+    talk, said = MARIADB[attack]
+    assert said in ended("mariadb", talk)
+
+
+# A column of text without a bound.
+MSSQL_TEXT = b"\x81\x01\0" + bytes(4) + b"\x09\0\xe7\xff\xff" + bytes(5) + b"\x01c\0"
+
+
+def mssql_rows_without_end(connection: socket.socket) -> bytes:
+    row = b"\xd1" + struct.pack("<QI", 1000, 1000) + b"x\0" * 500 + bytes(4)
+    connection.sendall(mssql_packet(MSSQL_TEXT, is_last=False))
+    rows = mssql_packet(row * 8, is_last=False) * 16
+    while True:
+        connection.sendall(rows)
+
+
+def mssql_text_without_end(connection: socket.socket) -> bytes:
+    """A value that says it has 2^60 bytes, and goes on."""
+    connection.sendall(mssql_packet(MSSQL_TEXT + b"\xd1" + struct.pack("<Q", 1 << 60), is_last=False))
+    piece = mssql_packet(struct.pack("<I", 30_000) + b"x\0" * 15_000, is_last=False) * 16
+    while True:
+        connection.sendall(piece)
+
+
+def mssql_greeting_without_end(connection: socket.socket) -> None:
+    received(connection, 8)
+    while True:
+        connection.sendall(mssql_packet(bytes(60_000), is_last=False))
+
+
+def once(answer: Callable[[socket.socket], bytes]) -> Talk:
+    """A SQL Server that answers so to the first connections, one for each user, and says nothing to others."""
+    let_in = itertools.count()
+
+    def talk(connection: socket.socket) -> None:
+        (mssql(answer) if next(let_in) < USERS else silent)(connection)
+
+    return talk
+
+
+MSSQL: dict[str, tuple[Talk, str]] = {
+    "rows without end": (once(mssql_rows_without_end), "rows"),
+    "a text without end": (once(mssql_text_without_end), "more than was asked for"),
+    "a greeting without end": (mssql_greeting_without_end, "not SQL Server"),
+    "a long error": (once(lambda _: mssql_error(ESCAPES.decode() + "a" * 20_000)), "aaaa"),
+    "a token that is none": (once(lambda _: b"\x04"), "invalid token type 4"),
+    "a packet of no length": (lambda connection: connection.sendall(b"\x04\x01" + bytes(6)), "shorter than its header"),
+    "another protocol's answer": (lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "SQL"),
+    "silence": (silent, "does not answer"),
+    "noise": (noise, "SQL Server"),
+}
+
+
+@pytest.mark.parametrize("attack", MSSQL)
+def test_a_load_on_a_hostile_sql_server_ends_in_one_line(attack: str) -> None:
+    talk, said = MSSQL[attack]
+    assert said in ended("mssql", talk)
 
 
 def test_no_server_is_given_a_file(tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ impl<C: Chunk> Loader<C> {
                 let lost_at = *self.lost_at.get_or_insert_with(Instant::now);
                 if lost_at.elapsed().as_secs_f64() > within_s {
                     let text =
-                        format!("{place}: went away and did not come back within {within_s:.0} s: {}", error.text);
+                        format!("{place}: went away and did not come back within {within_s} s: {}", error.text);
                     self.shared.fail(DatabaseError::Lost(text));
                 }
                 sleep(RECONNECT_PAUSE).await;

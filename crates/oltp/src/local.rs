@@ -250,7 +250,7 @@ impl Local {
             }
             if Instant::now() >= deadline {
                 let within = self.shared.plan.reconnect_s;
-                let text = format!("{place}: went away and did not come back within {within:.0} s: {}", error.text);
+                let text = format!("{place}: went away and did not come back within {within} s: {}", error.text);
                 self.shared.fail(DatabaseError::Lost(text));
                 return false;
             }

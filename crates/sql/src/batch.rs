@@ -104,7 +104,7 @@ pub(crate) fn plain_number(text: &[u8]) -> Option<i64> {
 }
 
 /// Rows that are kept of a batch; no transaction asks for a thousandth of it.
-const RESULTS_MAX_BYTES: usize = 64 << 20;
+pub(crate) const RESULTS_MAX_BYTES: usize = 64 << 20;
 
 /// Rows of a batch, statement by statement.
 #[derive(Debug, Default)]

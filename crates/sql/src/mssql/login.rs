@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use crate::{
+    batch::RESULTS_MAX_BYTES,
     connection::{Connection, Tls},
     error::DbError,
     socket::watch_over,
@@ -31,6 +32,9 @@ const ANSWER: u8 = 4;
 const PRE_LOGIN: u8 = 18;
 /// Bytes of a packet that every server accepts before another size is agreed on.
 pub(super) const PACKET_BYTES: usize = 4096;
+
+/// Bytes of one answer. The client keeps a value whole before anybody sees it; kept rows are text of half as many bytes.
+const ANSWER_MAX_BYTES: u64 = 2 * RESULTS_MAX_BYTES as u64;
 
 /// Option of a pre-login: how to encrypt.
 const ENCRYPTION: u8 = 1;
@@ -56,6 +60,8 @@ struct Line {
     /// Whether the client's bytes up to its next flush stay here.
     keeps_back: bool,
     sent_bytes: u64,
+    /// Bytes received since something was sent.
+    answer_bytes: u64,
 }
 
 impl Session {
@@ -85,7 +91,7 @@ impl Session {
                 return Err(DbError::other("the server offers no TLS, which the connection demands"));
             }
         };
-        let line = Line { wire, greeting: packet(ANSWER, &answer), keeps_back: false, sent_bytes: 0 };
+        let line = Line { wire, greeting: packet(ANSWER, &answer), keeps_back: false, sent_bytes: 0, answer_bytes: 0 };
         Ok(Self(Arc::new(Mutex::new(line))))
     }
 
@@ -117,6 +123,7 @@ impl Line {
     fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let count = ready!(Pin::new(&mut self.wire).poll_write(context, bytes))?;
         self.sent_bytes += count as u64;
+        self.answer_bytes = 0;
         Poll::Ready(Ok(count))
     }
 }
@@ -136,6 +143,9 @@ async fn pre_login(connection: &Connection, host: &str, wish: u8) -> Result<(Tcp
             return Err(DbError::other("what answers is not SQL Server"));
         }
         let start = answer.len();
+        if start > PACKET_BYTES {
+            return Err(DbError::other("what answers is not SQL Server"));
+        }
         answer.resize(start + body_bytes(&header)?, 0);
         stream.read_exact(&mut answer[start..]).await?;
         if header[1] & END_OF_MESSAGE != 0 {
@@ -196,7 +206,12 @@ impl futures_io::AsyncRead for Session {
         }
         let mut read = ReadBuf::new(out);
         ready!(Pin::new(&mut line.wire).poll_read(context, &mut read))?;
-        Poll::Ready(Ok(read.filled().len()))
+        let count = read.filled().len();
+        line.answer_bytes += count as u64;
+        if line.answer_bytes > ANSWER_MAX_BYTES {
+            return Poll::Ready(Err(io::Error::other("the server answers with more than was asked for")));
+        }
+        Poll::Ready(Ok(count))
     }
 }
 

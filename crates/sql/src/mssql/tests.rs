@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use proptest::prelude::*;
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -455,4 +456,99 @@ fn parameters_are_numbers_or_text() {
     assert_eq!(value_of(b"-5000000000").unwrap(), ColumnData::I64(Some(-5_000_000_000)));
     assert_eq!(value_of(b"1.50").unwrap(), ColumnData::String(Some("1.50".into())));
     assert!(value_of(b"\xff").is_err());
+}
+
+/// What a statement is answered: columns, a row, an error and the end.
+fn whole_answer() -> Vec<u8> {
+    let mut answer = one_row(3001);
+    answer.append(&mut failed(1205, "chosen as the victim"));
+    answer.append(&mut done());
+    answer
+}
+
+/// Connects and runs a transaction on a server whose answer to the login, and to each call, is these bytes in a packet;
+/// after that it is gone.
+fn attack(login: Vec<u8>, call: Vec<u8>) -> Result<(), DbError> {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let connection = Connection {
+            kind: Kind::Mssql,
+            host: Some("127.0.0.1".into()),
+            port: listener.local_addr().unwrap().port(),
+            socket: None,
+            user: "tester".into(),
+            password: None,
+            database: "tpcc".into(),
+            tls: Tls::Disable,
+            tls_ca: None,
+        };
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await?;
+            let _ = message(&mut stream).await;
+            let mut own = options();
+            *encryption(&mut own).unwrap() = ENCRYPT_NOT_SUPPORTED;
+            stream.write_all(&packet(ANSWER, &own)).await?;
+            while let Some((kind, _)) = message(&mut stream).await {
+                let (reply, is_last) = match kind {
+                    LOGIN => (login.clone(), login != logged_in()),
+                    CALL => (call.clone(), true),
+                    _ => (done(), false),
+                };
+                stream.write_all(&packet(ANSWER, &reply)).await?;
+                if is_last {
+                    break;
+                }
+            }
+            std::io::Result::Ok(())
+        });
+        let setup = Setup {
+            isolation: Isolation::Default,
+            statements: &statements(),
+            pipeline: true,
+            bulk: false,
+            within: Duration::from_secs(60),
+        };
+        let ended = match Mssql::connect(&connection, setup).await {
+            Ok(mut driver) => {
+                let ran = driver.run(&order(), &mut Results::default()).await;
+                drop(driver);
+                ran
+            }
+            Err(error) => Err(error),
+        };
+        server.abort();
+        ended
+    })
+}
+
+/// Bytes with some of them changed, and perhaps cut off.
+fn broken(bytes: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6);
+    (changes, any::<Option<prop::sample::Index>>()).prop_map(move |(changes, cut)| {
+        let mut bytes = bytes.clone();
+        for (place, value) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_answer_to_a_login_makes_connecting_panic(
+        login in prop_oneof![broken(logged_in()), prop::collection::vec(any::<u8>(), 0..60)],
+    ) {
+        let _ = attack(login, whole_answer());
+    }
+
+    #[test]
+    fn no_answer_to_a_statement_makes_reading_panic(
+        call in prop_oneof![broken(whole_answer()), prop::collection::vec(any::<u8>(), 0..60)],
+    ) {
+        let _ = attack(logged_in(), call);
+    }
 }

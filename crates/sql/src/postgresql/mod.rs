@@ -324,6 +324,7 @@ fn begin_copy_data(out: &mut BytesMut) {
 mod tests {
     use std::{
         io::{Read, Write},
+        net::Shutdown,
         os::unix::net::UnixListener,
         sync::atomic::{AtomicU32, Ordering},
         time::Duration,
@@ -343,6 +344,8 @@ mod tests {
         let server = std::thread::spawn(move || {
             let (mut peer, _) = listener.accept().unwrap();
             let _ = peer.read(&mut [0; 1024]);
+            // From here on a send fails, so that no case depends on who is faster.
+            peer.shutdown(Shutdown::Read).unwrap();
             let _ = peer.write_all(&answer);
         });
         let connection = Connection {

@@ -200,7 +200,7 @@ fn read_error(body: &ErrorResponseBody) -> DbError {
     let mut fields = body.fields();
     let (mut code, mut text) = (String::new(), String::new());
     while let Ok(Some(field)) = fallible_iterator::FallibleIterator::next(&mut fields) {
-        let value = |field: &ErrorField<'_>| String::from_utf8_lossy(field.value_bytes()).replace('\n', " ");
+        let value = |field: &ErrorField<'_>| String::from_utf8_lossy(field.value_bytes()).into_owned();
         match field.type_() {
             b'C' => code = value(&field),
             b'M' => text = value(&field),

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from assay.base.errors import UsageError
+from assay.record.schemas import DIALECT, SCHEMAS
+from assay.workloads.registry import DEFAULT_KIND, workload_named
 
 EXAMPLES = """
 Examples:
@@ -19,7 +21,7 @@ Examples:
 `assay schema plan --kind mailbox`
 """
 
-NAMES = ("document", "manifest", "point", "study", "sizing", "plan")
+NAMES = (*SCHEMAS, "plan")
 """What has a schema; `plan` is that of a kind of workload."""
 
 
@@ -35,9 +37,6 @@ def schema(
     ] = None,
 ) -> None:
     """Print the JSON Schema of the JSON document, of a file in a run folder, or of a plan."""
-    from assay.record.schemas import DIALECT, SCHEMAS
-    from assay.workloads.registry import DEFAULT_KIND, workload_named
-
     if name not in NAMES:
         raise UsageError(f"{name!r} has no schema; known: {', '.join(NAMES)}")
     if name == "plan":

@@ -7,9 +7,9 @@ import json
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from assay import _core
 from assay.base.errors import Interrupted
@@ -35,8 +35,8 @@ from assay.targets.arrays.model.reliability import assess_question
 from assay.targets.arrays.model.reliability_question import TRIALS_MIN, ReliabilityOptions, question_of
 
 WARMUP_S = 4.0
-WARM_KEPT = 8
-"""Arrays whose warm caches are kept: the states and loads of one size begin with the same."""
+WARM_KEPT = 16
+"""How many warm caches are kept: an array's states, and loads of other rates, begin with the same."""
 WINDOW_IOS = 20_000
 WINDOW_S = (2.0, 10.0)
 """I/Os in the window of a simulation, and the least and most seconds that takes."""
@@ -76,6 +76,40 @@ class StreamSeen:
     held_share: float
 
 
+Value = TypeVar("Value")
+
+
+class _Answers(Generic[Value]):
+    """Answers by their question, each asked once even where two searches ask at the same moment."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Value] = {}
+        self._asked: set[str] = set()
+        self._changed = threading.Condition()
+
+    def questions(self) -> frozenset[str]:
+        """Questions that are answered by now."""
+        with self._changed:
+            return frozenset(self._found)
+
+    def of(self, question: str, ask: Callable[[], Value]) -> Value:
+        """The answer; who asks while another does waits for it, and asks again if that failed."""
+        with self._changed:
+            self._changed.wait_for(lambda: question not in self._asked)
+            if question in self._found:
+                return self._found[question]
+            self._asked.add(question)
+        try:
+            found = ask()
+            with self._changed:
+                self._found[question] = found
+        finally:
+            with self._changed:
+                self._asked.discard(question)
+                self._changed.notify_all()
+        return found
+
+
 @dataclass
 class Judge:
     """Answers questions about one need's candidates, and remembers what it was asked.
@@ -93,21 +127,16 @@ class Judge:
     window_ios: int = WINDOW_IOS
     interrupt: threading.Event = field(default_factory=threading.Event)
     allowance: Allowance | None = None
-    _ran: list[str] = field(default_factory=list)
-    _seen: dict[str, Seen] = field(default_factory=dict)
-    _rebuilds: dict[str, float] = field(default_factory=dict)
-    _losses: dict[str, float] = field(default_factory=dict)
+    _seen: _Answers[Seen] = field(default_factory=_Answers)
+    _rebuilds: _Answers[float] = field(default_factory=_Answers)
+    _losses: _Answers[float] = field(default_factory=_Answers)
     _warm: OrderedDict[str, _core.WarmCaches] = field(default_factory=OrderedDict)
-    _pending: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        self._answered = threading.Condition(self._lock)
 
     @property
     def simulations(self) -> int:
         """How many were run."""
-        return len(self._ran)
+        return len(self.known())
 
     def within(self, allowance: Allowance) -> Judge:
         """The same judge, with the same memory, for a search that may ask for so much."""
@@ -117,8 +146,7 @@ class Judge:
 
     def known(self) -> frozenset[str]:
         """Questions that are answered by now."""
-        with self._lock:
-            return frozenset({*self._seen, *self._rebuilds})
+        return self._seen.questions() | self._rebuilds.questions()
 
     def reasons(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> list[RejectionReason]:
         """Why a size does not hold a demand: all that arithmetic finds, or the first that a model shows."""
@@ -181,22 +209,7 @@ class Judge:
         key = json.dumps([array.plan(), activities_of(phase), worst_s, seed], sort_keys=True)
         if self.allowance is not None:
             self.allowance.take_simulation(key, array, phase, WARMUP_S + self._window_s(phase))
-        with self._answered:
-            # A question that another search asks at the moment is answered once.
-            self._answered.wait_for(lambda: key not in self._pending)
-            if key in self._seen:
-                return self._seen[key]
-            self._pending.add(key)
-        try:
-            found = self._simulate(array, phase, worst_s, seed)
-            with self._lock:
-                self._seen[key] = found
-                self._ran.append(array.target_text)
-        finally:
-            with self._answered:
-                self._pending.discard(key)
-                self._answered.notify_all()
-        return found
+        return self._seen.of(key, lambda: self._simulate(array, phase, worst_s, seed))
 
     def _simulate(self, array: Configuration, phase: Sequence[PeakStream], worst_s: float, seed: int | None) -> Seen:
         rate = sum(one.rate for one in phase)
@@ -209,7 +222,7 @@ class Judge:
                 duration_s=self._window_s(phase),
                 seed=seed,
                 interrupt=watch.broken,
-                warm=self._warm_caches(array),
+                warm=self._warm_caches(array, phase),
                 display=watch,
             )
         except Interrupted:
@@ -228,8 +241,11 @@ class Judge:
         """Seconds of the window of a simulation."""
         return min(max(self.window_ios / sum(one.rate for one in phase), WINDOW_S[0]), WINDOW_S[1])
 
-    def _warm_caches(self, array: Configuration) -> _core.WarmCaches:
-        key = array.with_options({"state": None}).target_text
+    def _warm_caches(self, array: Configuration, phase: Sequence[PeakStream]) -> _core.WarmCaches:
+        if not any(one.random_share for one in phase):
+            return _core.WarmCaches()  # streams leave nothing that comes back
+        accesses = [replace(one, rate=0.0, read_limit_s=None, write_limit_s=None) for one in phase]
+        key = f"{array.with_options({'state': None}).target_text} {accesses}"
         with self._lock:
             found = self._warm.pop(key, None) or _core.WarmCaches()
             self._warm[key] = found
@@ -245,17 +261,14 @@ class Judge:
         key = f"{ladder.array} {pool.member.raid} {step.disks} {ladder.paths}"
         if self.allowance is not None:
             self.allowance.take_once(key, REBUILD_IOS)
-        with self._lock:
-            if key in self._rebuilds:
-                return self._rebuilds[key]
-        alone = replace(pool, members=1, asked_bytes=pool.asked_bytes // pool.members)
+        return self._rebuilds.of(key, lambda: rebuild_hours(self._alone(need, ladder, step, demand, pool)))
+
+    @staticmethod
+    def _alone(need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand, pool: Pool) -> Configuration:
+        """One member of a pool, with its part of what is asked."""
+        member = replace(pool, members=1, asked_bytes=pool.asked_bytes // pool.members)
         lighter = replace(demand, log_bytes=demand.log_bytes // pool.members)
-        array = pool_configuration(need, ladder, step, lighter, alone)
-        found = rebuild_hours(array)
-        with self._lock:
-            self._rebuilds[key] = found
-            self._ran.append(array.target_text)
-        return found
+        return pool_configuration(need, ladder, step, lighter, member)
 
     def loss(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float:
         """Probability that any member loses data within the service life (docs/reliability.md)."""
@@ -268,21 +281,19 @@ class Judge:
     def _member_loss(self, need: Need, ladder: Ladder, step: LadderStep, pool: Pool, hours: float) -> float:
         raid = pool.member.policy
         key = f"{ladder.array} {raid} {step.disks} {hours} {need.service_years}"
-        with self._lock:
-            if key in self._losses:
-                return self._losses[key]
-        disks = f"&disks.count={step.disks}" if step.disks else ""
-        asked = ReliabilityOptions(
-            array=f"model:{ladder.array}?raid={raid}{disks}", rebuild_h=hours, years=need.service_years,
-            trials=TRIALS_MIN,
-        )  # fmt: skip
-        answer = assess_question(question_of(asked), _core.reliability)
-        laid_out = pool.member.member_plan["raid"]["policy"]
-        usual = next(one for one in answer["policies"] if one["policy"] == laid_out)
-        found = float(usual["closed"]["loss_probability"])
-        with self._lock:
-            self._losses[key] = found
-        return found
+        return self._losses.of(key, lambda: _loss_of(need, ladder, step, pool, hours))
+
+
+def _loss_of(need: Need, ladder: Ladder, step: LadderStep, pool: Pool, hours: float) -> float:
+    disks = f"&disks.count={step.disks}" if step.disks else ""
+    asked = ReliabilityOptions(
+        array=f"model:{ladder.array}?raid={pool.member.policy}{disks}", rebuild_h=hours, years=need.service_years,
+        trials=TRIALS_MIN,
+    )  # fmt: skip
+    answer = assess_question(question_of(asked), _core.reliability)
+    laid_out = pool.member.member_plan["raid"]["policy"]
+    usual = next(one for one in answer["policies"] if one["policy"] == laid_out)
+    return float(usual["closed"]["loss_probability"])
 
 
 def questions(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> Iterator[tuple[Pool, tuple[PeakStream, ...]]]:
