@@ -89,7 +89,7 @@ def test_a_run_says_what_it_did(bench: Bench) -> None:
     events = lines(run / "log.jsonl")
 
     assert [event["event"] for event in events] == [
-        "command", "run begun", *("point begun", "point ended") * 2, "run ended",
+        "command", "run begun", "target ready", *("point begun", "point ended") * 2, "target left", "run ended",
     ]  # fmt: skip
     assert [event["point"] for event in events if "point" in event] == ["p0001", "p0001", "p0002", "p0002"]
     assert events[-1]["code"] == 0

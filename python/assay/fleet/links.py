@@ -17,6 +17,7 @@ from typing import Protocol
 
 from assay.base.command_line import DESCRIPTOR, PREFIX
 from assay.base.errors import NotSupported, OpenFailed, UsageError
+from assay.base.log import event
 from assay.base.paths import plain
 
 LOCAL = "local"
@@ -81,6 +82,7 @@ class ProcessLink:
             )
         except OSError as error:
             raise OpenFailed(f"{command[0]}: cannot be started: {error.strerror}") from error
+        event("child begun", program="agent", pid=self.process.pid)
         assert self.process.stdin is not None
         os.set_blocking(self.process.stdin.fileno(), False)
         self._takes_nothing = False
@@ -154,6 +156,7 @@ class ProcessLink:
                 self.process.kill()
                 self.process.wait()
             self._listener.join(END_S)
+            event("child ended", program="agent", pid=self.process.pid, code=self.process.returncode)
 
 
 def agent_command() -> list[str]:

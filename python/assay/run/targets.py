@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import AssayError, UsageError
+from assay.base.log import event
 from assay.base.progress import Display
 from assay.run.request import TargetRequest
 from assay.targets.arrays.live.process import served_array
@@ -166,6 +167,7 @@ class PartTargets:
         workload = workload_at(workload_of(part.plan), target)
         part = workload.examine(part, target, manifest, self.display)
         workload.prepare(part, target, self.display, self.interrupt)
+        event("target ready", part=part.name)
         if not any(target is used for used in self._used):
             self._used.append(target)
         return part
@@ -174,7 +176,9 @@ class PartTargets:
         """Leave all targets but those."""
         for target in self.all:
             if not any(target is kept for kept in but):
-                self.notices += [notice for notice in target.leave(self.display) if notice not in self.notices]
+                left = target.leave(self.display)
+                event("target left", notices=left)
+                self.notices += [notice for notice in left if notice not in self.notices]
 
     def settle(self) -> None:
         """Say in marks that nothing writes to the targets any more."""

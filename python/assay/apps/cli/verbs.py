@@ -67,6 +67,11 @@ _OTHERS = (
         " not.",
     ),
     Verb(
+        name="support",
+        place="assay.apps.cli.support:support",
+        help="Pack manifest, log and points of a run into one archive for a colleague or a vendor, names replaced.",
+    ),
+    Verb(
         name="schema",
         place="assay.apps.cli.schema:schema",
         help="Print the JSON Schema of the JSON document, of a file in a run folder, or of a plan.",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.base.errors import AssayError, IoFailed, NotSupported
+from assay.base.log import event
 from assay.targets.databases import ConnectionPlan, Database, Session
 from assay.targets.databases.embedded.programs import shipped_programs
 
@@ -206,9 +207,11 @@ def _backup(task: Task, ending: threading.Event) -> None:
         )  # fmt: skip
     except OSError as error:
         raise NotSupported(f"{program} cannot be run: {error.strerror}; leave background backup out") from None
+    event("child begun", program="pg_basebackup", pid=task.process.pid)
     if ending.is_set():
         task.process.terminate()
     _, said = task.process.communicate()
+    event("child ended", program="pg_basebackup", pid=task.process.pid, code=task.process.returncode)
     if task.process.returncode and not ending.is_set():
         lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
         raise IoFailed(f"{task.database.spec.display}: {lines[-1].removeprefix('pg_basebackup: ')}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from assay.base.errors import NotSupported
+from assay.base.log import event
 from assay.base.units import format_duration
 from assay.record.shapes.point import Point
 from assay.targets.arrays.live.watch import UnderLoad
@@ -172,6 +173,7 @@ class TransactionsJob(DatabaseJob[P]):
         """Tell of servers that were away, and wait until they answer again."""
         self._note_gaps(point)
         if oltp_of(point)["gaps"] and point["ended_by"] == "time":
+            event("server waited for", at_most_s=self.plan.reconnect_s)
             self.target.wait(self.plan.reconnect_s, self.context.interrupt)
 
     @property
@@ -233,6 +235,7 @@ class TransactionsJob(DatabaseJob[P]):
     def _note_gaps(self, point: Fact) -> None:
         for gap in point["oltp"]["gaps"]:
             seconds = (gap["to_utc_ns"] - gap["from_utc_ns"]) / 1e9
+            event("server away", level="warning", point=point["id"], **gap)
             began = time.strftime("%H:%M:%S", time.gmtime(gap["from_utc_ns"] / 1e9))
             self.context.note(
                 f"{gap['database']} was away for {format_duration(seconds)} from {began} UTC in {point['id']}:"

@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from assay.base.errors import NotAnswering, OpenFailed, OutOfSpace
+from assay.base.log import event
 from assay.base.paths import open_regular
 from assay.targets.databases.embedded.programs import PATIENCE_S, Programs, environment
 
@@ -166,6 +167,7 @@ class PostgresServer:
     def _wait_until_ready(self, deadline: float) -> bool:
         """Whether it takes connections; False if it ended instead."""
         assert self._process is not None
+        event("child begun", program="postgres", pid=self._process.pid, folder=self.data)
         while self._process.poll() is None:
             lines = _pid_file(self.data)
             # Line 8 is the state (src/include/utils/pidfile.h); the file of a killed server names another process.
@@ -203,6 +205,7 @@ class PostgresServer:
                 f"{self.display}: PostgreSQL (process {pid}) does not stop within {STOP_TIMEOUT_S / 60:g} min; see "
                 f"{self.log}"
             ) from None
+        event("child ended", program="postgres", pid=process.pid, code=process.returncode)
         self._process = None
 
     def kill(self) -> None:
@@ -224,6 +227,7 @@ class PostgresServer:
             if self._process.stdin is not None:
                 self._process.stdin.close()
             self._process.wait()
+            event("child ended", program="postgres", pid=self._process.pid, code=self._process.returncode)
             self._process = None
 
 
