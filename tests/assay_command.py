@@ -58,7 +58,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.results = folder / "results"
-        self.target = folder / "target" / "f"
+        self.target = folder / "target" / "f.dat"
         self.target.parent.mkdir()
 
     def assay(self, *arguments: str | Path, prefix: Sequence[str] = (), timeout_s: float = 120) -> Outcome:

@@ -90,6 +90,13 @@ def test_percentages_outside_0_to_100_are_refused(text: str) -> None:
         parse_percent(text, what="--read")
 
 
+@pytest.mark.parametrize(("text", "readings"), [("0.7", "write 70% or 0.7%"), (0.5, "write 50% or 0.5%")])
+def test_a_percentage_below_1_needs_its_sign(text: str | float, readings: str) -> None:
+    with pytest.raises(UsageError, match=f"--read: {text} has two readings; {readings}"):
+        parse_percent(text, what="--read")
+    assert parse_percent("0.7%") == pytest.approx(0.007)
+
+
 @pytest.mark.parametrize("value", [1.01, "130%", "2", "50K"])
 def test_shares_outside_0_to_1_are_refused(value: str | float) -> None:
     with pytest.raises(UsageError):
@@ -128,7 +135,7 @@ def test_shown_latencies_come_back_to_three_digits(latency_ns: float) -> None:
 @given(st.floats(min_value=0, max_value=1))
 def test_shares_come_back_from_percent(share: float) -> None:
     assert parse_share(share) == share
-    assert parse_percent(share * 100) == pytest.approx(share)
+    assert parse_percent(f"{share * 100:.17f}%") == pytest.approx(share)
 
 
 def test_figures_are_shown_as_the_field_does() -> None:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
-from assay.insight.compare import COLUMNS, ComparedRun, FigureDifference, RunComparison, compare_runs
+from assay.insight.compare import compare_runs
+from assay.insight.differences import COLUMNS, ComparedRun, FigureDifference, RunComparison, Side
 from assay.record.intervals import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
 
 Run = ComparedRun
@@ -35,7 +36,7 @@ def correlated(generator: numpy.random.Generator, mean: float, *, spread: float,
 
 def make_point(
     seed: int, *, factor: float = 1.0, n: int = 20, r: float = 0.3, spread: float = 0.03, ios: int = 100,
-    load: dict[str, Any] | None = None, saturated: bool = False, **workload: Any,
+    load: dict[str, Any] | None = None, saturated: bool = False, clock: str = "virtual", **workload: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """A point of n batches with `ios` reads each, at 5,000 IOPS and 1 ms times and over `factor`.
 
@@ -59,6 +60,7 @@ def make_point(
     batches = {"iops": iops, "latency_mean_ns": latency}
     return {
         "id": f"p{seed}",
+        "clock": clock,
         "started_utc_ns": seed,
         "ended_by": "steady",
         "workload": {"kind": "io", "name": "8 KiB random read", "block_bytes": 8192, "read_share": 1.0,
@@ -72,8 +74,12 @@ def make_point(
     }  # fmt: skip
 
 
-def make_run(*points: dict[str, Any], name: str = "run", answers: list[dict[str, Any]] | None = None) -> Run:
-    return Run({"run_id": name, "answers": answers or []}, list(points))
+def make_run(
+    *points: dict[str, Any], name: str = "run", answers: list[dict[str, Any]] | None = None, clock: str = "virtual"
+) -> Run:
+    # Nothing is compared of a kind that nobody knows; its clock is that of the run.
+    strange = {"id": "p0", "clock": clock, "workload": {"kind": "of tomorrow"}, "load": {}}
+    return Run({"run_id": name, "answers": answers or []}, list(points) or [strange])
 
 
 def row_of(comparison: RunComparison, metric: str) -> FigureDifference:
@@ -378,7 +384,8 @@ def make_transactions(seed: int, *, factor: float = 1.0, n: int = 20, **load: An
     write = {"count": 1000, "iops": 100.0, "bytes_per_s": 8e5, "latency_ns": {"mean": 4e5 / factor}, "histogram": None}
     latency = {"latency_ns": {"mean": 2e6 / factor, "p90": 5e6 / factor}, "histogram": None, "count": 1000}
     return {
-        "id": f"p{seed}", "ended_by": "time", "workload": {"kind": "tpcc", "name": "hammerdb", "warehouses": 10},
+        "id": f"p{seed}", "clock": "virtual", "ended_by": "time",
+        "workload": {"kind": "tpcc", "name": "hammerdb", "warehouses": 10},
         "load": load or {"users": 8}, "read": None, "write": None, "total": None, "roles": {"data": {"write": write}},
         "oltp": {"nopm": mean, "tpm_client": 2.3 * mean, "by_transaction": {"new_order": latency, "payment": latency}},
         "generator": {"saturated": False}, "batches": {"seconds": 3.0, "total": {"nopm": nopm}},
@@ -463,3 +470,68 @@ def test_runs_that_hold_the_same_measurements_do_not_differ_whenever_they_were_m
     b = copy.deepcopy(a) | {"id": "p9", "started_utc_ns": 2, "generator": {"saturated": True}}
     a["generator"]["saturated"] = True
     assert {row.status for row in compare_runs([make_run(a), make_run(b)]).differences} == {"not changed"}
+
+
+# One run each, and several
+
+
+def test_one_run_each_on_the_wall_clock_cannot_tell_what_only_the_noise_within_shows() -> None:
+    a, b = (make_run(make_point(seed, factor=factor, clock="wall")) for seed, factor in ((1, 1.0), (2, 1.156)))
+    comparison = compare_runs([a, b])
+    row = row_of(comparison, "iops")
+    assert (row.status, row.reason) == ("cannot tell", "one run each cannot tell")
+    assert not row.stands
+    assert "one run each cannot tell whether that is the storage" in comparison.sentence
+    far = row_of(compare_runs([a, make_run(make_point(3, factor=3.0, clock="wall"))]), "iops")
+    assert (far.status, far.better, far.stands) == ("changed", True, True)
+
+
+def test_runs_that_differ_from_each_other_by_chance_alone_seldom_seem_changed() -> None:
+    generator = numpy.random.default_rng(11)
+    alarms = 0
+    for pair in range(PAIRS):
+        a, b = (
+            make_run(make_point(2 * pair + side, factor=math.exp(0.08 * generator.normal()), ios=20, clock="wall"))
+            for side in range(2)
+        )
+        alarms += row_of(compare_runs([a, b]), "iops").status == "changed"
+    assert alarms / PAIRS <= FALSE_ALARMS_MAX
+
+
+@pytest.mark.parametrize(("factor", "most", "least"), [(1.0, FALSE_ALARMS_MAX, 0.0), (1.2, 1.0, 0.8)])
+def test_runs_of_a_side_are_repeats(factor: float, most: float, least: float) -> None:
+    """Three runs a side that vary by 5 %: none seems changed but one in twenty, and 20 % are found."""
+    generator = numpy.random.default_rng(5)
+    found = 0
+    for pair in range(PAIRS // 3):
+        sides = [
+            Side(tuple(
+                make_run(make_point(
+                    6 * pair + 3 * side + run, factor=(factor if side else 1.0) * math.exp(0.05 * generator.normal()),
+                    ios=2, clock="wall",
+                ))
+                for run in range(3)
+            ))
+            for side in range(2)
+        ]  # fmt: skip
+        row = row_of(compare_runs(sides), "iops")
+        assert (row.method, row.repeats) == ("repeats", (3, 3))
+        found += row.status == "changed"
+    assert least <= found / (PAIRS // 3) <= most
+
+
+def test_repeats_within_a_run_of_several_are_one_value() -> None:
+    twice = make_run(make_point(1, clock="wall"), make_point(2, clock="wall"))
+    row = row_of(compare_runs([Side((twice, make_run(make_point(3, clock="wall")))), Side((twice, twice))]), "iops")
+    assert row.repeats == (2, 2)
+
+
+def test_answers_of_several_runs_are_repeats_and_of_one_run_each_cannot_tell() -> None:
+    def side(*held: float) -> Side:
+        return Side(tuple(make_run(answers=[answer(value)], clock="wall") for value in held))
+
+    (row,) = compare_runs([side(5000.0), side(5600.0)]).answers
+    assert (row.status, row.reason) == ("cannot tell", "one run each cannot tell")
+    (row,) = compare_runs([side(5000.0, 5050.0, 4950.0), side(5600.0, 5650.0, 5550.0)]).answers
+    assert (row.method, row.status, row.better) == ("repeats", "changed", True)
+    assert row.b == pytest.approx(5600.0, rel=1e-3)

@@ -67,7 +67,7 @@ def test_numbers_without_bound(bench: Bench, key: str, value: str) -> None:
     table, _, name = key.rpartition(".")
     plan = bench.folder / "plan.toml"
     plan.write_text((f"[{table}]\n" if table else "") + f"{name} = {value}\n")
-    line = said(bench.assay("profile", "f", "--plan", plan, *SHORT[:2]), 2)
+    line = said(bench.assay("profile", "f.dat", "--plan", plan, *SHORT[:2]), 2)
     assert name in line
     assert bench.made() == []
 
@@ -134,8 +134,8 @@ ON_A_FILE = pytest.mark.slow(reason="a profile of a file needs more of it")
     "asked",
     [
         pytest.param(["profile", "null:", *SHORT[2:], "--json"], marks=ON_A_FILE),
-        ["profile", "f", *SHORT],
-        pytest.param(["verify", "f", "--size", "8M", "--duration", "1s", "--no-report"], marks=ON_A_FILE),
+        ["profile", "f.dat", *SHORT],
+        pytest.param(["verify", "f.dat", "--size", "8M", "--duration", "1s", "--no-report"], marks=ON_A_FILE),
         ["oltp", "tpcc", "embedded:d", "--warehouses", "1"],
     ],
     ids=lambda asked: " ".join(asked[:2]),

@@ -16,7 +16,8 @@ import pytest
 from assay import _core
 from assay.apps.cli.exporting import export_all
 from assay.base.errors import AssayError, ExitCode, RunFolderError, UsageError
-from assay.insight.compare import ComparedRun, compare_runs
+from assay.insight.compare import compare_runs
+from assay.insight.differences import ComparedRun
 from assay.record.load import load
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder

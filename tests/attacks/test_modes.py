@@ -48,7 +48,7 @@ COMMANDS = {
     "dss duckdb": ("dss", "tpch", "duckdb:{}/db", "load", "save", "run", "restore", "--scale", "0.01"),
     "profile": ("profile", "{}/f", "--size", "16M", "--block", "8K", "--warmup", "0s", "--duration", "300ms"),
     "verify": ("verify", "{}/f", "--size", "32M", "--duration", "1s", "--crash-journal", "{}/journal"),
-    "verify with evidence": ("verify", "faulty:{}/f?torn=1e-2", "--size", "32M", "--duration", "1s"),
+    "verify with evidence": ("verify", "faulty:{}/f.dat?torn=1e-2", "--size", "32M", "--duration", "1s"),
     "mailbox": ("mailbox", "{}/f", *MAILBOXES),
 }
 

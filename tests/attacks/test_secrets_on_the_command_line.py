@@ -96,7 +96,7 @@ def test_none_of_these_stays_in_the_process_list(target: str) -> None:
 @pytest.mark.parametrize("option", ["--plan", "--size", "--volume", "--limit"])
 def test_nor_where_it_stands_in_an_option(bench: Bench, option: str) -> None:
     value = f"log={URL}" if option == "--volume" else URL
-    said_about(bench, "profile", "f", "--block", "0", option, value)
+    said_about(bench, "profile", "f.dat", "--block", "0", option, value)
 
 
 def test_a_password_of_standard_input_is_used_where_the_target_has_none() -> None:

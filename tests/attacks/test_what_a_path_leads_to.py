@@ -263,7 +263,7 @@ class TestCopiedIntoOurFile:
             file.truncate(16 * MIB)
         # Inodes of 128 bytes keep times in whole seconds.
         run_tool("mke2fs", "-q", "-F", "-t", "ext4", "-I", "128", image)
-        bench.target = mounted("-o", "loop", image) / "f"
+        bench.target = mounted("-o", "loop", image) / "f.dat"
         assert self.profile(bench).code == self.profile(bench).code == 0
         status = bench.target.stat()
         assert status.st_mtime_ns % 10**9 == 0

@@ -34,7 +34,7 @@ class TestFolders:
     def test_a_read_only_file_system_is_refused(self, bench: Bench, mounted: Callable[..., Path]) -> None:
         point = mounted("-t", "tmpfs", "-o", "ro,size=32m", "none")
 
-        outcome = bench.profile(point / "f", "--size", "16M", *SHORT)
+        outcome = bench.profile(point / "f.dat", "--size", "16M", *SHORT)
 
         assert (outcome.code, "mounted read-only" in outcome.complaint) == (2, True)
         assert bench.made() == []
@@ -67,7 +67,7 @@ class TestExistingFiles:
         assert "that Assay did not write" in outcome.complaint
         assert f"--overwrite {bench.target}" in outcome.complaint
         assert bench.target.read_bytes() == content
-        assert bench.made() == ["target/f"]
+        assert bench.made() == ["target/f.dat"]
 
     def test_another_file_named_by_overwrite_permits_nothing(self, bench: Bench) -> None:
         bench.target.write_bytes(b"x" * MIB)
@@ -113,7 +113,7 @@ class TestExistingFiles:
         assert outcome.code == 2
         assert f"--overwrite {bench.target}" in outcome.complaint
         assert bench.target.read_bytes() == content
-        assert bench.made() == ["target/f"]
+        assert bench.made() == ["target/f.dat"]
 
     def test_a_file_smaller_than_a_sector_is_refused(self, bench: Bench) -> None:
         bench.target.write_bytes(b"precious")
@@ -174,7 +174,7 @@ class TestFullFileSystem:
     def test_space_is_checked_before_anything_is_written(self, bench: Bench, mounted: Callable[..., Path]) -> None:
         point = mounted("-t", "tmpfs", "-o", "size=32m", "none")
 
-        outcome = bench.profile(point / "f", "--size", "64M", *SHORT)
+        outcome = bench.profile(point / "f.dat", "--size", "64M", *SHORT)
 
         assert outcome.code == 3
         for word in ("64 MiB", "32 MiB", "--size"):
@@ -186,7 +186,7 @@ class TestFullFileSystem:
     ) -> None:
         point = mounted("-t", "tmpfs", "-o", "size=32m", "none")
 
-        outcome = bench.profile(point / "a", point / "b", "--size", "20M", *SHORT)
+        outcome = bench.profile(point / "a.dat", point / "b.dat", "--size", "20M", *SHORT)
 
         assert (outcome.code, "40 MiB" in outcome.complaint) == (3, True)
         assert list(point.iterdir()) == []
@@ -202,7 +202,7 @@ class TestFullFileSystem:
         device = loop_device(512 * MIB)
         run_tool("mkfs.ext2", "-q", "-m", "0", device)
         point = mounted(device)
-        target, filler = point / "f", point / "filler"
+        target, filler = point / "f.dat", point / "filler"
         arguments = ("profile", target, "--size", "400M", *SHORT, "--no-report", "-o", bench.results, "--json")
         with bench.started(*arguments) as running:
             running.wait_until(lambda: target.exists() and target.stat().st_size == 400 * MIB, every_s=0.001)
@@ -222,19 +222,19 @@ class TestFullFileSystem:
 
     def test_a_file_that_was_there_gets_its_size_back(self, bench: Bench, mounted: Callable[..., Path]) -> None:
         point = mounted("-t", "tmpfs", "-o", "size=64m", "none")
-        (point / "f").touch()
-        (point / "g").touch()
+        (point / "f.dat").touch()
+        (point / "g.dat").touch()
 
-        arguments = ("profile", point / "f", point / "g", "--size", "28M", "--backend", "threads", *SHORT)
+        arguments = ("profile", point / "f.dat", point / "g.dat", "--size", "28M", "--backend", "threads", *SHORT)
         with bench.started(*arguments, "--no-report", "-o", bench.results) as running:
-            running.wait_until(lambda: (point / "f").stat().st_size > 0, every_s=0.001)
+            running.wait_until(lambda: (point / "f.dat").stat().st_size > 0, every_s=0.001)
             running.process.send_signal(signal.SIGINT)
             outcome = running.end()
 
         assert outcome.code == 130
         if "laying out" not in outcome.stderr.splitlines()[-2]:
             pytest.skip("the layout was over before it could be interrupted")
-        assert [(point / name).stat().st_size for name in ("f", "g")] == [0, 0]
+        assert [(point / name).stat().st_size for name in ("f.dat", "g.dat")] == [0, 0]
 
 
 def fill(path: Path) -> None:
@@ -251,3 +251,45 @@ def fill(path: Path) -> None:
                 except OSError:
                     break
         os.fsync(file.fileno())
+
+
+class TestNewFiles:
+    @pytest.mark.parametrize("verb", ["profile", "verify", "mailbox"])
+    def test_a_name_that_does_not_exist_is_no_file_unless_it_is_named_as_one(self, bench: Bench, verb: str) -> None:
+        outcome = bench.assay(verb, "nodir", "--size" if verb != "mailbox" else "--mailbox-size", "8M", "--dry-run")
+
+        assert outcome.code == 2
+        assert "make the folder (mkdir -p" in outcome.complaint
+        assert "--create" in outcome.complaint
+        assert bench.made() == []
+
+    @pytest.mark.parametrize("asked", [["nodir", "--create"], ["new.dat"]])
+    def test_a_suffix_or_an_option_asks_for_a_file(self, bench: Bench, asked: list[str]) -> None:
+        assert bench.profile(*asked, "--size", "8M", *SHORT).code == 0
+        assert (bench.folder / asked[0]).stat().st_size == 8 * MIB
+        assert bench.profile(asked[0], "--size", "8M", *SHORT).code == 0, "what Assay made it takes again"
+
+    def test_a_device_without_its_folder_is_asked_back(self, bench: Bench) -> None:
+        device = next(iter(sorted(os.listdir("/sys/class/block"))), None)
+        if device is None:
+            pytest.skip("this machine shows no block device")
+        outcome = bench.profile(device, "--size", "8M", *SHORT)
+
+        assert outcome.code == 2
+        assert f"for the device give /dev/{device}" in outcome.complaint
+
+    @pytest.mark.parametrize("folder", ["/etc", "/", "/usr/bin", "/boot/../etc"])
+    def test_folders_of_the_system_hold_no_file_of_ours(self, bench: Bench, folder: str) -> None:
+        outcome = bench.profile(folder, "--size", "8M", "--create", "--dry-run")
+
+        assert outcome.code == 2
+        assert "is a folder of the system" in outcome.complaint or "no permission" in outcome.complaint
+
+    def test_a_run_says_first_what_it_is_about_to_do(self, bench: Bench) -> None:
+        outcome = bench.assay("profile", bench.target, "--size", "8M", *SHORT, "--no-report", "-o", bench.results)
+
+        first = outcome.stderr.splitlines()[0]
+        assert first.startswith("at least 1 point; 0.3 s, layout and report apart; layout writes 8 MiB to ")
+        assert str(bench.results) in first
+        again = bench.profile(bench.target, "--size", "8M", *SHORT, "--quiet")
+        assert "at least" not in again.stderr

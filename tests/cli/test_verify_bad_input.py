@@ -56,12 +56,12 @@ def test_a_bad_option_is_refused_before_anything_is_made(bench: Bench, name: str
 BAD_TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "none": ([], ["no target"]),
     "null": (["null:"], ["null:", "nothing that could be verified"]),
-    "a log alone": (["--volume", "log=target/l"], ["no data volume"]),
-    "unknown fault": (["faulty:target/f?trn=0.1"], ["'trn'", "did you mean 'torn'?"]),
-    "chance above 1": (["faulty:target/f?torn=2"], ["'torn'", "from 0 to 1"]),
-    "chances above 1": (["faulty:target/f?torn=0.6&lost=0.6"], ["above 1"]),
+    "a log alone": (["--volume", "log=target/l.dat"], ["no data volume"]),
+    "unknown fault": (["faulty:target/f.dat?trn=0.1"], ["'trn'", "did you mean 'torn'?"]),
+    "chance above 1": (["faulty:target/f.dat?torn=2"], ["'torn'", "from 0 to 1"]),
+    "chances above 1": (["faulty:target/f.dat?torn=0.6&lost=0.6"], ["above 1"]),
     "half of the volumes faulty": (
-        ["--volume", "data=faulty:target/f?torn=0.1,log=target/l"], ["all volumes", "same options"]
+        ["--volume", "data=faulty:target/f.dat?torn=0.1,log=target/l.dat"], ["all volumes", "same options"]
     ),
     "faulty device": (["faulty:/dev/no-such-disk?torn=0.1"], ["faulty:", "is a device"]),
     "a folder that is missing": (["no-such-folder/f"], ["no-such-folder", "does not exist"]),
@@ -100,7 +100,7 @@ BAD_CONFIGS: dict[str, tuple[dict[str, str], list[str]]] = {
 @pytest.mark.parametrize("name", BAD_CONFIGS)
 def test_a_bad_configuration_is_refused_before_anything_is_made(bench: Bench, tmp_path: Path, name: str) -> None:
     changes, named = BAD_CONFIGS[name]
-    text = GOOD.format(**{"config": "", "path": "target/f", "size": "16", "file": "", "log": LOG, **changes})
+    text = GOOD.format(**{"config": "", "path": "target/f.dat", "size": "16", "file": "", "log": LOG, **changes})
     (tmp_path / "sqliosim.cfg").write_text(text)
     assert_refused(bench, bench.verify("--config", "sqliosim.cfg", "--quiet"), named)
 
@@ -125,7 +125,7 @@ def test_files_larger_than_the_file_system_are_refused(bench: Bench) -> None:
         ("[timing]\nstres_s = 3", ["timing", "did you mean 'stress_s'?"]),
         ("[random]\nusers = -2", ["random.users", "-2"]),
         ("[random]\nchain_min = 9\nchain_max = 3", ["chain_min 9", "chain_max 3"]),
-        ('[[files]]\npath = "target/f"\nsize_bytes = "8M"', ["log file is needed"]),
+        ('[[files]]\npath = "target/f.dat"\nsize_bytes = "8M"', ["log file is needed"]),
     ],
 )
 def test_a_bad_plan_is_refused_with_its_name_and_key(bench: Bench, tmp_path: Path, text: str, named: list[str]) -> None:

@@ -39,7 +39,7 @@ VERBS = {
     "model": "profile model:nvme-mirror --queue-depth 1,2 --warmup 0s --duration 1s",
     "size": "size need.toml",
     "mailbox": "mailbox model:nvme-mirror --mailboxes 10 --duration 5s",
-    "verify": "verify f --size 8M --duration 0.5s",
+    "verify": "verify f.dat --size 8M --duration 0.5s",
     "dss": "dss tpch duckdb:d.duckdb --scale 0.01 --queries 1,6",
     "study": "study run raid-policy --levels raid=50,10",
     "reliability": "model reliability ps6100xv --mtbf 1e6h --trials 1000",

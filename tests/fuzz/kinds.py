@@ -35,7 +35,7 @@ TARGETS = (
     "f",
     "file:f",
     "null:?latency=1ms&servers=3&stall=1s&stall_at=2s&stall_every=9s",
-    "faulty:f?torn=1e-5&seed=7&long_io_delay=2s",
+    "faulty:f.dat?torn=1e-5&seed=7&long_io_delay=2s",
     "model:fas2040?raid=10&members=2&volumes=3&volume_size=10GB",
     "model:black-box",
     "/dev/none",
@@ -81,7 +81,7 @@ def kinds(runs: dict[str, dict[str, bytes]], store: dict[str, bytes]) -> dict[st
     server = "postgresql://me@h/db"
     return {
         "plan": (6, table([*tables("workloads.io.presets")], "profile", "null:", "--plan")),
-        "integrity plan": (4, table([*tables("workloads.integrity.presets")], "verify", "f", "--plan")),
+        "integrity plan": (4, table([*tables("workloads.integrity.presets")], "verify", "f.dat", "--plan")),
         "plan of transactions": (4, table(tpcc, "oltp tpcc", server, "--plan")),
         "plan of queries": (4, table(tpch, "dss tpch", server, "--plan")),
         "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),

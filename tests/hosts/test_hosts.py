@@ -172,10 +172,10 @@ def test_only_the_window_in_which_all_ran_counts_and_telemetry_names_its_host(as
 @pytest.mark.usefixtures("in_threads")
 def test_files_of_hosts_are_their_own_and_resume_measures_nothing_again(assay: Assay, tmp_path: Path) -> None:
     words = (*AS_GIVEN, "--block", "8K", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s", "--size", "4M")
-    found = assay("profile", tmp_path / "f-{host}", *words, "--hosts", "local,local")
+    found = assay("profile", tmp_path / "f-{host}.dat", *words, "--hosts", "local,local")
     assert found["exit_code"] == 0
-    assert [volume["name"] for volume in found["target"]["volumes"]] == ["local-1:f-local-1", "local-2:f-local-2"]
-    assert sorted(path.name for path in tmp_path.glob("f-*")) == ["f-local-1", "f-local-2"]
+    assert [volume["name"] for volume in found["target"]["volumes"]] == ["local-1:f-local-1.dat", "local-2:f-local-2.dat"]
+    assert sorted(path.name for path in tmp_path.glob("f-*")) == ["f-local-1.dat", "f-local-2.dat"]
 
     manifest = Path(found["run_folder"]) / "run.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "interrupted"}))
@@ -186,7 +186,7 @@ def test_files_of_hosts_are_their_own_and_resume_measures_nothing_again(assay: A
     assert again["points"][0] == found["points"][0]
     assert [point["load"] for point in again["points"]] == [point["load"] for point in found["points"]]
 
-    os.unlink(tmp_path / "f-local-2")
+    os.unlink(tmp_path / "f-local-2.dat")
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "interrupted"}))
     refused = assay("profile", "--resume", found["run_folder"])
     assert refused["exit_code"] == 2
@@ -261,7 +261,7 @@ def killed_in(phase: str, assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(choosing, "Team", Killed)
     monkeypatch.setattr(Killed, "phase", phase)
     words = (*AS_GIVEN, "--block", "8K", "--warmup", "0s", "--duration", "1s", "--size", "4M", "--read", "50")
-    found = assay("profile", tmp_path / "f-{host}", *words, *THREE)
+    found = assay("profile", tmp_path / "f-{host}.dat", *words, *THREE)
 
     if phase in ("close", "settle"):
         # All was measured by then.
@@ -376,7 +376,7 @@ def test_another_version_of_assay_there_is_refused(assay: Assay, monkeypatch: py
 @pytest.mark.usefixtures("in_threads")
 def test_no_rights_there_names_the_host(assay: Assay, tmp_path: Path) -> None:
     folder = tmp_path / "none"
-    found = assay("profile", folder / "x" / "f-{host}", "--size", "4M", "--hosts", "local")
+    found = assay("profile", folder / "x" / "f-{host}.dat", "--size", "4M", "--hosts", "local")
     assert found["exit_code"] in (2, 3)
     assert "host local: " in found["complaint"]
 
@@ -392,9 +392,9 @@ def test_the_same_device_given_twice_by_two_names_is_refused(assay: Assay, tmp_p
     (tmp_path / "real").mkdir()
     for name in ("local-1", "local-2"):
         (tmp_path / name).symlink_to(tmp_path / "real")
-    complaint = refused(assay, tmp_path / "{host}" / "f", "--size", "4M", "--hosts", "local,local")
-    assert "f of host local-1 and f of host local-2 are the same" in complaint
-    assert not (tmp_path / "real" / "f").exists(), "nothing is written before all hosts are checked"
+    complaint = refused(assay, tmp_path / "{host}" / "f.dat", "--size", "4M", "--hosts", "local,local")
+    assert "f.dat of host local-1 and f.dat of host local-2 are the same" in complaint
+    assert not (tmp_path / "real" / "f.dat").exists(), "nothing is written before all hosts are checked"
 
 
 @pytest.mark.usefixtures("in_threads")
@@ -489,7 +489,7 @@ def test_passwords_go_over_the_pipe_alone(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_an_agent_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
     """Also where the coordinator had no time to say so."""
-    command = [sys.executable, "-m", "assay", "profile", str(tmp_path / "f-{host}"), "--size", "4M",
+    command = [sys.executable, "-m", "assay", "profile", str(tmp_path / "f-{host}.dat"), "--size", "4M",
                "--duration", "60s", "--hosts", "local", "--no-report", "-o", str(tmp_path / "results")]  # fmt: skip
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert run.stderr is not None

@@ -192,7 +192,7 @@ def test_a_slow_relay_changes_no_answer(relayed: Path, assay: Assay) -> None:
 
 @pytest.mark.slow(reason="a host is given up after 20 s; a pipe with nothing at its end is given up by default")
 def test_a_host_that_falls_silent_is_given_up_and_the_run_goes_on(relayed: Path, assay: Assay) -> None:
-    words = (str(relayed / "f-{host}"), "--search", "none", "--block", "8K", "--size", "4M", "--warmup", "0s")
+    words = (str(relayed / "f-{host}.dat"), "--search", "none", "--block", "8K", "--size", "4M", "--warmup", "0s")
     command = [sys.executable, "-m", "assay", "profile", *words, "--duration", "6s", "--hosts", "far,farther"]
     run = subprocess.Popen(
         [*command, "--no-report", "-o", str(relayed / "results")],

@@ -184,7 +184,7 @@ def test_a_connection_that_is_cut_ends_the_point_with_the_host_and_the_run_goes_
 ) -> None:
     words = ("--search", "none", "--block", "8K", "--read", "50", "--size", "4M", "--warmup", "0s")
     hosts = ("--hosts", f"db1:{ssh}/assay,db2:{ssh}/assay")
-    command = [sys.executable, "-m", "assay", "profile", str(tmp_path / "f-{host}"), *words, "--duration", "8s"]
+    command = [sys.executable, "-m", "assay", "profile", str(tmp_path / "f-{host}.dat"), *words, "--duration", "8s"]
     run = subprocess.Popen(
         [*command, *hosts, "--no-report", "-o", str(tmp_path / "results")],
         stdout=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.document.palette import COLOURS
-from assay.insight.compare import FigureDifference, RunComparison
+from assay.insight.differences import FigureDifference, RunComparison
 from assay.report.figures_compare import POINTS_MAX, compare_figure
 from assay.workloads.registry import figures_of
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from assay.insight.compare import ComparedRun, compare_runs
+from assay.insight.compare import compare_runs
+from assay.insight.differences import ComparedRun
 from assay.record.load import load
 from assay.record.run_folder import RunFolder
 from assay.report import write_report

@@ -73,7 +73,7 @@ def test_runs_of_before_meet_them(name: str) -> None:
     [
         ("profile", "null:?latency=1ms", "--queue-depth", "1", "--block", "8K"),
         ("profile", "model:ps6100xv?raid=50", "--queue-depth", "1", "--block", "8K"),
-        ("verify", "target/f", "--size", "4M"),
+        ("verify", "target/f.dat", "--size", "4M"),
     ],
 )
 def test_runs_of_today_meet_them(bench: Bench, asked: tuple[str, ...]) -> None:

@@ -25,6 +25,7 @@ def profile(
     plan: dict[str, Any] | AnyPlan | None = None,
     size: str | int | None = None,
     overwrite: Sequence[str] = (),
+    create: bool = False,
     output: str | Path = "assay-results",
     report: bool = False,
     **activity: Any,
@@ -43,6 +44,8 @@ def profile(
         Size of each file: `"10G"` or bytes.
     overwrite
         Existing files or devices that may be written to.
+    create
+        Whether a file may be made whose name has no suffix.
     output
         Where the run folder is made.
     report
@@ -76,6 +79,7 @@ def profile(
         paths=[str(path) for path in paths],
         size=str(size) if size is not None else chosen.size,
         overwrite=list(overwrite),
+        create=create,
     )
     with arrays_of_run():
         return _measured(request, parts, output, report=report)

@@ -126,16 +126,18 @@ def parse_percent(text: str | int | float, *, what: str = "percentage") -> float
     Raises
     ------
     UsageError
-        The value lies outside 0..100.
+        The value lies outside 0..100, or it is below 1 without its sign: `0.7` may mean 70 % or 0.7 %.
 
     Examples
     --------
-    >>> parse_percent("70"), parse_percent("62.5%")
-    (0.7, 0.625)
+    >>> parse_percent("70"), parse_percent("62.5%"), parse_percent("0.7%")
+    (0.7, 0.625, 0.006999999999999999)
     """
     number, unit = _split(text, what, "0 to 100") if isinstance(text, str) else (_number(text, what, "0 to 100"), "")
     if unit not in ("", "%") or not 0 <= number <= 100:
         raise UsageError(f"{what}: {text} is outside 0 to 100 %")
+    if not unit and 0 < number < 1:
+        raise UsageError(f"{what}: {text} has two readings; write {number * 100:g}% or {number:g}%")
     return number / 100
 
 

@@ -7,12 +7,14 @@ import math
 from typing import Any
 
 REASON_LETTERS_MAX = 160
+NESTING_MAX = 64
+"""Objects and lists within each other; no file of a run has a third of it, and what reads them goes down by calls."""
 
 
 def parsed(text: bytes) -> Any:
     """Value of one JSON document in UTF-8.
 
-    Numbers are finite (RFC 8259 has no others), and nesting is no deeper than the interpreter bears.
+    Numbers are finite (RFC 8259 has no others), and nesting is at most `NESTING_MAX` deep.
 
     Raises
     ------
@@ -29,13 +31,31 @@ def parsed(text: bytes) -> Any:
     ValueError: the number 1e999 is not finite
     """
     try:
-        return json.loads(text.decode("utf-8"), parse_float=_finite, parse_constant=_refuse)
+        value = json.loads(text.decode("utf-8"), parse_float=_finite, parse_constant=_refuse)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeDecodeError:
         raise ValueError("it is not text in UTF-8") from None
     except ValueError as error:
         raise ValueError(str(error)[:REASON_LETTERS_MAX]) from None
+    if not _is_shallow(value):
+        raise ValueError("it is nested too deeply")
+    return value
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether values lie within each other no deeper than they may."""
+    level = [value]
+    for _ in range(NESTING_MAX):
+        level = [
+            held
+            for each in level
+            if isinstance(each, (dict, list))
+            for held in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return True
+    return not any(isinstance(each, (dict, list)) for each in level)
 
 
 def _finite(text: str) -> float:

@@ -19,6 +19,8 @@ Method = Literal["same measurements", "repeats", "batches", "bootstrap", "answer
 
 ERROR_SHARE = 0.05
 """Share of false alarms accepted: 1 - 95 %."""
+NORMAL_975 = 1.959964
+"""Quantile of the normal distribution that 2.5 % lie above."""
 BATCHES_MIN = 8
 """Below this the correlation of neighbouring batches cannot be estimated: its bias alone is some 4 / n."""
 CORRELATION_MAX = 0.95
@@ -68,6 +70,30 @@ def _student(center: float, error: float, freedom: float, method: Method) -> Est
     half = student.quantile(freedom, 1 - ERROR_SHARE / 2) * error
     p = 2 * student.beyond(freedom, abs(center) / error) if error else float(center == 0)
     return Estimate(center - half, center + half, p, method)
+
+
+BETWEEN_RUNS = (0.08, 3.0)
+"""Standard deviation of the logarithm of a figure from run to run, and its degrees of freedom.
+
+It is what is assumed of storage of which one run each is known: `benches/compare.py` measures it."""
+
+
+def widened(estimate: Estimate, center: float, between: tuple[float, float] = BETWEEN_RUNS) -> Estimate:
+    """An estimate from within one run each, as far as it tells of other runs: what varies from run to run is added.
+
+    Parameters
+    ----------
+    center
+        Logarithm of B / A.
+    between
+        Standard deviation of the logarithm between runs, and its degrees of freedom (`BETWEEN_RUNS`). Degrees of
+        freedom of the sum are Welch's and Satterthwaite's, with those within a run taken for many.
+    """
+    deviation, freedom = between
+    within = max(center - estimate.low, estimate.high - center) / NORMAL_975
+    runs = 2 * deviation**2
+    total = within**2 + runs
+    return _student(center, math.sqrt(total), freedom * (total / runs) ** 2, estimate.method)
 
 
 def relative_error(batches: Sequence[float]) -> tuple[float, float] | None:

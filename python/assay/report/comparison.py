@@ -17,7 +17,7 @@ from assay.document.elements import (
     Section,
     Table,
 )
-from assay.insight.compare import COLUMNS, RunComparison, run_letter
+from assay.insight.differences import COLUMNS, RunComparison, run_letter
 from assay.report.figures_compare import compare_figure
 from assay.report.files import replace_file
 from assay.report.html import html_report

@@ -8,7 +8,7 @@ import altair as alt
 
 from assay.document.charts import ChartRows
 from assay.document.palette import BAND, INK, MAX_SERIES, QUIET, colour, shape
-from assay.insight.compare import FigureDifference, RunComparison, run_letter
+from assay.insight.differences import FigureDifference, RunComparison, run_letter
 
 WIDTH_PX = 460
 ROW_PX = 14

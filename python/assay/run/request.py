@@ -63,6 +63,8 @@ class TargetRequest:
     overwrite: list[str] = field(default_factory=list)
     yes_destroy: list[str] = field(default_factory=list)
     size_most_bytes: int = SIZE_MAX_DEFAULT_BYTES
+    create: bool = True
+    """A file may be made whatever its name; the command line asks for a suffix or `--create`."""
     database: bool = False
     """The volumes are for an imitated database alone: a folder stands for a data file and a log file."""
     numbered: bool = False
@@ -109,6 +111,7 @@ class TargetRequest:
             cache_bytes=parse_bytes(self.cache_size, what="--cache-size") if self.cache_size else None,
             size_most_bytes=self.size_most_bytes,
             database=self.database,
+            create=self.create or any(need.files for need in needs),
             sparse=[name for need in needs for name in need.sparse(specs)] if self.database else (),
         )
         if array is not None:

@@ -40,6 +40,12 @@ Overwrite = Annotated[
     list[str] | None,
     typer.Option("--overwrite", help="Allow writing to this existing file or device.", rich_help_panel=SAFETY),
 ]
+Create = Annotated[
+    bool,
+    typer.Option(
+        "--create", help="Make a file that does not exist and whose name has no suffix.", rich_help_panel=TARGET
+    ),
+]
 YesDestroy = Annotated[
     list[str] | None,
     typer.Option(
@@ -91,6 +97,7 @@ Declared = Mapping[str, tuple[Any, Any]]
 
 NOTHING: Declared = {}
 PERMISSIONS: Declared = {"overwrite": (Overwrite, None), "yes_destroy": (YesDestroy, None)}
+WRITES_FILES: Declared = {**PERMISSIONS, "create": (Create, False)}
 Hosts = Annotated[
     list[str] | None,
     typer.Option(
@@ -113,7 +120,7 @@ ON_STORAGE: Declared = {
     "volumes": (Volumes, None),
     "size": (Size, None),
     "cache_size": (CacheSize, None),
-    **PERMISSIONS,
+    **WRITES_FILES,
 }
 ON_DATABASES: Declared = {"password_stdin": (PasswordStdin, False)}
 OF_OUTPUT: Declared = {

@@ -33,6 +33,7 @@ from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
 from assay.run.targets import choose_targets
 from assay.targets.arrays.live.process import arrays_of_run
+from assay.targets.files.target import StorageTarget
 from assay.targets.target import Target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
@@ -121,6 +122,8 @@ def _start(
         folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
         if told is not None:
             folder.update(**told())
+        if not options.quiet:
+            say(outlook(target, parts, folder.path))
         run_to_end(folder, target, parts, options, yes_destroy=request.yes_destroy)
 
 
@@ -295,6 +298,30 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
             say(f"assay: go on with: {shlex.join(again)}")
 
 
+def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path) -> str:
+    """One line of what a run is about to do: points, time, what laying out writes and where, and where results are."""
+    counts = [workload_of(part.plan).points_least(part.plan) for part in parts]
+    known = sum(count for count in counts if count is not None)
+    words = [f"at least {known} point{'s' if known != 1 else ''}"] if known else []
+    words.append(_time_words(target, parts))
+    if target.layout_bytes:
+        files = target.to_lay_out if isinstance(target, StorageTarget) else []
+        volumes = ", ".join(printable(volume.spec.path) for volume in files if volume.spec.path is not None)
+        words.append(f"layout writes {format_bytes(target.layout_bytes)}{f' to {volumes}' if volumes else ''}")
+    return f"{'; '.join(words)}; results in {printable(folder)}"
+
+
+def _time_words(target: Target, parts: Sequence[Part[Any]]) -> str:
+    """How long parts take, and what comes besides."""
+    shortest, longest = estimate_s(parts)
+    ends = list(dict.fromkeys(format_duration(seconds) for seconds in (shortest, longest) if not math.isinf(seconds)))
+    time = "until interrupted" if math.isinf(longest) else " to ".join(ends)
+    if all((part.target or target).is_virtual for part in parts):
+        return f"{time} of the model's time, which passes some hundred times faster"
+    apart = [what for workload in workloads_of(parts) for what in workload.apart]
+    return f"{time}, {', '.join(apart)} and report apart"
+
+
 def show_plan(
     verb: str,
     target: Target,
@@ -303,7 +330,6 @@ def show_plan(
     study: dict[str, Any] | None = None,
 ) -> None:
     """Show what would be done; nothing is written, and no server is asked or started."""
-    shortest, longest = estimate_s(parts)
     if options.json:
         print(print_json(_plan_document(verb, target, parts, study)))
         return
@@ -316,15 +342,10 @@ def show_plan(
         on = part.target or target
         for line in workload_at(workload_of(part.plan), on).lines(part, on):
             print(line)
-    time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
-    targets = [part.target or target for part in parts]
-    if all(target.is_virtual for target in targets):
-        print(f"time: {time} of the model's time, which passes some hundred times faster")
-        return
-    apart = [what for workload in workloads_of(parts) for what in workload.apart]
-    if target.layout_bytes is not None and "layout" in apart:
+    is_virtual = all((part.target or target).is_virtual for part in parts)
+    if target.layout_bytes is not None and not is_virtual and any("layout" in one.apart for one in workloads_of(parts)):
         print(f"layout: writes {format_bytes(target.layout_bytes)}")
-    print(f"time: {time}, {', '.join(apart)} and report apart")
+    print(f"time: {_time_words(target, parts)}")
 
 
 def _plan_document(

@@ -139,7 +139,7 @@ def _lines(study: StudyPlan, parts: Sequence[Part[Any]]) -> list[str]:
 @app.command(name="run", epilog=EXAMPLES)
 @measuring(
     "study",
-    on={"size": opt.ON_STORAGE["size"], **opt.PERMISSIONS, **opt.ON_DATABASES},
+    on={"size": opt.ON_STORAGE["size"], **opt.WRITES_FILES, **opt.ON_DATABASES},
 )
 def run(
     given: Given,

@@ -280,7 +280,8 @@ def _cell(cell: Any) -> dict[str, Any]:
 
 def compare(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What changed from one run to another."""
-    from assay.insight.compare import COLUMNS, ComparedRun, compare_runs
+    from assay.insight.compare import compare_runs
+    from assay.insight.differences import COLUMNS, ComparedRun
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
 
@@ -298,7 +299,8 @@ def compare(asked: Mapping[str, Any]) -> dict[str, Any]:
 def comparison_page(asked: Mapping[str, Any]) -> str:
     """The page of a comparison, as `assay compare --html` writes it."""
     from assay.base.paths import printable
-    from assay.insight.compare import ComparedRun, compare_runs
+    from assay.insight.compare import compare_runs
+    from assay.insight.differences import ComparedRun
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
     from assay.report.comparison import comparison_document

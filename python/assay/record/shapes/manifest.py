@@ -196,6 +196,7 @@ class Request(TypedDict, total=False):
     overwrite: list[str]
     yes_destroy: list[str]
     size_most_bytes: Count
+    create: bool
     database: bool
     crash_journal: Text
     after_crash: Text

@@ -23,7 +23,7 @@ from assay.targets.arrays.live.process import ServedArray
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.hold import Hold
 from assay.targets.files.ownership import make
-from assay.targets.files.safety import ExaminedVolume, check_space, examine
+from assay.targets.files.safety import ExaminedVolume, check_space, examine, refuse_new_file
 from assay.targets.files.session import AnySession, drain
 from assay.targets.files.spec import VolumeSpec
 from assay.targets.files.volume import OpenVolume, begin_io, volume_plan
@@ -255,8 +255,11 @@ def choose_target(
     size_most_bytes: int = SIZE_MAX_DEFAULT_BYTES,
     database: bool = False,
     sparse: Collection[str] = (),
+    create: bool = True,
 ) -> StorageTarget:
     """Examine volumes and choose their sizes; nothing is written.
+
+    Without `create` a new file must have a name with a suffix.
 
     `database` and `sparse` (names) are those of the target; a new log of a database takes a share of the data's size.
 
@@ -271,6 +274,8 @@ def choose_target(
     """
     merged = _merge_shared(specs)
     examined = [examine(spec, overwrite=overwrite, yes_destroy=yes_destroy, writes=writes) for spec, _ in merged]
+    for volume in examined:
+        refuse_new_file(volume, create=create)
     target = StorageTarget(
         examined=examined,
         sizes={},

@@ -28,7 +28,7 @@ Examples:
 """
 
 
-@measuring("mailbox", MailboxPlan, on=opt.PERMISSIONS)
+@measuring("mailbox", MailboxPlan, on=opt.WRITES_FILES)
 def mailbox(
     given: Given,
     path: Annotated[

@@ -34,7 +34,7 @@ Examples:
 """
 
 
-@measuring("verify", IntegrityPlan, on=opt.PERMISSIONS)
+@measuring("verify", IntegrityPlan, on=opt.WRITES_FILES)
 def verify(
     given: Given,
     path: Annotated[

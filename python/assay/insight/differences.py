@@ -1,0 +1,260 @@
+"""Differences of runs: what is compared, what came of it, and how both are told."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol
+
+from assay.base.units import format_bytes
+from assay.record.figures import Figure
+from assay.record.intervals import Estimate, Method
+from assay.record.shapes.point import Point
+
+Status = Literal["changed", "not changed", "cannot tell"]
+
+LOGARITHM_MAX = 700.0
+"""Largest logarithm of a ratio; the exponential of a larger one is no number."""
+VALUE_MIN = 1e-9
+"""What is less counts as nothing: no measurement comes near it."""
+
+SMALLEST_SHARE = 0.05
+"""Smallest relative difference worth noticing, unless the caller states another."""
+
+
+class RunLike(Protocol):
+    """A run: its manifest and its points (docs/results.md)."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Content of `run.json`."""
+
+    @property
+    def points(self) -> Sequence[Point]:
+        """The points, whole."""
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """The plainest `RunLike`."""
+
+    manifest: Mapping[str, Any]
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Runs of one setup, one or more: before, or after."""
+
+    runs: tuple[RunLike, ...]
+
+    @property
+    def name(self) -> str | None:
+        """Ids of its runs; None where one has none."""
+        names = [run.manifest.get("run_id") for run in self.runs]
+        return ", ".join(map(str, names)) if all(names) else None
+
+
+ONE_RUN = "one run each cannot tell"
+"""Why a difference is not judged that only the noise within runs was held against."""
+
+
+@dataclass(frozen=True)
+class FigureDifference:
+    """One figure of one matched point, in two runs.
+
+    `relative` and `interval_95` are B / A - 1. `p` is the chance of such a difference without any change, `stands`
+    whether it is still counted when all comparisons are taken together. `better` is None unless changed.
+    """
+
+    workload: str
+    load: str
+    figure: Figure
+    run: int
+    a: float | None
+    b: float | None
+    relative: float | None
+    interval_95: tuple[float, float] | None
+    p: float | None
+    method: Method
+    status: Status
+    better: bool | None
+    reason: str = ""
+    stands: bool = False
+    repeats: tuple[int, int] = (1, 1)
+
+    @property
+    def metric(self) -> str:
+        """Name of the figure."""
+        return self.figure.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the document has it."""
+        return _without_figure(self) | {"metric": self.metric}
+
+
+@dataclass(frozen=True)
+class AnswerDifference:
+    """The most within limits, the knee or the edge, in two runs; None where no load met the limits."""
+
+    workload: str
+    axis: str
+    end: str
+    a_load: float | None
+    b_load: float | None
+    figure: Figure
+    run: int
+    a: float | None
+    b: float | None
+    relative: float | None
+    interval_95: tuple[float, float] | None
+    method: Method
+    status: Status
+    better: bool | None
+    reason: str = ""
+
+    @property
+    def load(self) -> str:
+        """The axis with the load of both."""
+        loads = ["-" if load is None else f"{load:,.4g}" for load in (self.a_load, self.b_load)]
+        return f"{self.axis} {' and '.join(dict.fromkeys(loads))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the document has it: values carry the name of their figure."""
+        name, row = self.figure.name, _without_figure(self)
+        return row | {"metric": name, f"a_{name}": row.pop("a"), f"b_{name}": row.pop("b")}
+
+
+def _without_figure(row: FigureDifference | AnswerDifference) -> dict[str, Any]:
+    return {of.name: getattr(row, of.name) for of in fields(row) if of.name != "figure"}
+
+
+_AnyDifference = FigureDifference | AnswerDifference
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Everything `compare_runs` found; `runs` are the ids, the first of which is A."""
+
+    runs: tuple[str, ...]
+    smallest_share: float
+    differences: tuple[FigureDifference, ...]
+    answers: tuple[AnswerDifference, ...]
+    unmatched: tuple[str, ...] = field(default=())
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence, with chance findings taken out by Holm's correction."""
+        if not self.differences:
+            return "Nothing can be compared: no workload was measured at the same load in both."
+        count = {status: sum(row.status == status for row in self.differences) for status in _STATUSES}
+        standing = [row for row in self.differences if row.stands]
+        told = (
+            f"Of {len(self.differences)} comparisons {count['changed']} changed, {count['not changed']} show no change"
+        )
+        told += f" of {share_text(self.smallest_share)} or more, and {count['cannot tell']} cannot tell"
+        alone = [row for row in self.differences if row.reason == ONE_RUN]
+        if alone and not standing:
+            most = max(alone, key=lambda row: abs(math.log1p(row.relative or 0.0)))
+            where = f"{most.figure.title} of {most.workload} at {most.load}"
+            return (
+                f"{told}. {where} differs by {signed_percent(most.relative)}; one run each cannot tell whether that is"
+                " the storage: repeat both, three times each, and compare before/* after/*."
+            )
+        if not standing:
+            return f"{told}; taken together no change stands out from chance (Holm, 5 %)."
+        largest = max(standing, key=lambda row: abs(math.log1p(row.relative or 0.0)))
+        where = f"{largest.figure.title} of {largest.workload} at {largest.load} in {run_letter(largest.run)}"
+        stand = f"{len(standing)} stand{'s' if len(standing) == 1 else ''} out from chance (Holm, 5 %)"
+        return f"{told}; taken together {stand}, most of all {where}: {signed_percent(largest.relative)}."
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Rows for a table, in the columns of `COLUMNS`."""
+        return [self._row(row.load, row.figure.title, row) for row in self.differences]
+
+    def answer_rows(self) -> list[tuple[str, ...]]:
+        """Rows of the answers for a table, in the columns of `COLUMNS`."""
+        return [self._row(row.load, f"{row.figure.title} {END_WORDS[row.end]}", row) for row in self.answers]
+
+    def _row(self, load: str, title: str, row: _AnyDifference) -> tuple[str, ...]:
+        # With more than two runs the column B holds several, so each value says whose it is.
+        of = f" ({run_letter(row.run)})" if len(self.runs) > 2 else ""
+        a, b = ("-" if value is None else row.figure.words(value) for value in (row.a, row.b))
+        texts = (signed_percent(row.relative), _interval_text(row.interval_95), _status_text(row))
+        return (row.workload, load, title, a, b + of, *texts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as one JSON document."""
+        document = {of.name: getattr(self, of.name) for of in fields(self)} | {"sentence": self.sentence}
+        document |= {name: [row.to_dict() for row in document[name]] for name in ("differences", "answers")}
+        plain: dict[str, Any] = json.loads(json.dumps(document))
+        return plain
+
+
+COLUMNS = ("workload", "load", "metric", "A", "B", "difference", "95 % interval", "verdict")
+END_WORDS = {"max": "within limits", "knee": "at the knee", "edge": "at the edge"}
+"""Loads of an answer that are compared, and how rows name them."""
+_STATUSES: tuple[Status, ...] = ("changed", "not changed", "cannot tell")
+
+
+def run_letter(index: int) -> str:
+    """Return A for the first run, B for the second; R27 and on when letters run out."""
+    return chr(ord("A") + index) if index < 26 else f"R{index + 1}"
+
+
+def signed_percent(share: float | None) -> str:
+    """Relative difference for people.
+
+    Examples
+    --------
+    >>> signed_percent(0.123), signed_percent(-0.0004), signed_percent(None)
+    ('+12.3 %', '+0.0 %', '-')
+    """
+    # Adding 0.0 turns the -0.0 that rounding may leave into 0.0.
+    return "-" if share is None else f"{round(100 * share, 1) + 0.0:+.1f} %"
+
+
+def share_text(share: float) -> str:
+    """A share in percent."""
+    return f"{100 * share:.3g} %"
+
+
+def _interval_text(interval: tuple[float, float] | None) -> str:
+    return "no interval" if interval is None else f"{signed_percent(interval[0])} to {signed_percent(interval[1])}"
+
+
+def _status_text(row: _AnyDifference) -> str:
+    direction = {True: ", better", False: ", worse", None: ""}[row.better]
+    return f"{row.status}{direction}" + (f": {row.reason}" if row.reason else "")
+
+
+def same_workload(workload: Mapping[str, Any]) -> str:
+    """Return what makes a workload the same one: all its facts but its name, which is a label."""
+    return json.dumps({key: value for key, value in workload.items() if key != "name"}, sort_keys=True)
+
+
+def workload_text(workload: Mapping[str, Any]) -> str:
+    """A workload by its name, or in words."""
+    if workload.get("name"):
+        return str(workload["name"])
+    block_bytes = workload.get("block_bytes")
+    size = format_bytes(block_bytes) if isinstance(block_bytes, int) else "mixed blocks"
+    reads, random = (share_text(workload.get(key) or 0) for key in ("read_share", "random_share"))
+    return f"{size}, {reads} read, {random} random"
+
+
+def is_better(figure: Figure, change: float | None) -> bool | None:
+    """Whether a change is one for the better; None where neither way is."""
+    return None if figure.better is None else ((change or 0) > 0) == (figure.better == "higher")
+
+
+def judged(estimate: Estimate | None, smallest_share: float) -> tuple[tuple[float, float] | None, Status]:
+    """The 95 % interval of B / A - 1, and what it says of a change."""
+    if estimate is None:
+        return None, "cannot tell"
+    low, high = (math.expm1(min(edge, LOGARITHM_MAX)) for edge in (estimate.low, estimate.high))
+    if low > 0 or high < 0:
+        return (low, high), "changed"
+    return (low, high), "not changed" if -smallest_share <= low and high <= smallest_share else "cannot tell"
