@@ -23,7 +23,7 @@ BAD_OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "block that is no multiple of the sector": (["--block", "1000"], ["--block", "1000", "sector of"]),
     "weight of a mix": (["--block", "8K:0"], ["--block", "weight"]),
     "file smaller than a block": (["--size", "64K", "--block", "1M"], ["64 KiB", "1 MiB", "--size"]),
-    "region smaller than a block": (["--region", "0.001-0.002"], ["smaller than a block"]),
+    "region smaller than a block": (["--region", "0.001%-0.002%"], ["smaller than a block"]),
     "region backwards": (["--region", "50-20"], ["--region", "0.5", "0.2"]),
     "alignment": (["--align", "1000"], ["--align", "1000", "sector"]),
     "queue depth of 0": (["--queue-depth", "0"], ["--queue-depth", "0"]),

@@ -74,7 +74,7 @@ class TestRoles:
     def test_a_database_on_three_files(self, bench: Bench, tmp_path: Any) -> None:
         bursts = tmp_path / "plan.toml"
         bursts.write_text(with_quick_bursts())
-        volumes = ",".join(f"{role}={bench.target.with_name(role)}" for role in ("data", "log", "tempdb"))
+        volumes = ",".join(f"{role}={bench.target.with_name(role + '.dat')}" for role in ("data", "log", "tempdb"))
 
         outcome = bench.profile("--volume", volumes, "--plan", bursts, "--size", "32M", "--json")
 
@@ -82,9 +82,9 @@ class TestRoles:
         check_document(outcome.document)
         assert outcome.code in (0, 1)
         assert {volume["name"]: volume["role"] for volume in point["volumes"]} == {
-            "data": "data",
-            "log": "log",
-            "tempdb": "tempdb",
+            "data.dat": "data",
+            "log.dat": "log",
+            "tempdb.dat": "tempdb",
         }
         assert set(point["roles"]) == {"data", "log", "tempdb"}
         assert [activity["name"] for activity in point["activities"]] == ["reads", "checkpoint", "log", "tempdb"]
@@ -130,14 +130,14 @@ class TestRoles:
 
 class TestVolumes:
     def test_every_volume_has_figures_and_limits_of_its_own(self, bench: Bench) -> None:
-        other = bench.target.with_name("g")
+        other = bench.target.with_name("g.dat")
         limit = ("--limit", "read.mean<=10s")
         (point,) = bench.measure(bench.target, other, "--size", "16M", "--queue-depth", "2", *limit).document["points"]
 
-        assert [volume["name"] for volume in point["volumes"]] == ["f", "g"]
+        assert [volume["name"] for volume in point["volumes"]] == ["f.dat", "g.dat"]
         assert all(volume["total"]["count"] > 0 for volume in point["volumes"])
         assert point["load"] == {"queue_depth": 2, "workers": 2, "outstanding": 4}
-        assert [verdict["scope"] for verdict in point["limits"]] == ["data", "data/f", "data/g"]
+        assert [verdict["scope"] for verdict in point["limits"]] == ["data", "data/f.dat", "data/g.dat"]
 
 
 class TestBackends:
@@ -172,7 +172,7 @@ class TestHonesty:
         notices = bench.measure(bench.target, "--size", "16M", *ONE).document["notices"]
 
         said = "; ".join(notices)
-        for word in ("measured on 16 MiB (f)", "fresh", "caches between host and disk are not excluded"):
+        for word in ("measured on 16 MiB (f.dat)", "fresh", "caches between host and disk are not excluded"):
             assert word in said
 
     def test_the_cache_span_is_measured_when_asked_for(self, bench: Bench) -> None:

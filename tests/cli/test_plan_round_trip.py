@@ -78,7 +78,7 @@ def test_it_tells_the_bytes_it_will_write_and_the_time(bench: Bench) -> None:
 
     assert outcome.document["estimate"] == {"shortest_s": 24.0, "longest_s": 24.0, "layout_bytes": 1 << 30}
     assert outcome.document["volumes"] == [
-        {"name": "f", "path": str(bench.target), "roles": ["data"], "size_bytes": 1 << 30}
+        {"name": "f.dat", "path": str(bench.target), "roles": ["data"], "size_bytes": 1 << 30}
     ]
 
 

@@ -68,11 +68,11 @@ class TestClean:
     def test_roles_may_have_volumes_of_their_own(self, bench: Bench) -> None:
         folder = bench.target.parent
 
-        outcome = bench.verify("--volume", f"data={folder}/d,log={folder}/l", *SHORT, "--json")
+        outcome = bench.verify("--volume", f"data={folder}/d.dat,log={folder}/l.dat", *SHORT, "--json")
 
         files = outcome.document["integrity"]["files"]
         assert outcome.code == 0
-        assert [(Path(file["path"]).name, file["log"]) for file in files] == [("d", False), ("l", True)]
+        assert [(Path(file["path"]).name, file["log"]) for file in files] == [("d.dat", False), ("l.dat", True)]
 
     def test_a_device_keeps_its_size(self, bench: Bench, loop_device: object) -> None:
         device = loop_device(32 << 20)  # type: ignore[operator]
@@ -92,7 +92,7 @@ class TestClean:
         assert loaded.points["workload"].to_list() == PHASES
         assert loaded.points["read_iops"].to_list()[3] > 0
         entities = set(loaded.series.filter(source="assay")["entity"].to_list())
-        assert {"f", "f-log"} <= entities
+        assert {"f.dat", "f.dat-log"} <= entities
         assert loaded.verdict["met"].to_list() == [True]
 
     def test_it_can_be_run_again_on_its_own_files_and_so_can_profile(self, bench: Bench) -> None:

@@ -174,7 +174,10 @@ def test_files_of_hosts_are_their_own_and_resume_measures_nothing_again(assay: A
     words = (*AS_GIVEN, "--block", "8K", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s", "--size", "4M")
     found = assay("profile", tmp_path / "f-{host}.dat", *words, "--hosts", "local,local")
     assert found["exit_code"] == 0
-    assert [volume["name"] for volume in found["target"]["volumes"]] == ["local-1:f-local-1.dat", "local-2:f-local-2.dat"]
+    assert [volume["name"] for volume in found["target"]["volumes"]] == [
+        "local-1:f-local-1.dat",
+        "local-2:f-local-2.dat",
+    ]
     assert sorted(path.name for path in tmp_path.glob("f-*")) == ["f-local-1.dat", "f-local-2.dat"]
 
     manifest = Path(found["run_folder"]) / "run.json"

@@ -126,6 +126,7 @@ class RequestOf(WireMessage):
     size: Name | None
     cache_size: Name | None
     size_most_bytes: Count
+    create: bool
     database: bool
     numbered: bool
     dry_run: bool

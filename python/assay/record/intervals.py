@@ -72,7 +72,7 @@ def _student(center: float, error: float, freedom: float, method: Method) -> Est
     return Estimate(center - half, center + half, p, method)
 
 
-BETWEEN_RUNS = (0.08, 3.0)
+BETWEEN_RUNS = (0.12, 3.0)
 """Standard deviation of the logarithm of a figure from run to run, and its degrees of freedom.
 
 It is what is assumed of storage of which one run each is known: `benches/compare.py` measures it."""
