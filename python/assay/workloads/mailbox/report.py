@@ -48,7 +48,7 @@ DERIVED = "Derived from what Jetstress does; figures are not comparable with pub
 
 def mailbox_section(facts: RunFacts) -> Section | None:
     """The section on mailboxes; None where the run holds none."""
-    told: Record | None = facts.manifest.get("mailbox")
+    told = facts.told("mailbox")
     if not told or not told.get("profile"):
         return None
     word, tone = RESULTS[told.get("passed")]
