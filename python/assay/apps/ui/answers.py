@@ -217,7 +217,10 @@ def matrix(asked: Mapping[str, Any]) -> dict[str, Any]:
     path = Path(asked["path"])
     folder = RunFolder.open(path)
     source = ObservedSource(
-        name=path.name, manifest=folder.manifest, points=current_points(folder.points()), series=_frame(path)
+        name=path.name,
+        manifest=cast("Manifest", folder.manifest),
+        points=current_points(folder.points()),
+        series=_frame(path),
     )
     found = diagnose([source])
     observed = found.observed

@@ -146,6 +146,7 @@ class ModelledArray(TypedDict, total=False):
     target: Text
     raid: Text
     members: MaybeCount
+    options: dict[str, str | bool | int | float | None] | None
     raw_bytes: MaybeCount
     usable_bytes: MaybeCount
     fill: MaybeAmount

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from assay.record.histograms import histogram_of
-from assay.report.exports.kinds import accesses_of, measures_io
+from assay.report.exports.kinds import measures_io
+from assay.workloads.io.shapes import accesses_of
 
 if TYPE_CHECKING:
     from assay.record.shapes.point import Batch, Batches, Latency

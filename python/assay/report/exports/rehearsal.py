@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from assay.record.shapes.point import Sides, Workload
 from assay.record.types import Direction, Load, Point
-from assay.report.exports.kinds import accesses_of, measures_io
+from assay.report.exports.kinds import measures_io
+from assay.workloads.io.shapes import accesses_of
 
 
 class RehearsedPoint(Point, total=False):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from assay.record.shapes.kinds import Shapes
-from assay.record.shapes.point import Direction, Load
+from assay.record.shapes.point import Direction, Load, Point
 from assay.record.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, Text
 
 ACCESS = ("block_bytes", "read_share", "random_share")
@@ -109,6 +109,16 @@ class IoManifest(TypedDict, total=False):
 
     cache_span: CacheSpan | None
     answers: list[IoAnswer] | None
+
+
+def accesses_of(point: Point) -> Accesses:
+    """What a point asked, with the keys that I/O adds; points of other kinds have some of them, or none."""
+    return cast(Accesses, point.get("workload") or {})
+
+
+def bursts_of(point: Point) -> Bursts:
+    """What checkpoints did in a point of I/O; empty where there were none."""
+    return cast(IoPoint, point).get("bursts") or {}
 
 
 def _lacks(point: Mapping[str, Any]) -> str | None:

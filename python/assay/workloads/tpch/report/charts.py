@@ -9,7 +9,8 @@ import altair as alt
 
 from assay.document.charts import ChartRows, ordered
 from assay.document.palette import COLOURS, INK, LIMIT, colour
-from assay.document.series_charts import HEIGHT, WIDTH, lines
+from assay.document.series import PanelRow
+from assay.document.series_charts import HEIGHT, WIDTH, PlacedRow, lines
 
 Row = Mapping[str, Any]
 
@@ -38,7 +39,7 @@ def query_bars(rows: Sequence[Row]) -> alt.TopLevelMixin:
     return drawn
 
 
-def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) -> alt.TopLevelMixin:
+def query_timeline(bars: Sequence[Row], rows: Sequence[PanelRow], *, end_s: float) -> alt.TopLevelMixin:
     """Queries as bars, a lane a stream, above panels of what storage and host did, on one time axis.
 
     Parameters
@@ -61,7 +62,7 @@ def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) ->
         if not number:
             charts.append(_bars(bars, lanes, x, divisor, end_s))
             continue
-        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
+        own: list[PlacedRow] = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
         charts.append(lines(own, panel, x).properties(width=WIDTH, height=HEIGHT))
     figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
         color="independent", strokeDash="independent"

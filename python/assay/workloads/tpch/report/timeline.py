@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
+    PanelRow,
     SeriesClock,
     by_role,
     gauge,
@@ -68,7 +69,7 @@ def _figure(facts: RunFacts, point: Record, name: str) -> FigureElement | None:
     return FigureElement(f"tpch-timeline-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))
 
 
-def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _drawable(rows: list[PanelRow]) -> list[PanelRow]:
     """Rows of panels that have a line: two values of a series, not one alone."""
     times: dict[tuple[str, str], set[float]] = {}
     for row in rows:
@@ -101,7 +102,7 @@ def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: 
     }
 
 
-def panels_of(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def panels_of(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """Rows of the panels that have any."""
     import polars as pl
 

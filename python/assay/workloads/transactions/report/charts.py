@@ -9,7 +9,8 @@ import altair as alt
 
 from assay.document.charts import BAR_MAX_PX, PANEL_WIDTH, ChartRows, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
-from assay.document.series_charts import AREA_INK, TimeAxis, areas, lines, panels_over_time
+from assay.document.series import PanelRow
+from assay.document.series_charts import AREA_INK, PlacedRow, TimeAxis, areas, lines, panels_over_time
 
 Row = Mapping[str, Any]
 
@@ -24,7 +25,7 @@ LETTER_PX = 5.6
 
 
 def timeline(
-    rows: Sequence[Row], spans: Sequence[Row], marks: Sequence[float], *, end_s: float
+    rows: Sequence[PanelRow], spans: Sequence[Row], marks: Sequence[float], *, end_s: float
 ) -> alt.TopLevelMixin | None:
     """Panels over one time axis: transactions above, storage and server beneath.
 
@@ -40,7 +41,7 @@ def timeline(
         End of the time axis, seconds.
     """
 
-    def layers(own: list[dict[str, Any]], panel: str, axis: TimeAxis) -> list[alt.Chart]:
+    def layers(own: list[PlacedRow], panel: str, axis: TimeAxis) -> list[alt.Chart]:
         drawn = _shading(spans, axis.x, axis.divisor, is_labelled=axis.is_first)
         drawn.append(areas(own, panel, axis.x) if panel in STACKED else lines(own, panel, axis.x))
         return [*drawn, _marks(marks, axis.x, axis.divisor)] if marks else drawn

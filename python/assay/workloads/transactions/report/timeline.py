@@ -12,6 +12,7 @@ from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
     RESENT_PANEL,
     RESENT_TEXT,
+    PanelRow,
     SeriesClock,
     by_role,
     gauge,
@@ -97,7 +98,7 @@ def oltp_timeline_section(facts: RunFacts, application: Application) -> Section 
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
 
 
-def dips(rows: Sequence[dict[str, Any]], clock: SeriesClock, warmup_s: float) -> list[dict[str, Any]]:
+def dips(rows: Sequence[PanelRow], clock: SeriesClock, warmup_s: float) -> list[dict[str, Any]]:
     """Spans in which the server's transactions a minute dip, after the warm-up.
 
     A dip lasts `DIP_S` seconds or longer, and at each of its steps the rate is under the median by more than
@@ -139,7 +140,7 @@ def _text(point: Record, clock: SeriesClock) -> str:
     )
 
 
-def oltp_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[dict[str, Any]]:
+def oltp_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[PanelRow]:
     """Rows of `charts.timeline` for the panels that have any."""
     import polars as pl
 
@@ -187,7 +188,7 @@ def _of_kind(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     return frame.filter(pl.col("entity").str.ends_with(f"/{name}"))
 
 
-def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[dict[str, Any]]:
+def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[PanelRow]:
     """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
     columns = {
         title: rate(_of_kind(frame, name), "committed_count") for name, title in application.transactions.items()
@@ -195,7 +196,7 @@ def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Appl
     return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
-def _wait_rows(server: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def _wait_rows(server: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """What sessions at work waited for; mean over databases, and over the samples of a step."""
     import polars as pl
 
@@ -259,12 +260,12 @@ def _response_panel(application: Application) -> str:
     return f"{application.first_plural} (ms, log)"
 
 
-def _told(rows: Sequence[dict[str, Any]], marks: Sequence[float], application: Application) -> str:
+def _told(rows: Sequence[PanelRow], marks: Sequence[float], application: Application) -> str:
     """Ranges for readers who cannot see the figure."""
     sums: dict[float, float] = {}
     for row in rows:
         if row["panel"] == "transactions/s":
-            sums[row["t_s"]] = sums.get(row["t_s"], 0.0) + row["value"]
+            sums[row["t_s"]] = sums.get(row["t_s"], 0.0) + (row["value"] or 0.0)
     p90s = _values(rows, _response_panel(application), "p90")
     texts = [f"{min(sums.values()):,.0f} to {max(sums.values()):,.0f} transactions per second"] if sums else []
     texts += (
@@ -277,6 +278,6 @@ def _told(rows: Sequence[dict[str, Any]], marks: Sequence[float], application: A
     return f"Panels over time: {panels}.{f' {joined(texts)}.' if texts else ''}"
 
 
-def _values(rows: Iterable[dict[str, Any]], panel: str, series: str) -> list[float]:
+def _values(rows: Iterable[PanelRow], panel: str, series: str) -> list[float]:
     chosen = (row["value"] for row in rows if row["panel"] == panel and row["series"] == series)
     return [value for value in chosen if value is not None]
