@@ -11,11 +11,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
+from assay.base.tables import TableValue
 from assay.base.units import count_of, format_duration
 from assay.insight.diagnosis.inputs import sources_of
 from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
-from assay.insight.sizing.need import NeedValue
 from assay.insight.studies.raw_gap import gap_shares
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.sizing import Coverage, MeasuredLoad, MeasuredVolume
@@ -373,7 +373,7 @@ def _plain(point: Mapping[str, Any]) -> SeenIo | None:
 # To a need
 
 
-def table_of(measured: MeasuredDemand, table: Mapping[str, NeedValue] | None) -> dict[str, NeedValue]:
+def table_of(measured: MeasuredDemand, table: Mapping[str, TableValue] | None) -> dict[str, TableValue]:
     """A need's table with what was measured: one of its own, or a stated one whose database takes the measured load.
 
     Raises
@@ -381,7 +381,7 @@ def table_of(measured: MeasuredDemand, table: Mapping[str, NeedValue] | None) ->
     UsageError
         Nothing says how large the data are, or the stated need has other than one database.
     """
-    made: dict[str, NeedValue] = dict(table or {"title": f"Measured: {measured.source}"})
+    made: dict[str, TableValue] = dict(table or {"title": f"Measured: {measured.source}"})
     given = made.get("database", [{}])
     databases = [dict(one) for one in given if isinstance(one, Mapping)] if isinstance(given, list | tuple) else []
     if len(databases) != 1:

@@ -8,19 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import read_table, validated
+from assay.base.tables import TableValue
 from assay.insight.sizing.quantities import Block, Hours, Latency, Part, Percent, Power, Size, Throughput
 
 DAY = tuple(range(24))
-
-NeedValue: TypeAlias = "str | int | float | bool | Sequence[NeedValue] | Mapping[str, NeedValue]"
-"""What a need's table holds under a key."""
 
 
 class Limits(Strict):
@@ -203,7 +201,7 @@ class NeedAsWritten:
         Where values come from that were not written by hand, by their keys.
     """
 
-    table: Mapping[str, NeedValue]
+    table: Mapping[str, TableValue]
     source: str
     need: Need
     origins: Mapping[tuple[str, ...], str] = field(default_factory=dict)
@@ -222,7 +220,7 @@ class NeedAsWritten:
         source = f"--set {', '.join(changes)}"
         return NeedAsWritten(table, source, need_of(table, source), self.origins)
 
-    def with_value(self, keys: tuple[str, str], value: NeedValue, origin: str) -> NeedAsWritten:
+    def with_value(self, keys: tuple[str, str], value: TableValue, origin: str) -> NeedAsWritten:
         """The need with a value of a table that was measured.
 
         Raises
@@ -254,7 +252,7 @@ def read_need(path: Path) -> NeedAsWritten:
     return NeedAsWritten(table, str(path), need_of(table, str(path)))
 
 
-def need_of(table: Mapping[str, NeedValue], source: str) -> Need:
+def need_of(table: Mapping[str, TableValue], source: str) -> Need:
     """A need from its table.
 
     Raises
@@ -265,10 +263,10 @@ def need_of(table: Mapping[str, NeedValue], source: str) -> Need:
     return validated(Need, table, source)
 
 
-def stated(table: Mapping[str, NeedValue]) -> set[tuple[str, ...]]:
+def stated(table: Mapping[str, TableValue]) -> set[tuple[str, ...]]:
     """Keys that a need's table states, with the position of databases and mail left out."""
 
-    def walk(value: NeedValue, at: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def walk(value: TableValue, at: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         if isinstance(value, Mapping):
             for key, inner in value.items():
                 yield from walk(inner, (*at, str(key)))
@@ -285,7 +283,7 @@ EVERYWHERE = ("database", "mail")
 """Tables whose keys `--set KEY=VALUE` may name without them."""
 
 
-def _change(table: dict[str, NeedValue], text: str) -> None:
+def _change(table: dict[str, TableValue], text: str) -> None:
     key, mark, written = text.partition("=")
     keys = key.strip().split(".")
     if not mark or not all(keys) or not written.strip():
@@ -314,30 +312,30 @@ def _change(table: dict[str, NeedValue], text: str) -> None:
     at[keys[-1]] = value
 
 
-def _owners(table: Mapping[str, NeedValue]) -> Iterator[tuple[dict[str, NeedValue], type[Strict]]]:
+def _owners(table: Mapping[str, TableValue]) -> Iterator[tuple[dict[str, TableValue], type[Strict]]]:
     for name, kind in (("database", NeededDatabase), ("mail", Mail)):
         for one in _tables(table, name):
             yield one, kind
 
 
-def _tables(table: Mapping[str, NeedValue], name: str) -> list[dict[str, NeedValue]]:
+def _tables(table: Mapping[str, TableValue], name: str) -> list[dict[str, TableValue]]:
     found = table.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def _value(text: str) -> NeedValue:
+def _value(text: str) -> TableValue:
     try:
-        value: NeedValue = tomllib.loads(f"value = {text}")["value"]
+        value: TableValue = tomllib.loads(f"value = {text}")["value"]
     except ValueError:
         return text
     return value
 
 
-def _copied_table(table: Mapping[str, NeedValue]) -> dict[str, NeedValue]:
+def _copied_table(table: Mapping[str, TableValue]) -> dict[str, TableValue]:
     return {key: _copied(inner) for key, inner in table.items()}
 
 
-def _copied(value: NeedValue) -> NeedValue:
+def _copied(value: TableValue) -> TableValue:
     if isinstance(value, Mapping):
         return _copied_table(value)
     return [_copied(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -18,7 +18,9 @@ from assay.record.shapes.terms import (
     Integer,
     MaybeAmount,
     MaybeCount,
+    MaybeNumber,
     Name,
+    Number,
     PointId,
     Text,
     Texts,
@@ -117,32 +119,76 @@ class Database(TypedDict, total=False):
     settings: dict[str, Any] | None
 
 
-class Parameter(TypedDict, total=False):
-    """A parameter of a modelled array."""
+Parameter = TypedDict(
+    "Parameter",
+    {"value": float | bool | str | None, "unit": Text, "from": Text, "source": Text, "plus_minus": MaybeAmount},
+    total=False,
+)
+"""A parameter of a modelled array: its value in its unit, and where it comes from."""
 
-    plus_minus: MaybeAmount
+
+Ends = Annotated[list[Number], Field(min_length=2, max_length=2)]
+"""Least and largest of what was measured."""
 
 
-class Calibration(TypedDict, total=False):
-    """What an array's model was fitted to."""
+class CalibrationPoint(TypedDict, total=False):
+    """One observation: its label and the model's error at it, after the fit and predicted from the others."""
 
-    error_share: MaybeAmount
-    free: Texts
-    points: MaybeCount
+    label: Text
+    error_share: MaybeNumber
+    left_out_error_share: MaybeNumber
+
+
+Calibration = TypedDict(
+    "Calibration",
+    {
+        "from": Text, "structure": Text, "points": MaybeCount, "free": Texts, "error_share": MaybeAmount,
+        "covariance": list[list[Number]], "shifts": dict[str, list[Number]], "raid": list[str], "members": list[Count],
+        "fill": Ends, "block_bytes": Ends, "read_share": Ends, "random_share": Ends,
+        "observations": list[CalibrationPoint],
+    },
+    total=False,
+)  # fmt: skip
+"""What an array's model was fitted to, at which conditions, and what the fit leaves open (docs/calibration.md)."""
+
+
+class ModelledPool(TypedDict, total=False):
+    """Members of a modelled array with a policy of their own, and the volumes on them."""
+
+    role: Text
+    raid: Text
+    members: MaybeCount
+    usable_bytes: MaybeCount
+    used_bytes: MaybeCount
+
+
+class ServedFrom(TypedDict, total=False):
+    """Where a served array is shown and kept, and what a power cut leaves of it."""
+
+    folder: Text
+    store: Text
+    durability: Text
+    realtime: Flag
 
 
 class ModelledArray(TypedDict, total=False):
     """A modelled array in force."""
 
+    name: Text
     title: Text
+    family: Text
     target: Text
     raid: Text
     members: MaybeCount
+    options: dict[str, Text] | None
+    parameters: dict[str, Parameter] | None
+    calibration: Calibration | None
     raw_bytes: MaybeCount
     usable_bytes: MaybeCount
+    used_bytes: MaybeCount
     fill: MaybeAmount
-    calibration: Calibration | None
-    parameters: dict[str, Parameter] | None
+    pools: list[ModelledPool] | None
+    served: ServedFrom | None
 
 
 class Target(TypedDict, total=False):
