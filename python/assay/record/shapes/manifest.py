@@ -119,12 +119,17 @@ class Database(TypedDict, total=False):
     settings: dict[str, Any] | None
 
 
-Parameter = TypedDict(
-    "Parameter",
-    {"value": float | bool | str | None, "unit": Text, "from": Text, "source": Text, "plus_minus": MaybeAmount},
-    total=False,
-)
-"""A parameter of a modelled array: its value in its unit, and where it comes from."""
+From = TypedDict("From", {"from": Text}, total=False)
+"""Where something comes from."""
+
+
+class Parameter(From, total=False):
+    """A parameter of a modelled array: its value as it was written, in `unit`."""
+
+    value: str | bool | int | float | None
+    unit: Text
+    source: Text
+    plus_minus: MaybeAmount
 
 
 Ends = Annotated[list[Number], Field(min_length=2, max_length=2)]
@@ -139,17 +144,22 @@ class CalibrationPoint(TypedDict, total=False):
     left_out_error_share: MaybeNumber
 
 
-Calibration = TypedDict(
-    "Calibration",
-    {
-        "from": Text, "structure": Text, "points": MaybeCount, "free": Texts, "error_share": MaybeAmount,
-        "covariance": list[list[Number]], "shifts": dict[str, list[Number]], "raid": list[str], "members": list[Count],
-        "fill": Ends, "block_bytes": Ends, "read_share": Ends, "random_share": Ends,
-        "observations": list[CalibrationPoint],
-    },
-    total=False,
-)  # fmt: skip
-"""What an array's model was fitted to, at which conditions, and what the fit leaves open (docs/calibration.md)."""
+class Calibration(From, total=False):
+    """What an array's model was fitted to, at which conditions, and what the fit leaves open (docs/calibration.md)."""
+
+    structure: Text
+    points: MaybeCount
+    free: Texts
+    error_share: MaybeAmount
+    covariance: list[list[Number]]
+    shifts: dict[str, list[Number]]
+    raid: list[str]
+    members: list[Count]
+    fill: Ends
+    block_bytes: Ends
+    read_share: Ends
+    random_share: Ends
+    observations: list[CalibrationPoint]
 
 
 class ModelledPool(TypedDict, total=False):
@@ -162,15 +172,6 @@ class ModelledPool(TypedDict, total=False):
     used_bytes: MaybeCount
 
 
-class ServedFrom(TypedDict, total=False):
-    """Where a served array is shown and kept, and what a power cut leaves of it."""
-
-    folder: Text
-    store: Text
-    durability: Text
-    realtime: Flag
-
-
 class ModelledArray(TypedDict, total=False):
     """A modelled array in force."""
 
@@ -180,7 +181,7 @@ class ModelledArray(TypedDict, total=False):
     target: Text
     raid: Text
     members: MaybeCount
-    options: dict[str, Text] | None
+    options: dict[str, str | bool | int | float | None] | None
     parameters: dict[str, Parameter] | None
     calibration: Calibration | None
     raw_bytes: MaybeCount
@@ -188,7 +189,21 @@ class ModelledArray(TypedDict, total=False):
     used_bytes: MaybeCount
     fill: MaybeAmount
     pools: list[ModelledPool] | None
-    served: ServedFrom | None
+
+
+class ServedAt(TypedDict, total=False):
+    """Where an array is shown as files, and what its cache keeps after a power cut."""
+
+    folder: Text
+    store: Text
+    durability: Text
+    realtime: Flag
+
+
+class ShownArray(ModelledArray, total=False):
+    """A modelled array that answers on the wall clock with real bytes."""
+
+    served: ServedAt | None
 
 
 class Target(TypedDict, total=False):
@@ -198,6 +213,7 @@ class Target(TypedDict, total=False):
     databases: list[Database] | None
     cache_notice: Text
     array: ModelledArray | None
+    served: list[ShownArray] | None
 
 
 class Host(TypedDict, total=False):

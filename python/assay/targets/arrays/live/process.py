@@ -21,7 +21,7 @@ from typing import Any, TypedDict
 
 from assay.base.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError, error_named
 from assay.base.log import event
-from assay.record.shapes.manifest import ModelledArray
+from assay.record.shapes.manifest import ShownArray
 from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.folder import ask, clean
 from assay.targets.arrays.live.place import ArrayPlace
@@ -211,11 +211,12 @@ class ServedArray:
         full = f"room={room} is used up" if room else f"the file system of {self.spec.store} is full"
         return f"{self.folder}: the array refused writes, because {full}; give it more room"
 
-    def facts(self) -> ModelledArray:
+    def facts(self) -> ShownArray:
         """What the manifest says of it, under `target.served`."""
         request = self.spec.request()
         array = request.configuration()
-        return array.facts() | {
+        return {
+            **array.facts(),
             "target": f"array:{self.spec.text}",
             "served": {
                 "folder": str(self.folder),
