@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from assay.record.shapes.kinds import Shapes
-from assay.record.shapes.point import Direction, Load
-from assay.record.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, Text
+from assay.record.shapes.point import Answer, Direction, End, Load, Point
+from assay.record.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, PointId, Text
 
 ACCESS = ("block_bytes", "read_share", "random_share")
 """What is always said of an access."""
@@ -47,6 +47,7 @@ class Access(TypedDict, total=False):
 class Accesses(Access, total=False):
     """What a point asked: one activity, or several at once."""
 
+    kind: Text
     activities: list[Access]
 
 
@@ -67,6 +68,12 @@ class IoPoint(TypedDict, total=False):
     bursts: Bursts | None
 
 
+class MeasuredIo(Point, total=False):
+    """A whole point of I/O."""
+
+    bursts: Bursts | None
+
+
 class IoEnd(TypedDict, total=False):
     """What a load of a search gave."""
 
@@ -74,6 +81,10 @@ class IoEnd(TypedDict, total=False):
     bytes_per_s: MaybeAmount
     read_latency_mean_ns: MaybeAmount
     write_latency_mean_ns: MaybeAmount
+
+
+class FoundIo(End, IoEnd, total=False):
+    """A load of a search, and what it gave."""
 
 
 class IoAnswer(TypedDict, total=False):
@@ -93,6 +104,7 @@ class CacheStep(TypedDict, total=False):
     latency_mean_ns: MaybeAmount
     latency_p50_ns: MaybeAmount
     iops: MaybeAmount
+    point_id: PointId | None
 
 
 class CacheSpan(TypedDict, total=False):
@@ -109,6 +121,16 @@ class IoManifest(TypedDict, total=False):
 
     cache_span: CacheSpan | None
     answers: list[IoAnswer] | None
+
+
+def asked_of(told: Point | Answer) -> Accesses:
+    """What a point asked, or what an answer is about."""
+    return cast("Accesses", told["workload"])
+
+
+def found_at(answer: Answer) -> FoundIo | None:
+    """The largest load within limits that a search found; None where it found none."""
+    return cast("FoundIo | None", answer.get("max"))
 
 
 def _lacks(point: Mapping[str, Any]) -> str | None:

@@ -367,7 +367,7 @@ class MailboxJob(Job):
             writer = self.context.folder.series_writer()
             writer.write(self.running.take_series())
             writer.close_segment(f"{self.part.name}-end")
-            self.told = dict(self._document(report, point, named, is_whole=True))
+            self.told = {**self._document(report, point, named, is_whole=True)}
             self.is_over.set()
             return
         self.is_over.wait()
@@ -457,7 +457,7 @@ class MailboxJob(Job):
             return
         running.abandon(self.plan.timing.io_timeout_s)
         if self.told is None and running.latest is not None:
-            self.told = dict(self._document(running.latest, None, None, is_whole=False))
+            self.told = {**self._document(running.latest, None, None, is_whole=False)}
         self.is_over.set()
         for volume in self.target.volumes:
             if volume.hold is not None and running.has_ended:
