@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assay.apps.ui.lines import FiguresQuestion, grouped
 from assay.base.errors import AssayError, UsageError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from assay.document.elements import Block
     from assay.insight.diagnosis.observed import Observations
+    from assay.record.types import Manifest
 
 WINDOWS = 24
 """Steps of the slider over the matrix."""
@@ -329,7 +330,7 @@ def table(asked: Mapping[str, Any]) -> str:
     from assay.report.exports import EXPORTS, WHERE
 
     folder = RunFolder.open(Path(asked["path"]))
-    return EXPORTS["csv"](folder.manifest, current_points(folder.whole_points()))[WHERE["csv"]]
+    return EXPORTS["csv"](cast("Manifest", folder.manifest), current_points(folder.whole_points()))[WHERE["csv"]]
 
 
 ANSWERS: Mapping[str, Answer] = {

@@ -117,13 +117,20 @@ class Database(TypedDict, total=False):
     settings: dict[str, Any] | None
 
 
-class Parameter(TypedDict, total=False):
-    """A parameter of a modelled array."""
+From = TypedDict("From", {"from": Text}, total=False)
+"""Where something comes from."""
 
+
+class Parameter(From, total=False):
+    """A parameter of a modelled array: its value as it was written, in `unit`."""
+
+    value: str | bool | int | float | None
+    unit: Text
+    source: Text
     plus_minus: MaybeAmount
 
 
-class Calibration(TypedDict, total=False):
+class Calibration(From, total=False):
     """What an array's model was fitted to."""
 
     error_share: MaybeAmount
@@ -134,6 +141,7 @@ class Calibration(TypedDict, total=False):
 class ModelledArray(TypedDict, total=False):
     """A modelled array in force."""
 
+    name: Text
     title: Text
     target: Text
     raid: Text
@@ -145,6 +153,21 @@ class ModelledArray(TypedDict, total=False):
     parameters: dict[str, Parameter] | None
 
 
+class ServedAt(TypedDict, total=False):
+    """Where an array is shown as files, and what its cache keeps after a power cut."""
+
+    folder: Text
+    store: Text
+    durability: Text
+    realtime: Flag
+
+
+class ShownArray(ModelledArray, total=False):
+    """A modelled array that answers on the wall clock with real bytes."""
+
+    served: ServedAt | None
+
+
 class Target(TypedDict, total=False):
     """What was under load."""
 
@@ -152,6 +175,7 @@ class Target(TypedDict, total=False):
     databases: list[Database] | None
     cache_notice: Text
     array: ModelledArray | None
+    served: list[ShownArray] | None
 
 
 class Host(TypedDict, total=False):

@@ -64,9 +64,7 @@ def summary(sources: Sequence[PaperSource], sections: Mapping[str, str], target:
 
 def when(sources: Sequence[PaperSource]) -> str:
     """When the runs were made, to the day."""
-    starts = sorted(
-        int(source.manifest["started_utc_ns"]) for source in sources if source.manifest.get("started_utc_ns")
-    )
+    starts = sorted(started for source in sources if (started := source.manifest.get("started_utc_ns")))
     days = list(dict.fromkeys(moment(start)[:10] for start in (starts[:1] + starts[-1:])))
     if not days:
         return "at a time that is not known"

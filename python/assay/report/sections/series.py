@@ -78,7 +78,7 @@ def series_section(facts: RunFacts) -> Section | None:
         return None
     step = "One value a second" if clock.step_s == 1 else f"Each step covers {format_duration(clock.step_s)}"
     has_load = any(row["panel"] == LOAD_PANEL for row in rows)
-    virtual = bool(facts.manifest.get("target", {}).get("array"))
+    virtual = bool((facts.manifest.get("target") or {}).get("array"))
     begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
     text = (
         f"{begins}, all on one time axis. {step}; {'every other point is shaded, ' if bands else ''}lines break where"
@@ -278,9 +278,10 @@ def point_bands(facts: RunFacts, clock: SeriesClock) -> list[dict[str, Any]]:
     """Shading of each point, warm-up included; labels by id, or by part where ids would not fit; of too many none."""
     spans = []
     for point in facts.points:
-        if point.get("started_utc_ns") is None:
+        started_ns = point.get("started_utc_ns")
+        if started_ns is None:
             continue
-        start = (point["started_utc_ns"] - clock.start_ns) / 1e9
+        start = (started_ns - clock.start_ns) / 1e9
         end = start + float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
         if end > 0 and start < clock.end_s:
             spans.append((max(start, 0.0), min(end, clock.end_s), point))

@@ -31,7 +31,7 @@ def served_array_section(facts: RunFacts) -> Section | None:
     if not points:
         return None
     blocks: list[Block] = []
-    hit = [point for point in points if any(served.get("events") for served in point["served"])]
+    hit = [point for point in points if any(served.get("events") for served in point.get("served") or [])]
     for point in hit[:FIGURES_MAX]:
         blocks += _point_blocks(facts, point, is_named=len(points) > 1)
     if len(hit) > FIGURES_MAX:

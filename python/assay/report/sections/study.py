@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from assay.base.units import format_bytes, format_iops
 from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table, Tone
@@ -26,9 +26,13 @@ from assay.insight.studies.words import (
     published_texts,
 )
 from assay.record.figures import Figure as Measure
+from assay.record.shapes.point import Answer, Point
 from assay.record.source import Record, RunFacts
 from assay.report.facts import label_of
 from assay.report.figures_study import level_figure, published_figure
+
+Told = TypeVar("Told", Point, Answer)
+"""What tells of a part's workload."""
 
 
 def study_of(facts: RunFacts) -> Record | None:
@@ -39,11 +43,11 @@ def study_of(facts: RunFacts) -> Record | None:
 
 def with_levels(facts: RunFacts) -> RunFacts:
     """The run with the levels of a part before the name of each workload, so that every section tells them apart."""
-    titles = {part.get("name"): part.get("title") for part in facts.manifest.get("parts") or []}
+    titles = {part["name"]: part.get("title") for part in facts.manifest.get("parts") or []}
 
-    def named(record: Record) -> Record:
-        title, workload = titles.get(record.get("part")), record.get("workload")
-        if not title or not isinstance(workload, Mapping):
+    def named(record: Told) -> Told:
+        title, workload = titles.get(record.get("part") or ""), record.get("workload")
+        if not title or not workload:
             return record
         label = label_of(workload)
         name = label if label.startswith(title) else f"{title}: {label}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 from assay.base.units import format_bytes, format_duration, format_latency, format_throughput
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table, Tone
@@ -57,9 +57,10 @@ DERIVED = "Derived from what Jetstress does; figures are not comparable with pub
 
 def mailbox_section(facts: RunFacts) -> Section | None:
     """The section on mailboxes; None where the run holds none."""
-    told: Mailbox | None = facts.manifest.get("mailbox")
+    told = cast("Mailbox | None", facts.told("mailbox"))
     profile = told.get("profile") if told else None
     if not told or not profile:
+        return None
         return None
     word, tone = RESULTS[told.get("passed")]
     blocks: list[Block] = [Paragraph(_headline(told, word), strong=True, tone=tone), Paragraph(DERIVED)]

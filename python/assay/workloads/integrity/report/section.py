@@ -181,9 +181,9 @@ def phase_spans(facts: RunFacts, phases: list[Record]) -> tuple[list[dict[str, A
     """
     spans: list[tuple[int, int, Record]] = []
     for phase in phases:
-        point = facts.point(phase.get("point_id")) or {}
+        point = facts.point(phase.get("point_id"))
         before = spans[-1][1] if spans else facts.manifest.get("started_utc_ns")
-        start = point.get("started_utc_ns") or before
+        start = (point and point.get("started_utc_ns")) or before
         if start is None or not phase.get("seconds"):
             continue
         spans.append((start, start + round(float(phase["seconds"]) * 1e9), phase))

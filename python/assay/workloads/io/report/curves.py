@@ -43,7 +43,7 @@ def _curve(facts: RunFacts, answer: Record) -> list[Record]:
     by_load: dict[float, Record] = {}
     for point_id in answer.get("point_ids") or []:
         point = facts.point(point_id)
-        if point is not None and (point.get("total") or {}).get("iops"):
+        if point is not None and (total := point.get("total")) and total.get("iops"):
             by_load.setdefault(load_size(point.get("load") or {}), point)
     return [by_load[load] for load in sorted(by_load)]
 
@@ -139,9 +139,9 @@ def percentiles_section(facts: RunFacts) -> Section | None:
     """Build the section on percentiles: at each answer, or at the last points when nothing was searched."""
     chosen: list[Curve] = []
     for answer in io_answers(facts):
-        point = facts.point((answer.get("max") or {}).get("point_id"))
-        if point is not None:
-            chosen.append((answer, [point]))
+        found = facts.point((answer.get("max") or {}).get("point_id"))
+        if found is not None:
+            chosen.append((answer, [found]))
     plain = not chosen
     if plain:
         named: dict[str, Curve] = {}

@@ -9,7 +9,7 @@ KIND = "io"
 
 def io_points(facts: RunFacts) -> list[Record]:
     """Points whose load was I/O."""
-    return facts.points_of(KIND)
+    return [*facts.points_of(KIND)]
 
 
 def points_of_part(facts: RunFacts, part: str) -> list[Record]:
@@ -19,4 +19,4 @@ def points_of_part(facts: RunFacts, part: str) -> list[Record]:
 
 def io_answers(facts: RunFacts) -> list[Record]:
     """Answers of the searches."""
-    return facts.answers_of(KIND, "iops")
+    return [*facts.answers_of(KIND, "iops")]
