@@ -151,7 +151,8 @@ class IoWorkload(Workload[IoPlan]):
         """Where the cache seems to end."""
         sizes = [volume["size_bytes"] for volume in manifest["target"]["volumes"] if volume["kind"] != "database"]
         span = cache_span(points, min(sizes, default=0))
-        return Conclusion(manifest={"cache_span": span}, notices=[span["note"]] if span is not None else [])
+        note = span["note"] if span is not None else None
+        return Conclusion(manifest={"cache_span": span}, notices=[note] if note is not None else [])
 
     def like(self, plan: IoPlan, seen: SeenIo) -> IoPlan:
         """The plan with its first activity as another part's storage saw it."""

@@ -18,6 +18,7 @@ from assay.measure.follower import Follower
 from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.record.phases import Rates
+from assay.record.shapes.point import Generator, Offered
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.columns import Reading
 from assay.telemetry.summary import folded, summarise
@@ -422,15 +423,14 @@ class OltpMeasurement:
             ),
         )
 
-    def _generator(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+    def _generator(self, figures: Mapping[str, Any]) -> Generator:
         lag_ns = (figures["schedule"] or {}).get("lag_p99_ns")
-        threads = max(figures["threads"], 1)
         saturated = judge.is_busy(figures["fullest_thread_share"])
         if lag_ns is not None and self.plan.rate is not None:
             service = figures["service_latency_ns"]
             saturated = saturated or judge.is_late(lag_ns, service["mean"] if service else None, LAG_MIN_NS)
-        facts = {
-            "cpu_share": figures["client_cpu_ns"] / (threads * self.window.seconds * 1e9),
+        facts: Generator = {
+            "cpu_share": figures["client_cpu_ns"] / (max(figures["threads"], 1) * self.window.seconds * 1e9),
             "fullest_worker_share": figures["fullest_thread_share"],
             "schedule_lag_p99_ns": lag_ns,
             "gaps": figures["gaps"],
@@ -498,7 +498,7 @@ class OltpMeasurement:
                 gaps.append({"from_utc_ns": from_ns, "to_utc_ns": to_ns, "database": name, "reason": gap["reason"]})
         return gaps
 
-    def _offered(self, figures: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _offered(self, figures: Mapping[str, Any]) -> Offered | None:
         """Whether an open loop got the rate it asked for."""
         if self.plan.rate is None:
             return None

@@ -11,7 +11,7 @@ from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import MIB, add_pressure, add_slower, device_bytes, devices, smooth
 from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
-from assay.workloads.io.shapes import bursts_of
+from assay.record.shapes.access import bursts_of
 
 ACTIVE_MIN = 1.0
 """Sessions at work below which the shares of what they wait for say nothing."""

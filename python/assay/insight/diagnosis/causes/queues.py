@@ -12,7 +12,7 @@ from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import FLAT, add_pressure, devices, in_flight, is_disk, is_link, works
 from assay.insight.diagnosis.observed import Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
-from assay.workloads.io.shapes import accesses_of
+from assay.record.shapes.access import accesses_of
 
 QUEUE_SMALL = 4.0
 """A queue that never exceeds so few is one that a program or a driver holds."""
