@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.base.fields import FieldValueError, Seconds, Strict
+from assay.targets.databases.common.layout import PartitionedTable
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import LOAD, TIME, Option
+from assay.workloads.tpch.shapes import QueryFacts
 from assay.workloads.tpch.tables import TABLES, YEARS
 
 QUERIES = tuple(range(1, 23))
@@ -71,6 +73,10 @@ class TpchPartition(Strict):
     column: str = "l_shipdate"
     ways: Annotated[int, Field(ge=1, le=YEARS + 1)] = 1
     """Into so many ranges of whole years."""
+
+    def told(self) -> PartitionedTable:
+        """The partition as points have it."""
+        return {"table": self.table, "column": self.column, "ways": self.ways}
 
 
 def parse_partition(value: Any) -> Any:
@@ -228,14 +234,14 @@ class TpchPlan(DatabasesPlan):
             raise FieldValueError("actions", "a layout is made when tables are loaded or run on; add load or run")
         return self
 
-    def facts(self, thousandths: int) -> dict[str, Any]:
+    def facts(self, thousandths: int) -> QueryFacts:
         """A point's `workload`."""
         return {
             "kind": "tpch",
             "name": f"TPC-H-like, {self.name}",
             "preset": self.name,
             "scale": thousandths * SCALE_STEP,
-            "partition": self.partition.model_dump(),
+            "partition": self.partition.told(),
             "directories": list(self.directories),
             "columnstore": list(self.columnstore),
             "queries": list(self.queries),
