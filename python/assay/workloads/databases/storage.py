@@ -77,20 +77,12 @@ def storage(
         for side in SIDES
     }
 
-    per_transaction: PerTransaction = {}
-    if transactions_count is not None:
-        rates = (moved["read"], moved["write"], database["log_bytes_per_s"])
-        read, written, log = (
-            None if rate is None or not transactions_count else rate * seconds / transactions_count for rate in rates
-        )
-        per_transaction["read_bytes_per_transaction"] = read
-        per_transaction["written_bytes_per_transaction"] = written
-        per_transaction["log_bytes_per_transaction"] = log
+    rates = (moved["read"], moved["write"], database["log_bytes_per_s"])
     requests, misses = servers.total("page_requests_count"), servers.total("page_reads_count")
     return {
         "seconds": seconds,
         "devices": devices,
-        **per_transaction,
+        **_per_transaction(rates, seconds, transactions_count),
         "log_flush_latency_mean_ns": _log_flush_latency(servers),
         "log_flushes_per_s": servers.per_second("log_flushes_count"),
         "buffer_hit_share": max(0.0, 1 - (misses or 0.0) / requests) if requests else None,
@@ -101,6 +93,22 @@ def storage(
         "bytes_from": "devices" if devices else "databases" if moved["read"] is not None else None,
         "read_write": _reads_to_writes(devices, database),
         "database": database,
+    }
+
+
+def _per_transaction(
+    rates: tuple[float | None, float | None, float | None], seconds: float, transactions_count: float | None
+) -> PerTransaction:
+    """Bytes of the whole window, read, written and of the log, at these rates a second; nothing for other work."""
+    if transactions_count is None:
+        return {}
+    read, written, log = (
+        None if rate is None or not transactions_count else rate * seconds / transactions_count for rate in rates
+    )
+    return {
+        "read_bytes_per_transaction": read,
+        "written_bytes_per_transaction": written,
+        "log_bytes_per_transaction": log,
     }
 
 

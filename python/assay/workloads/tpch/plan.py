@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -27,7 +27,7 @@ POWER_QUERY_S = 5.0
 Table = Literal["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
 
-def parse_names(value: Any) -> Any:
+def parse_names(value: object) -> object:
     """Names from `a,b`, or from several such texts; anything but text as it is.
 
     Examples
@@ -35,13 +35,18 @@ def parse_names(value: Any) -> Any:
     >>> parse_names("lineitem,orders"), parse_names(["/a,/b", "/c"])
     (('lineitem', 'orders'), ('/a', '/b', '/c'))
     """
+    names = _named(value)
+    return value if names is None else names
+
+
+def _named(value: object) -> tuple[str, ...] | None:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        return value
+        return None
     return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
-def parse_queries(value: Any) -> Any:
+def parse_queries(value: object) -> object:
     """Numbers of queries from `1,6,9-12`, or from several such texts; anything but text as it is.
 
     Raises
@@ -54,8 +59,8 @@ def parse_queries(value: Any) -> Any:
     >>> parse_queries("1,6,9-11")
     (1, 6, 9, 10, 11)
     """
-    parts = parse_names(value)
-    if parts is value:
+    parts = _named(value)
+    if parts is None:
         return value
     numbers: list[int] = []
     for part in parts:
@@ -79,7 +84,7 @@ class TpchPartition(Strict):
         return {"table": self.table, "column": self.column, "ways": self.ways}
 
 
-def parse_partition(value: Any) -> Any:
+def parse_partition(value: object) -> object:
     """A partition from `TABLE:COLUMN:WAYS`; anything but text as it is.
 
     Raises

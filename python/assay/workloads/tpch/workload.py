@@ -12,6 +12,7 @@ from assay.base.units import count_of, format_duration, format_throughput
 from assay.record.shapes.point import Point, VerdictLine
 from assay.targets.databases.common.layout import refuse_layout
 from assay.targets.databases.common.target import DatabaseTarget
+from assay.targets.target import Target
 from assay.workloads.databases.job import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
@@ -70,7 +71,7 @@ class TpchWorkload(Workload[TpchPlan]):
         """One of its points."""
         yield plan.facts(plan.thousandths) | {"test": plan.tests[0]}, {"streams": 1}
 
-    def lines(self, part: Part[TpchPlan], target: Any) -> list[str]:
+    def lines(self, part: Part[TpchPlan], target: Target) -> list[str]:
         """The part in words."""
         plan = part.plan
         size = "what is loaded, else 1" if plan.scale is None else f"{plan.scale:g}"
@@ -90,7 +91,7 @@ class TpchWorkload(Workload[TpchPlan]):
 
     # Targets
 
-    def examine(self, part: Part[TpchPlan], target: Any, manifest: Record, display: Display) -> Part[TpchPlan]:
+    def examine(self, part: Part[TpchPlan], target: Target, manifest: Record, display: Display) -> Part[TpchPlan]:
         """Open the databases, and refuse what the plan's actions cannot do with what is there."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
         done = actions_done(manifest, TpchJob.document_key, part.name)
@@ -147,7 +148,7 @@ class TpchWorkload(Workload[TpchPlan]):
 
     # A run
 
-    def open(self, part: Part[TpchPlan], target: Any, context: PartContext) -> TpchJob:
+    def open(self, part: Part[TpchPlan], target: Target, context: PartContext) -> TpchJob:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
         return TpchJob(part, target, context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -38,7 +38,7 @@ def default_users() -> int:
     return USERS_PER_CORE * len(os.sched_getaffinity(0))
 
 
-def parse_mix(value: Any, transactions: Sequence[str]) -> Any:
+def parse_mix(value: object, transactions: Sequence[str]) -> object:
     """Weights by transaction from `buy=45,look=43`, those not named 0; anything but text as it is.
 
     Parameters

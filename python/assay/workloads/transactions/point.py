@@ -19,6 +19,7 @@ from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.shapes.manifest import Database
+from assay.record.shapes.point import Generator
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import tick_length_of_s
@@ -400,7 +401,8 @@ class OltpMeasurement:
         window.judge_steady([float(count) for count in firsts])
         oltp = self._oltp(figures)
         seconds, batches = window.rate_batches(firsts, rate.seconds)
-        stored = oltp.get("storage")
+        stored, (busy, saturated) = oltp.get("storage"), self._generator(figures)
+        asked_for, backlog = self.plan.rate, figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
         return measured_point(
             window,
             {
@@ -413,8 +415,16 @@ class OltpMeasurement:
                 "engine": None,
                 "oltp": {**oltp, **({"power_cuts": [cut.told() for cut in self.power]} if self.power else {})},
             },
-            generator=self._generator(figures),
-            offered=self._offered(figures),
+            generator=judge.generator(busy, saturated=saturated),
+            offered=None
+            if asked_for is None
+            else judge.offered(
+                asked_for,
+                figures["total"]["per_s"],
+                window.seconds,
+                unfinished=backlog["unfinished"],
+                oldest_ns=backlog["oldest_ns"],
+            ),
             batches={"seconds": seconds, "total": {rate.key: batches}},
             telemetry=summarise(
                 self.follower.written,
@@ -424,19 +434,20 @@ class OltpMeasurement:
             ),
         )
 
-    def _generator(self, figures: OltpFigures) -> dict[str, Any]:
+    def _generator(self, figures: OltpFigures) -> tuple[Generator, bool]:
+        """How busy the load was, and whether it was too busy."""
         lag_ns = figures["schedule"]["lag_p99_ns"] if figures["schedule"] else None
         saturated = judge.is_busy(figures["fullest_thread_share"])
         if lag_ns is not None and self.plan.rate is not None:
             service = figures["service_latency_ns"]
             saturated = saturated or judge.is_late(lag_ns, service["mean"] if service else None, LAG_MIN_NS)
-        facts = {
+        facts: Generator = {
             "cpu_share": figures["client_cpu_ns"] / (max(figures["threads"], 1) * self.window.seconds * 1e9),
             "fullest_worker_share": figures["fullest_thread_share"],
             "schedule_lag_p99_ns": lag_ns,
             "gaps": figures["gaps"],
         }
-        return judge.generator(facts, saturated=saturated)
+        return facts, saturated
 
     def _oltp(self, figures: OltpFigures) -> MeasuredOltp:
         seconds, start_ns, end_ns = self.window.seconds, self.window.start_ns, self.window.end_ns
@@ -505,19 +516,6 @@ class OltpMeasurement:
                 name = self.target.databases[gap["database"]].name
                 gaps.append({"from_utc_ns": from_ns, "to_utc_ns": to_ns, "database": name, "reason": gap["reason"]})
         return gaps
-
-    def _offered(self, figures: OltpFigures) -> dict[str, Any] | None:
-        """Whether an open loop got the rate it asked for."""
-        if self.plan.rate is None:
-            return None
-        backlog = figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
-        return judge.offered(
-            self.plan.rate,
-            figures["total"]["per_s"],
-            self.window.seconds,
-            unfinished=backlog["unfinished"],
-            oldest_ns=backlog["oldest_ns"],
-        )
 
 
 def _resident_bytes() -> int:

@@ -11,6 +11,7 @@ from assay.base.progress import Display
 from assay.base.units import format_duration, format_latency
 from assay.record.shapes.point import Point
 from assay.targets.databases.common.target import DatabaseTarget
+from assay.targets.target import Target
 from assay.workloads.databases.job import actions_done
 from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
@@ -50,7 +51,7 @@ class TransactionsWorkload(Workload[P]):
     document_key = DOCUMENT_KEY
     apart = ("loading, restoring, checking",)
 
-    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> P:
+    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, object]], *, seed: int, source: str) -> P:
         """The plan of a combination of levels; its seed is that of the rows, which all levels and repeats share."""
         if tables.get("activity"):
             raise UsageError(f"{source}: transactions have no activity; give of: plan or layout")
@@ -73,7 +74,7 @@ class TransactionsWorkload(Workload[P]):
         """One of its points."""
         yield plan.facts(plan.scale_asked or 1), plan.load_facts()
 
-    def lines(self, part: Part[P], target: Any) -> list[str]:
+    def lines(self, part: Part[P], target: Target) -> list[str]:
         """The part in words."""
         plan = part.plan
         size = self.scale_unless_asked if plan.scale_asked is None else f"{plan.scale_asked:,}"
@@ -92,7 +93,7 @@ class TransactionsWorkload(Workload[P]):
 
     # Targets
 
-    def examine(self, part: Part[P], target: Any, manifest: Record, display: Display) -> Part[P]:
+    def examine(self, part: Part[P], target: Target, manifest: Record, display: Display) -> Part[P]:
         """Open the databases, and refuse what the plan's actions cannot do with what is there."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         done = actions_done(manifest, self.document_key, part.name)
@@ -135,7 +136,7 @@ class TransactionsWorkload(Workload[P]):
 
     # A run
 
-    def open(self, part: Part[P], target: Any, context: PartContext) -> TransactionsJob[P]:
+    def open(self, part: Part[P], target: Target, context: PartContext) -> TransactionsJob[P]:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         return self.opened(part, target, context)

@@ -19,7 +19,7 @@ from assay.document.series import (
 )
 from assay.document.text import joined, moment
 from assay.record.source import Record, RunFacts
-from assay.workloads.tpch.report.charts import query_timeline
+from assay.workloads.tpch.report.charts import LaneBar, query_timeline
 from assay.workloads.tpch.report.points import points_of, variants
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["panel"] in drawn]
 
 
-def bars_of(point: Record, clock: SeriesClock) -> list[dict[str, Any]]:
+def bars_of(point: Record, clock: SeriesClock) -> list[LaneBar]:
     """Bars of `charts.query_timeline`: queries and refresh functions, streams in their order, the refresh last."""
     dss = point["dss"]
-    bars = []
+    bars: list[LaneBar] = []
     for query in sorted(dss.get("queries") or [], key=lambda one: (one["stream"], one["started_utc_ns"])):
         lane = "queries" if dss.get("test") == "power" else f"stream {query['stream']}"
         bars.append(_bar(lane, str(query["query"]), query, clock, is_done=query["ended_by"] == "done"))
@@ -90,7 +90,7 @@ def bars_of(point: Record, clock: SeriesClock) -> list[dict[str, Any]]:
     return bars
 
 
-def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: bool) -> dict[str, Any]:
+def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: bool) -> LaneBar:
     start_s = (record["started_utc_ns"] - clock.start_ns) / 1e9
     return {
         "lane": lane,
