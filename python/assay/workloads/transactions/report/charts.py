@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import altair as alt
 
@@ -13,6 +13,24 @@ from assay.document.series import PanelRow
 from assay.document.series_charts import AREA_INK, PlacedRow, TimeAxis, areas, lines, panels_over_time
 
 Row = Mapping[str, Any]
+
+
+class ShadedSpan(TypedDict):
+    """A span of the time axis, seconds; its label is above the first panel, and may be empty."""
+
+    start_s: float
+    end_s: float
+    kind: str
+    label: str
+
+
+class ResponseRow(TypedDict):
+    """A response time of a transaction at a percentile, a key of `NINES` or `max`."""
+
+    series: str
+    percentile: str
+    latency_ns: float
+
 
 SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25), "dip": (COLOURS[1], 0.3)}
 """Colour and opacity of spans of the time axis."""
@@ -25,7 +43,7 @@ LETTER_PX = 5.6
 
 
 def timeline(
-    rows: Sequence[PanelRow], spans: Sequence[Row], marks: Sequence[float], *, end_s: float
+    rows: Sequence[PanelRow], spans: Sequence[ShadedSpan], marks: Sequence[float], *, end_s: float
 ) -> alt.TopLevelMixin | None:
     """Panels over one time axis: transactions above, storage and server beneath.
 
@@ -49,7 +67,7 @@ def timeline(
     return panels_over_time(rows, layers, end_s=end_s)
 
 
-def _shading(spans: Sequence[Row], x: alt.X, divisor: float, *, is_labelled: bool) -> list[alt.Chart]:
+def _shading(spans: Sequence[ShadedSpan], x: alt.X, divisor: float, *, is_labelled: bool) -> list[alt.Chart]:
     """Rectangles behind a panel, a layer a kind, and their labels above it when asked."""
     layers = []
     for kind, (hue, opacity) in SHADES.items():
@@ -76,7 +94,7 @@ def _marks(marks: Sequence[float], x: alt.X, divisor: float) -> alt.Chart:
     return rules
 
 
-def response_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def response_curves(rows: Sequence[ResponseRow]) -> alt.TopLevelMixin | None:
     """Response time by percentile on an axis of nines, one curve a transaction.
 
     Parameters

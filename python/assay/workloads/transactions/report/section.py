@@ -13,7 +13,7 @@ from assay.document.text import DASH, id_range, joined, latency_text, load_label
 from assay.record.answers import answer_marks
 from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.report.charts import response_curves
+from assay.workloads.transactions.report.charts import ResponseRow, response_curves
 from assay.workloads.transactions.report.transactions import (
     answer_sentence,
     consistency_sentence,
@@ -188,7 +188,8 @@ def _judged(record: Record) -> Cell:
 
 
 def _response_figure(found: Record, application: Application) -> list[Block]:
-    by_transaction, rows = found["by_transaction"], []
+    by_transaction = found["by_transaction"]
+    rows: list[ResponseRow] = []
     for name in application.transactions:
         record = by_transaction.get(name) or {}
         latency, count = record.get("latency_ns") or {}, record.get("count") or 0

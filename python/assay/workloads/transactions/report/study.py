@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from assay.document.charts import SeriesRow, with_others
 from assay.document.elements import FigureElement
@@ -18,6 +18,16 @@ SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log
 """Roles and directions of I/O, in the order they are stacked."""
 
 LATENCY = "data read latency"
+
+
+class StorageRow(TypedDict):
+    """What storage did at a level, in the unit of the panel, and the first point there."""
+
+    panel: str
+    level: str
+    series: str
+    value: float
+    point_id: str
 
 
 def study_figures(facts: RunFacts, application: Application) -> list[FigureElement]:
@@ -53,7 +63,7 @@ class WrittenRow(SeriesRow):
     point_id: str
 
 
-def storage_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
+def storage_rows(levels: list[tuple[str, Record]]) -> list[StorageRow]:
     """Rows of `charts.storage_levels`: means over the points of a level, in units of the panels.
 
     I/Os of a role are those of the point's `roles`: of its devices, or as the server counts them.

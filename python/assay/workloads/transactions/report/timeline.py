@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, FigureElement, Paragraph, Section
@@ -31,7 +31,7 @@ from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment, percent
 from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.report.charts import timeline
+from assay.workloads.transactions.report.charts import ShadedSpan, timeline
 from assay.workloads.transactions.report.transactions import oltp_of, oltp_point
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def oltp_timeline_section(facts: RunFacts, application: Application) -> Section 
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
 
 
-def dips(rows: Sequence[PanelRow], clock: SeriesClock, warmup_s: float) -> list[dict[str, Any]]:
+def dips(rows: Sequence[PanelRow], clock: SeriesClock, warmup_s: float) -> list[ShadedSpan]:
     """Spans in which the server's transactions a minute dip, after the warm-up.
 
     A dip lasts `DIP_S` seconds or longer, and at each of its steps the rate is under the median by more than
@@ -113,7 +113,7 @@ def dips(rows: Sequence[PanelRow], clock: SeriesClock, warmup_s: float) -> list[
     middle = median(values)
     deviation = NORMAL_MAD * median(abs(value - middle) for value in values)
     bound = middle - max(DIP_DEVIATIONS * deviation, DIP_SHARE * middle)
-    spans: list[dict[str, Any]] = []
+    spans: list[ShadedSpan] = []
     for is_low, run in groupby(own, key=lambda row: row["value"] is not None and row["value"] < bound):
         times = [row["t_s"] for row in run]
         start_s, end_s = max(times[0] - clock.step_s / 2, warmup_s), min(times[-1] + clock.step_s / 2, clock.end_s)
@@ -122,7 +122,7 @@ def dips(rows: Sequence[PanelRow], clock: SeriesClock, warmup_s: float) -> list[
     return spans
 
 
-def _dips_text(fallen: Sequence[dict[str, Any]]) -> str:
+def _dips_text(fallen: Sequence[ShadedSpan]) -> str:
     longest = max(span["end_s"] - span["start_s"] for span in fallen)
     return (
         f"{count_of(len(fallen), 'dip')} of the server's TPM, at most {format_duration(longest)} long (under the median"
@@ -235,9 +235,9 @@ def checkpoint_marks(frame: pl.DataFrame, clock: SeriesClock) -> list[float]:
     ]
 
 
-def spans_of(point: Record, found: Record, clock: SeriesClock) -> list[dict[str, Any]]:
+def spans_of(point: Record, found: Record, clock: SeriesClock) -> list[ShadedSpan]:
     """Shaded spans: the warm-up, and times in which a server was away."""
-    spans = []
+    spans: list[ShadedSpan] = []
     warmup_s = float(point.get("warmup_s") or 0)
     if warmup_s > 0:
         spans.append({"start_s": 0.0, "end_s": warmup_s, "kind": "warm-up",
