@@ -23,7 +23,7 @@ def finding_blocks(found: Integrity, started_ns: int | None) -> list[Block]:
 
     Parameters
     ----------
-    found : Record
+    found : Integrity
         The run's `integrity`.
     started_ns : int or None
         Start of the run, UTC nanoseconds, from which times are counted.
