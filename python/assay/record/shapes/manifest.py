@@ -18,7 +18,9 @@ from assay.record.shapes.terms import (
     Integer,
     MaybeAmount,
     MaybeCount,
+    MaybeNumber,
     Name,
+    Number,
     PointId,
     Text,
     Texts,
@@ -130,12 +132,44 @@ class Parameter(From, total=False):
     plus_minus: MaybeAmount
 
 
-class Calibration(From, total=False):
-    """What an array's model was fitted to."""
+Ends = Annotated[list[Number], Field(min_length=2, max_length=2)]
+"""Least and largest of what was measured."""
 
-    error_share: MaybeAmount
-    free: Texts
+
+class CalibrationPoint(TypedDict, total=False):
+    """One observation: its label and the model's error at it, after the fit and predicted from the others."""
+
+    label: Text
+    error_share: MaybeNumber
+    left_out_error_share: MaybeNumber
+
+
+class Calibration(From, total=False):
+    """What an array's model was fitted to, at which conditions, and what the fit leaves open (docs/calibration.md)."""
+
+    structure: Text
     points: MaybeCount
+    free: Texts
+    error_share: MaybeAmount
+    covariance: list[list[Number]]
+    shifts: dict[str, list[Number]]
+    raid: list[str]
+    members: list[Count]
+    fill: Ends
+    block_bytes: Ends
+    read_share: Ends
+    random_share: Ends
+    observations: list[CalibrationPoint]
+
+
+class ModelledPool(TypedDict, total=False):
+    """Members of a modelled array with a policy of their own, and the volumes on them."""
+
+    role: Text
+    raid: Text
+    members: MaybeCount
+    usable_bytes: MaybeCount
+    used_bytes: MaybeCount
 
 
 class ModelledArray(TypedDict, total=False):
@@ -143,14 +177,18 @@ class ModelledArray(TypedDict, total=False):
 
     name: Text
     title: Text
+    family: Text
     target: Text
     raid: Text
     members: MaybeCount
+    options: dict[str, str | bool | int | float | None] | None
+    parameters: dict[str, Parameter] | None
+    calibration: Calibration | None
     raw_bytes: MaybeCount
     usable_bytes: MaybeCount
+    used_bytes: MaybeCount
     fill: MaybeAmount
-    calibration: Calibration | None
-    parameters: dict[str, Parameter] | None
+    pools: list[ModelledPool] | None
 
 
 class ServedAt(TypedDict, total=False):

@@ -15,6 +15,7 @@ from assay.record.shapes.terms import (
     Integer,
     Interval,
     MaybeAmount,
+    MaybeCount,
     MaybeNumber,
     Name,
     Number,
@@ -210,8 +211,9 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Closed(TypedDict):
-    """What the closed forms give."""
+    """What the closed forms give: mean hours to data loss of one group and of all, and the probability of one."""
 
+    group_mttdl_h: NotRequired[MaybeAmount]
     mttdl_h: Amount
     loss_probability: Probability
 
@@ -227,12 +229,16 @@ class Simulated(TypedDict):
 class Policy(TypedDict):
     """A RAID policy."""
 
+    policy: NotRequired[Text]
     title: str
     offered: bool
-    groups_text: str
-    data_disks: Count
     rebuild_h: Amount
+    groups_text: str
+    groups: NotRequired[MaybeCount]
+    group_disks: NotRequired[MaybeCount]
     tolerates: Count
+    data_disks: Count
+    unreadable: NotRequired[MaybeAmount]
     closed: Closed
     simulated: Simulated
     aged: Simulated | None
@@ -259,9 +265,15 @@ class ByInput(TypedDict):
 class Layout(TypedDict):
     """What a ratio compares."""
 
+    policy: NotRequired[Text]
     title: str
     groups_text: str
+    groups: NotRequired[MaybeCount]
+    group_disks: NotRequired[MaybeCount]
+    tolerates: NotRequired[MaybeCount]
     data_disks: Count
+    unreadable: NotRequired[MaybeAmount]
+    closed: NotRequired[Closed | None]
 
 
 class Ratio(TypedDict):
@@ -281,14 +293,18 @@ class Curve(TypedDict):
 
     input: str
     value: Positive
+    policy: NotRequired[Text]
     stated: bool
     loss_probability: Probability
 
 
 class Array(TypedDict, total=False):
-    """The array in question."""
+    """The array in question; `disks` are those in use of a member."""
 
+    name: Text
     title: Required[str]
+    target: Text
+    disks: MaybeCount
 
 
 class Reliability(TypedDict, total=False):

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from assay.record.histograms import histogram_of
-from assay.report.exports.kinds import accesses_of, measures_io
+from assay.record.shapes.access import accesses_of
+from assay.report.exports.kinds import measures_io
 
 if TYPE_CHECKING:
+    from assay.record.shapes.access import Access
     from assay.record.shapes.point import Batch, Batches, Latency
     from assay.record.types import Direction, Load, Manifest, Point
-    from assay.workloads.io.shapes import Access
 
 Bins = list[tuple[int, int]]
 """Latency in nanoseconds and count of I/Os."""

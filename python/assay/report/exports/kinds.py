@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from assay.record.figures import Figure
 from assay.workloads.registry import workload_recorded
 
 if TYPE_CHECKING:
     from assay.record.types import Point
-    from assay.workloads.io.shapes import Accesses
 
 
 def own_figures(point: Point) -> dict[str, Figure]:
@@ -22,8 +21,3 @@ def measures_io(point: Point) -> bool:
     """Whether other tools of storage measure such points."""
     workload = workload_recorded(point)
     return workload is not None and workload.measures_io
-
-
-def accesses_of(point: Point) -> Accesses:
-    """What a point asked, with the keys that I/O adds: sizes and shares of what other tools measure, too."""
-    return cast("Accesses", point.get("workload") or {})

@@ -15,9 +15,10 @@ from typing import Literal, TextIO
 
 from assay.record.figures import Figure, value_of
 from assay.record.histograms import histogram_of
+from assay.record.shapes.access import accesses_of
 from assay.record.shapes.point import Latency
 from assay.record.types import Direction, Manifest, Point
-from assay.report.exports.kinds import accesses_of, own_figures
+from assay.report.exports.kinds import own_figures
 
 BUCKETS_NS = (*(round(mantissa * 10**exponent) for exponent in range(4, 10) for mantissa in (1, 2.5, 5)), 10**10)
 """Upper bounds of the histogram's buckets: 10 us to 10 s in steps of 1, 2.5 and 5."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from assay.record.shapes.access import BurstyPoint, accesses_of
 from assay.record.shapes.point import Sides, Workload
 from assay.record.types import Direction, Load, Point
-from assay.report.exports.kinds import accesses_of, measures_io
+from assay.report.exports.kinds import measures_io
 
 
-class RehearsedPoint(Point, total=False):
-    """A point of any kind, with what I/O adds."""
-
-    bursts: None
-
-
-def expected_point(number: int, workload: Workload, load: Load) -> RehearsedPoint:
+def expected_point(number: int, workload: Workload, load: Load) -> BurstyPoint:
     """A point with the workload and the load that a plan asks for, in which everything was measured once.
 
     Parameters

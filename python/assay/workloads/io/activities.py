@@ -13,8 +13,8 @@ from assay.base.units import format_bytes, parse_bytes
 from assay.workloads.options import Option
 
 if TYPE_CHECKING:
+    from assay.record.shapes.access import Access, Accesses
     from assay.record.shapes.point import Load
-    from assay.workloads.io.shapes import Access, Accesses
 
 Role = Literal["data", "log", "tempdb"]
 

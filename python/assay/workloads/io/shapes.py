@@ -3,61 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-from pydantic import Field, with_config
+from pydantic import with_config
 from typing_extensions import TypedDict
 
+from assay.record.shapes.access import Accesses, Bursts
 from assay.record.shapes.kinds import Shapes
-from assay.record.shapes.point import Answer, Direction, End, Load, Point
-from assay.record.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, PointId, Text
+from assay.record.shapes.point import Answer, End, Point
+from assay.record.shapes.terms import STRICT, MaybeAmount, MaybeCount, PointId, Text
 
 ACCESS = ("block_bytes", "read_share", "random_share")
 """What is always said of an access."""
-
-Mix = dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
-Blocks = Annotated[int, Field(gt=0, le=2**40)] | Annotated[Mix, Field(min_length=1)]
-"""One block size, or shares by block size."""
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Access(TypedDict, total=False):
-    """What was asked: one activity, or the only one."""
-
-    name: Name | None
-    role: Name | None
-    block_bytes: Blocks | None
-    read_share: Share | None
-    random_share: Share | None
-    skew: Text
-    streams: MaybeCount
-    stride_bytes: MaybeCount
-    align_bytes: MaybeCount
-    region: Interval
-    compressible_share: MaybeAmount
-    duplicate_share: MaybeAmount
-    io_mode: Text
-    sync: Text
-    sync_every: MaybeCount
-    volume: Text
-    other_options: dict[str, Text] | None
-    load: Load
-
-
-class Accesses(Access, total=False):
-    """What a point asked: one activity, or several at once."""
-
-    kind: Text
-    activities: list[Access]
-
-
-class Bursts(TypedDict, total=False):
-    """Reads during checkpoints and between them."""
-
-    share_of_time: MaybeAmount
-    count: MaybeCount
-    read_during: Direction | None
-    read_between: Direction | None
 
 
 @with_config(STRICT)

@@ -9,12 +9,12 @@ from typing import TypedDict, cast
 
 from assay.base.errors import UsageError
 from assay.base.reading import validated
+from assay.record.shapes.access import Accesses
 from assay.record.shapes.manifest import Volume
 from assay.record.shapes.point import Direction, Engine, Errors, Generator, Load, Sides, Steady
 from assay.telemetry.importers.importer import NotTaken
 from assay.workloads.imported import ImportedPoint, Side, sides_of, together
 from assay.workloads.io.activities import LOAD_KEYS, IoActivity
-from assay.workloads.io.shapes import Accesses
 
 WORKERS_MAX, DEPTH_MAX = 10**6, 10**6
 """Beyond all that programs start."""

@@ -11,6 +11,7 @@ from assay.document.charts import (
     BAR_MAX_PX,
     PANEL_WIDTH,
     ChartRows,
+    LimitLine,
     limit_lines,
     marked_lines,
     nines_axis,
@@ -144,7 +145,10 @@ def latency_curves(
         data = [{**row, "latency": row["latency_ns"] / factor} for row in rows if row["direction"] == direction]
         base = alt.Chart(ChartRows(values=data)).encode(x=x, y=y)
         hues, marks = colour("series", labels), shape("series", labels)
-        layers: list[alt.Chart] = [*limit_lines([row for row in drawn if row["direction"] == direction], factor, scale)]
+        own: list[LimitLine] = [
+            {"latency_ns": row["latency_ns"], "limit": row["limit"]} for row in drawn if row["direction"] == direction
+        ]
+        layers: list[alt.Chart] = [*limit_lines(own, factor, scale)]
         layers.append(base.mark_line(strokeWidth=1.6).encode(color=hues, order="load:Q"))
         layers.append(base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks))
         layers += rings(base)
