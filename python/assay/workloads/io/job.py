@@ -157,7 +157,7 @@ class IoJob(Job):
             writer = self.context.folder.series_writer()
             writer.write(measurement.series)
             writer.close_segment(point_id)
-        return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
+        return Measured(figures={**figures}, error=measurement.error, rates=measurement.rates)
 
     def complete_answer(self, answer: Answer) -> None:
         """Say of a model's answer how far it may be off."""
@@ -203,6 +203,12 @@ def _model_of(
     )
 
 
+class IoFigures(CoreFigures):
+    """Figures of a point as far as the job reads them."""
+
+    ended_by: str
+
+
 class Measurement:
     """One point being measured: warm-up, steady state, end, figures."""
 
@@ -239,7 +245,7 @@ class Measurement:
             counted_from=round(self.window.warmup_s / self.interval_s),
         )
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> IoFigures:
         """Run the workload until steady or out of time; returns the measured part of the point."""
         opened, timing = self.opened, self.timing
         if opened.model is None:
@@ -299,7 +305,7 @@ class Measurement:
         for report in drain(session, self.timing.io_timeout_s + 5):
             yield cast("SessionReport", report)
 
-    def _note_failed(self, figures: dict[str, Any]) -> None:
+    def _note_failed(self, figures: IoFigures) -> None:
         """A volume that failed to the end is no storage any more, however well the point began."""
         volumes = [self.opened.volumes[number] for number in sorted(failed_to_the_end(self.ticks, self.complete_ticks))]
         if not volumes:
@@ -408,7 +414,7 @@ class Measurement:
             )
         )
 
-    def _figures(self, session: AnySession, report: SessionReport | None) -> dict[str, Any]:
+    def _figures(self, session: AnySession, report: SessionReport | None) -> IoFigures:
         window, context, model = self.window, self.opened.context, self.opened.model
         window.to_tick = max(self._end_tick(window.from_tick), window.from_tick + 1)
         if model is None and self.error is None:
@@ -428,7 +434,7 @@ class Measurement:
             # On a virtual clock the generator takes no time and is never late.
             generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
             figures["array"] = summarise_model(self.telemetry, window.start_ns, window.end_ns)
-        return measured_point(
+        measured = measured_point(
             window,
             {**figures, "engine": engine_report(session.engine())},
             generator=judge.generator(generator, saturated=saturated),
@@ -437,6 +443,7 @@ class Measurement:
             telemetry=telemetry,
             outside=(drained["count"], drained["max_ns"]),
         )
+        return cast("IoFigures", measured)
 
     def _is_saturated(self, generator: Generator, service: Latency | None, host_share: float | None) -> bool:
         lag_ns = generator["schedule_lag_p99_ns"]

@@ -85,6 +85,11 @@ def asked_of(told: Point | Answer) -> Accesses:
     return cast("Accesses", told["workload"])
 
 
+def knee_of(answer: Answer) -> FoundIo | None:
+    """The knee that a search found."""
+    return cast("FoundIo | None", answer.get("knee"))
+
+
 def found_at(answer: Answer) -> FoundIo | None:
     """The largest load within limits that a search found; None where it found none."""
     return cast("FoundIo | None", answer.get("max"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import UsageError
 from assay.base.progress import Display
@@ -20,7 +20,7 @@ from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.job import IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.session import check_workload
-from assay.workloads.io.shapes import SHAPES
+from assay.workloads.io.shapes import SHAPES, Accesses
 from assay.workloads.io.share import shared_plan
 from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
@@ -172,7 +172,7 @@ class IoWorkload(Workload[IoPlan]):
         """Its name, or its parameters."""
         from assay.workloads.io.report.labels import workload_label
 
-        return workload_label(workload)
+        return workload_label(cast("Accesses", workload))
 
     def sections(self, facts: RunFacts) -> Sequence[Section]:
         """IOPS within limits, curves, percentiles, and single parts of an examination."""
