@@ -92,7 +92,7 @@ class Queue(TypedDict, total=False):
 
 
 class Volume(TypedDict, total=False):
-    """A file or device under load."""
+    """A file or device under load; of a run over several hosts with its host."""
 
     name: Name | None
     path: Text
@@ -108,6 +108,7 @@ class Volume(TypedDict, total=False):
     device_stack: Texts
     model: Text
     queue: Queue | None
+    host: Name | None
 
 
 class Database(TypedDict, total=False):
@@ -117,6 +118,7 @@ class Database(TypedDict, total=False):
     kind: Text
     version: Text
     settings: dict[str, Any] | None
+    host: Name | None
 
 
 From = TypedDict("From", {"from": Text}, total=False)
