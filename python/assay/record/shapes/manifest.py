@@ -63,6 +63,18 @@ class PlanActivity(TypedDict, total=False):
     rate: list[float] | float | None
 
 
+class PublishedBeside(TypedDict, total=False):
+    """The published figure that a part stands beside: in I/Os or bytes per second, or a ratio."""
+
+    id: Required[str]
+    source: Required[str]
+    figure: Required[str]
+    value: MaybeNumber
+    ratio_of: Text
+    fit: Flag
+    note: Text
+
+
 class Part(TypedDict, total=False):
     """A part of the run."""
 
@@ -72,10 +84,12 @@ class Part(TypedDict, total=False):
     spent_s: MaybeAmount
     plan: Plan | None
     target: Text
+    more_targets: Texts
     optional: Flag
     follows: Name | None
     continues: Flag
-    published: dict[str, Any] | None
+    published: PublishedBeside | None
+    beside: Part | None
 
 
 class Queue(TypedDict, total=False):
