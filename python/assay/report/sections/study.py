@@ -27,6 +27,7 @@ from assay.insight.studies.words import (
 )
 from assay.record.figures import Figure as Measure
 from assay.record.shapes.point import Answer, Point
+from assay.record.shapes.study import Comparison, PublishedFigure, Result, Study
 from assay.record.source import Record, RunFacts
 from assay.report.facts import label_of
 from assay.report.figures_study import LevelRow, PublishedRow, level_figure, published_figure
@@ -35,7 +36,7 @@ Told = TypeVar("Told", Point, Answer)
 """What tells of a part's workload."""
 
 
-def study_of(facts: RunFacts) -> Record | None:
+def study_of(facts: RunFacts) -> Study | None:
     """What a run says of its study; None if the run is no study."""
     study = facts.manifest.get("study")
     return study if isinstance(study, Mapping) and study.get("title") else None
@@ -82,7 +83,7 @@ class LevelTold(TypedDict):
 UNFINISHED = "The run had not ended when this was written: nothing has been compared yet."
 
 
-def study_shown(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> list[Block]:
+def study_shown(facts: RunFacts, study: Study, remarks: Sequence[Remarks]) -> list[Block]:
     """Figures and tables of what a study found; none where it has not ended."""
     if study.get("published"):
         return _published(study)
@@ -317,21 +318,22 @@ def _of_databases(study: Record) -> bool:
     return are_of_databases(study.get("results") or [])
 
 
-def _table(study: Record) -> Table:
-    several = len({result.get("workload") for result in study["results"]}) > 1
-    first, *others = common_figures(study["results"])
+def _table(study: Study) -> Table:
+    results = study["results"] or []
+    several = len({result.get("workload") for result in results}) > 1
+    first, *others = common_figures(results)
     columns = [Column("Level", weight=2.0)]
     columns += [Column("Workload", weight=2.8)] if several else []
     columns += [Column(first.title, number=True), Column("95 % interval", number=True, weight=1.5)]
-    sized = any(result.get("capacity") for result in study["results"])
+    sized = any(result.get("capacity") for result in results)
     columns += [Column(capital(title), number=True) for title in CAPACITY_COLUMNS] if sized else []
     columns += [column for figure in others for column in _columns(figure)]
-    limited = any(_limit_cell(result).text != DASH for result in study["results"])
+    limited = any(_limit_cell(result).text != DASH for result in results)
     columns += [Column("Against baseline", weight=1.7)]
     columns += [Column("Limited by", weight=_width(study))] if limited else []
-    against = {_place(one): one for one in study.get("comparisons") or []}
+    against = {(one["part"], one["place"]): one for one in study.get("comparisons") or []}
     rows = []
-    for result in study["results"]:
+    for result in results:
         load = f", {result['load']}" if result.get("load") else ""
         cells = [Cell(str(result.get("title") or DASH))]
         cells += [Cell(shorten(str(result.get("workload") or DASH) + load, 60))] if several else []
@@ -385,8 +387,8 @@ def _place(one: Record) -> tuple[object, object]:
     return one.get("part"), one.get("place")
 
 
-def _against(study: Record, result: Record, comparisons: Mapping[tuple[object, object], Record]) -> Cell:
-    one = comparisons.get(_place(result))
+def _against(study: Study, result: Result, comparisons: Mapping[tuple[str, int], Comparison]) -> Cell:
+    one = comparisons.get((result["part"], result["place"]))
     tone: Tone = "plain" if one and one.get("ratio") is not None and one.get("differs") else "quiet"
     return Cell(against_text(study, result, one), tone)
 
@@ -396,6 +398,7 @@ def _against(study: Record, result: Record, comparisons: Mapping[tuple[object, o
 
 def _published(study: Record) -> list[Block]:
     published: Sequence[Record] = study["published"]
+    told_rows: Sequence[PublishedFigure] = study["published"]
     ids = {result.get("part"): next(iter(result.get("point_ids") or []), None) for result in study.get("results") or []}
     rows: list[PublishedRow] = []
     for row in published:
@@ -426,6 +429,6 @@ def _published(study: Record) -> list[Block]:
     model = [column.title for column in columns].index("Model")
     cells = [
         [Cell(text, point_id=ids.get(row.get("id")) if at == model else None) for at, text in enumerate(texts)]
-        for row, texts in ((row, published_texts(row)) for row in published)
+        for row, texts in ((row, published_texts(row)) for row in told_rows)
     ]
     return [*blocks, Table("published-table", "Published figures and the model's.", columns, cells)]
