@@ -20,6 +20,7 @@ from assay.document.elements import (
 )
 from assay.document.palette import chunks
 from assay.document.text import DASH, moment, shorten
+from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.study import Input, Policy, Reliability
 from assay.record.source import Record, clean
 from assay.report.figures_reliability import LossRow, RatioRow, loss_curves, ratio_ranges
@@ -47,7 +48,7 @@ METHOD = (
 )
 
 
-def reliability_document(manifest: Record) -> Document:
+def reliability_document(manifest: Manifest) -> Document:
     """The document of a run whose manifest has the key `reliability`."""
     manifest = clean(manifest)
     answer: Reliability = manifest["reliability"]

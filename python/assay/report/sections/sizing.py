@@ -23,14 +23,15 @@ from assay.document.text import DASH, moment, shorten
 from assay.insight.sizing import text as words
 from assay.insight.sizing.answer import cost_text, times_text
 from assay.insight.studies.words import capital
+from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.sizing import Chosen, Sizing
-from assay.record.source import Record, clean
+from assay.record.source import clean
 from assay.report.figures_sizing import FrontierRow, GrowthRow, frontier_chart, growth_chart
 from assay.report.head import headed
 from assay.targets.arrays.model.configuration import size_text
 
 
-def sizing_document(manifest: Record) -> Document:
+def sizing_document(manifest: Manifest) -> Document:
     """The document of a run whose manifest has the key `sizing`."""
     manifest = clean(manifest)
     answer: Sizing = manifest["sizing"]
