@@ -8,10 +8,13 @@ stayed above for `RECOVERED_S`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.record.shapes.point import FaultDip, Phase, ServedPoint
 
 SMOOTH_S = 3.0
 """Over this the rate is averaged: a single slow second is noise."""
@@ -51,7 +54,7 @@ class Rates:
         return [count / self.interval_s for count in self.counts[max(first, 0) : max(last, 0)]]
 
 
-def phases_of(served: Mapping[str, Any], rates: Rates) -> list[dict[str, Any]]:
+def phases_of(served: ServedPoint, rates: Rates) -> list[Phase]:
     """The states of an array one after the other, each with the rate of the load.
 
     Parameters
@@ -69,14 +72,14 @@ def phases_of(served: Mapping[str, Any], rates: Rates) -> list[dict[str, Any]]:
             edges[-1] = (edges[-1][0], event["state"])
         elif event["state"] != edges[-1][1]:
             edges.append((event["t_ns"], event["state"]))
-    found = []
+    found: list[Phase] = []
     for (from_ns, state), (to_ns, _) in zip(edges, [*edges[1:], (end_ns, "")], strict=True):
         own = rates.between(from_ns, to_ns)
         found.append({"state": state, "from_utc_ns": from_ns, "to_utc_ns": to_ns, "per_s": fmean(own) if own else None})
     return found
 
 
-def dip_of(served: Mapping[str, Any], rates: Rates) -> dict[str, Any] | None:
+def dip_of(served: ServedPoint, rates: Rates) -> FaultDip | None:
     """How far the load fell after the first event, and for how long; None where there is nothing to judge by.
 
     Returns

@@ -6,8 +6,8 @@ import json as json_module
 import math
 import re
 import threading
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -15,6 +15,7 @@ from assay.apps.cli import options as opt
 from assay.apps.cli.console import print_path
 from assay.base.errors import UsageError
 from assay.base.units import format_years, parse_percent
+from assay.record.shapes.study import Reliability
 from assay.targets.arrays.model.reliability import HOURS_A_YEAR, Assess, assess_question, refuse_unknown_policy
 
 EXAMPLES = """
@@ -183,7 +184,7 @@ def _rate(text: str | None, what: str, *, most: float) -> float | None:
 # Output
 
 
-def print_answer(answer: Mapping[str, Any]) -> None:
+def print_answer(answer: Reliability) -> None:
     """Policies and their ratios on standard output; where its inputs come from is in the report."""
     from assay.document.elements import Paragraph
     from assay.document.terminal import notes, show, table

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from assay.insight.sizing.answer import Sized
     from assay.insight.sizing.measured import MeasuredDemand
     from assay.insight.sizing.need import NeedAsWritten
+    from assay.record.shapes.sizing import Sizing
 
 EXAMPLES = """
 Examples:
@@ -172,7 +173,7 @@ def _asked(
     return NeedAsWritten(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured
 
 
-def print_answer(answer: Mapping[str, Any], *, quiet: bool = False) -> None:
+def print_answer(answer: Sizing, *, quiet: bool = False) -> None:
     """The purchase and what it hangs on, then the candidates; need, rules and assumptions are in the report."""
     from assay.document.elements import Block, Paragraph
     from assay.document.terminal import notes, show, table

@@ -166,7 +166,7 @@ def _band_at_load(
                     continue
         return 0.0
 
-    free = list(calibration["free"]) if calibration else []
+    free = list(calibration["free"] or ()) if calibration else []
     shifts = calibration["shifts"] if calibration else {}
     others = {
         name: sd
@@ -218,7 +218,7 @@ def _of_the_model(configuration: Configuration, activity: Mapping[str, Any]) -> 
     calibration = configuration.model.calibration
     if not calibration:
         return UNCALIBRATED_SHARE, "not calibrated: data sheets and assumptions"
-    shares = [max(MODEL_SHARE, float(calibration["error_share"]))]
+    shares = [max(MODEL_SHARE, calibration["error_share"] or 0.0)]
     words = [f"calibrated to {calibration['points']} points of {calibration['from']}"]
     if others := [policy for policy in configuration.policies if policy not in calibration["raid"]]:
         double = not {*others}.isdisjoint(("6", "60", "dp"))

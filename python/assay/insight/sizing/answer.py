@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Literal
 
 from assay.base.units import format_bytes, format_iops, format_share, format_when
 from assay.insight.sizing import candidates, demand, servers
@@ -16,13 +17,26 @@ from assay.insight.sizing.certainty import Certainty, certainty_of
 from assay.insight.sizing.growth import growth_of
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.measured import MeasuredDemand
-from assay.insight.sizing.need import Need, NeedAsWritten, stated
+from assay.insight.sizing.need import Need, NeedAsWritten, NeededDatabase, stated
 from assay.insight.sizing.rules import rules_of
 from assay.insight.sizing.search import FACTOR_MOST, Found, Headroom, Outcome, capacity_factor, cores, search
 from assay.insight.sizing.sensitivity import sensitivity
+from assay.record.shapes.sizing import (
+    Assumption,
+    Candidate,
+    Choices,
+    Chosen,
+    DatabaseServers,
+    Difference,
+    Differs,
+    Nearest,
+    Reason,
+    Sizing,
+)
 from assay.targets.arrays.model.configuration import size_text
 
-CHOICES = ("cheapest", "smallest", "fastest")
+Choice = Literal["cheapest", "smallest", "fastest"]
+CHOICES: tuple[Choice, ...] = ("cheapest", "smallest", "fastest")
 Tell = Callable[[str], None]
 
 
@@ -31,7 +45,7 @@ class Sized:
     """A need and all that was found."""
 
     outcome: Outcome
-    answer: dict[str, Any]
+    answer: Sizing
 
 
 def size(
@@ -66,7 +80,7 @@ def size(
     outcome = search(need, judge, tell, ios=ios)
     chosen = _choices(need, outcome, judge, of_servers, ios, tell)
     what_ifs = sensitivity(outcome, judge, tell, ios=max(ios - outcome.spent_ios, 0.0)) if what_if else None
-    answer = {
+    answer: Sizing = {
         "title": need.title,
         "source": asked.source,
         "named": [*(one.name for one in need.database), *(one.name for one in need.mail)],
@@ -90,6 +104,7 @@ def size(
         "simulations": judge.simulations,
         "given_up": outcome.given_up,
         "notices": [*_notices(asked, measured), *outcome.given_up],
+        "difference": None,
     }  # fmt: skip
     return Sized(outcome, answer)
 
@@ -105,9 +120,9 @@ def _notices(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[str]
 
 def _choices(
     need: Need, outcome: Outcome, judge: Judge, of_servers: servers.SizedServers | None, ios: float, tell: Tell
-) -> dict[str, dict[str, Any]]:
+) -> Choices:
     """What is chosen, with all that is said of it: how much it holds and how sure that is are asked at once."""
-    picked: dict[str, tuple[Ladder, LadderStep]] = {}
+    picked: dict[Choice, tuple[Ladder, LadderStep]] = {}
     for choice in CHOICES:
         found: Found | None = getattr(outcome, choice)
         if found is not None and found.step is not None:
@@ -127,12 +142,15 @@ def _choices(
                             known=1 + need.head_room),
                 sure, much,
             )  # fmt: skip
-        made = {}
+        made: dict[str, Chosen] = {}
         for label, (certain, factor, *allowances) in asked.items():
             made[label] = _chosen(need, outcome, *labels[label], judge, of_servers, factor.result(), certain.result())
             outcome.spent_ios += sum(one.spent_ios for one in allowances)
             outcome.given_up += _not_sure(label, factor.result(), certain.result())
-    return {choice: made[ladder.label(step)] for choice, (ladder, step) in picked.items()}
+    choices: Choices = {}
+    for choice, (ladder, step) in picked.items():
+        choices[choice] = made[ladder.label(step)]
+    return choices
 
 
 def _not_sure(label: str, factor: Headroom, certain: Certainty) -> list[str]:
@@ -156,7 +174,7 @@ def _chosen(
     of_servers: servers.SizedServers | None,
     held: Headroom,
     certain: Certainty,
-) -> dict[str, Any]:
+) -> Chosen:
     """All that is said of a size that may be bought."""
     factor = held.times
     probability = certain.probability(factor, need.spread)
@@ -179,9 +197,9 @@ def _chosen(
     }
 
 
-def _candidates(outcome: Outcome) -> list[dict[str, Any]]:
+def _candidates(outcome: Outcome) -> list[Candidate]:
     """Every size that was looked at, and every choice that a rule left out."""
-    rows = []
+    rows: list[Candidate] = []
     for found in outcome.found:
         for step, reasons in found.rejected:
             rows.append(_row(outcome, found.ladder, step, reasons))
@@ -195,7 +213,7 @@ def _candidates(outcome: Outcome) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(outcome: Outcome, ladder: Ladder, step: LadderStep, reasons: Sequence[RejectionReason]) -> dict[str, Any]:
+def _row(outcome: Outcome, ladder: Ladder, step: LadderStep, reasons: Sequence[RejectionReason]) -> Candidate:
     latency_s = outcome.latencies_s.get(ladder.label(step))
     return {
         **candidates.facts_of(ladder, step, outcome.demand),
@@ -205,12 +223,12 @@ def _row(outcome: Outcome, ladder: Ladder, step: LadderStep, reasons: Sequence[R
     }
 
 
-def _reason(reason: RejectionReason) -> dict[str, Any]:
+def _reason(reason: RejectionReason) -> Reason:
     share = reason.share if math.isfinite(reason.share) else None
     return {"kind": reason.kind, "text": reason.text, "share": share}
 
 
-def _nearest(outcome: Outcome) -> dict[str, Any] | None:
+def _nearest(outcome: Outcome) -> Nearest | None:
     """What comes nearest where nothing holds the need."""
     nearest = outcome.nearest
     if outcome.holders or nearest is None:
@@ -223,7 +241,7 @@ def _nearest(outcome: Outcome) -> dict[str, Any] | None:
     }
 
 
-def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _why(outcome: Outcome, chosen: Choices) -> list[str]:
     """The reasons in sentences: of what is chosen, then of what is not."""
     words = []
     asked = outcome.demand
@@ -288,7 +306,7 @@ _ASSUMED: Sequence[tuple[tuple[str, ...], str, Callable[[Need], str], str]] = (
 
 _PUBLISHED_IOS = "EQL-OLTP study: 3,287 I/Os of 1,054 transactions"
 
-_OF_DATABASES: Sequence[tuple[str, str, Callable[[Any], str], str]] = (
+_OF_DATABASES: Sequence[tuple[str, str, Callable[[NeededDatabase], str], str]] = (
     ("growth", "growth a year", lambda one: format_share(one.growth), "assumed"),
     ("block", "block size", lambda one: format_bytes(one.block), "the method: pages of 8 KiB"),
     ("read", "share of reads", lambda one: format_share(one.read), "the method: 70/30 stands for most"),
@@ -298,11 +316,11 @@ _OF_DATABASES: Sequence[tuple[str, str, Callable[[Any], str], str]] = (
 )
 
 
-def _assumptions(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[dict[str, Any]]:
+def _assumptions(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[Assumption]:
     """Everything that the need does not say and the answer hangs on, and what the method sets."""
     need, said = asked.need, stated(asked.table)
     of_measured = {"block", "read", "log", "log_block"} if measured else set()
-    rows = [
+    rows: list[Assumption] = [
         {"assumption": title, "value": value(need), "from": "stated" if keys in said else source}
         for keys, title, value, source in _ASSUMED
     ]
@@ -358,52 +376,72 @@ def _derating_from(said: set[tuple[str, ...]], key: str, asked: NeedAsWritten) -
     return origin or ("stated" if ("rules", key) in said else "published: EQL-OLTP and EQL-DSS studies, 2013")
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+def difference(before: Sizing, after: Sizing, changes: Sequence[str]) -> Difference:
     """What a what-if changes, resource by resource."""
-    rows = []
+    rows: list[Differs] = []
 
-    def add(name: str, read: Callable[[Mapping[str, Any]], str]) -> None:
-        rows.append({"what": name, "before": read(before), "after": read(after)})
+    def add(name: str, read: Callable[[Sizing], str]) -> None:
+        was, now = read(before), read(after)
+        rows.append({"what": name, "before": was, "after": now, "differs": was != now})
 
     add("demand", lambda one: f"{format_iops(one['demand']['sized_for']['iops'])} IOPS")
     add("data", lambda one: size_text(_bytes(one)))
     for choice in CHOICES:
-        add(choice, lambda one, choice=choice: (one["chosen"].get(choice) or {"label": "none"})["label"])  # type: ignore[misc]
-    add("cost", lambda one: cost_text(one, (one["chosen"].get("cheapest") or {}).get("cost")))
+        add(choice, partial(_label, choice))
+    add("cost", _cost)
     add("probability", lambda one: _probability(one))
     add("first to run out", _first_out)
-    if any((one["servers"] or {}).get("databases") for one in (before, after)):
-        add("servers", lambda one: _of_servers(one, "servers", str))
-        add("memory of a server", lambda one: _of_servers(one, "memory_bytes", format_bytes))
-    return {"changes": list(changes), "rows": [{**row, "differs": row["before"] != row["after"]} for row in rows]}
+    if any(_servers(one) for one in (before, after)):
+        add("servers", _server_count)
+        add("memory of a server", _server_memory)
+    return {"changes": list(changes), "rows": rows}
 
 
-def _bytes(answer: Mapping[str, Any]) -> int:
+def _label(choice: Choice, answer: Sizing) -> str:
+    found = answer["chosen"].get(choice)
+    return found["label"] if found else "none"
+
+
+def _cost(answer: Sizing) -> str:
+    best = answer["chosen"].get("cheapest")
+    return cost_text(answer, best["cost"] if best else None)
+
+
+def _bytes(answer: Sizing) -> int:
     sized = answer["demand"]["sized_for"]
     return int(sized["data_bytes"] + sized["log_bytes"])
 
 
-def _probability(answer: Mapping[str, Any]) -> str:
+def _probability(answer: Sizing) -> str:
     best = answer["chosen"].get("cheapest")
     return _sure(best["probability"]) if best else "-"
 
 
-def _first_out(answer: Mapping[str, Any]) -> str:
+def _first_out(answer: Sizing) -> str:
     best = answer["chosen"].get("cheapest")
     if not best:
         return "-"
-    known = [one for one in best["growth"]["runs_out"] if one["year"] is not None]
+    known = [(one["year"], one["resource"]) for one in best["growth"]["runs_out"] if one["year"] is not None]
     if not known:
         return "nothing within 20 years"
-    first = min(known, key=lambda one: one["year"])
-    return f"{first['resource']}, year {first['year']:g}"
+    year, resource = min(known, key=lambda one: one[0])
+    return f"{resource}, year {year:g}"
 
 
-def _of_servers(answer: Mapping[str, Any], key: str, shown: Callable[[Any], str]) -> str:
-    value = ((answer["servers"] or {}).get("databases") or {}).get(key)
-    return "-" if value is None else shown(value)
+def _servers(answer: Sizing) -> DatabaseServers | None:
+    return answer["servers"]["databases"] if answer["servers"] else None
 
 
-def cost_text(answer: Mapping[str, Any], cost: float | None) -> str:
+def _server_count(answer: Sizing) -> str:
+    found = _servers(answer)
+    return str(found["servers"]) if found else "-"
+
+
+def _server_memory(answer: Sizing) -> str:
+    found = _servers(answer)
+    return "-" if found is None or found["memory_bytes"] is None else format_bytes(found["memory_bytes"])
+
+
+def cost_text(answer: Sizing, cost: float | None) -> str:
     """A cost with its currency; `-` where none is stated."""
     return "-" if cost is None else f"{cost:,.0f} {answer['currency']}".rstrip()

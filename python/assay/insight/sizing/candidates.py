@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.units import count_of, format_share
 from assay.insight.sizing.demand import DATA, LOG, PeakDemand, PeakStream
 from assay.insight.sizing.need import Need, Offer
+from assay.record.shapes.sizing import Size
 from assay.targets.arrays.model.configuration import VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model.model_file import ModelFile, catalogue_names, load_model, refuse_other_structures
 
@@ -421,7 +421,7 @@ def _write_cost(pool: Pool) -> float:
     return cost if cost == 2 else cost / 2
 
 
-def facts_of(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> dict[str, Any]:
+def facts_of(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> Size:
     """A candidate as documents carry it."""
     pools = pools_of(ladder, step, demand)
     return {

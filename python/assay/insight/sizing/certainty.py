@@ -114,7 +114,7 @@ def certainty_of(
         if limit is not None and share > 0
     ]
     activity = activities_of([replace(stream, rate=rate)])[0]
-    activity = {key: value for key, value in activity.items() if key not in ("rate", "name")}
+    del activity["rate"], activity["name"]
     allowance = allowance or Allowance(ios=math.inf)
     warm, display = _core.WarmCaches(), _Counted(array, stream.block_bytes, allowance, interrupt or threading.Event())
     start, end = rate * SEARCHED[0], rate * SEARCHED[1]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from assay.base.errors import UsageError
 from assay.insight.sizing.need import Mail, Need, NeededDatabase
+from assay.record.shapes.sizing import YearDemand
 
 LOG, DATA = "log", "data"
 TRANSACTIONS, SCANS, MAIL, MAINTENANCE = "transactions", "scans", "mail", "maintenance"
@@ -18,6 +19,10 @@ BYTES_MOST, IOPS_MOST = 1 << 60, 1e12
 MAIL_PAGE_BYTES = 32 * 1024
 MAINTENANCE_BLOCK_BYTES = 256 * 1024
 """Pages of a mail database, and what its background maintenance reads at once."""
+
+
+PeakForm = tuple[str, str, int, float, float, float | None, float | None]
+"""All but name, rate and hours of a stream."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +54,7 @@ class PeakStream:
         return self.rate * self.block_bytes
 
     @property
-    def form(self) -> tuple[Any, ...]:
+    def form(self) -> PeakForm:
         """All but name, rate and hours: streams of one form are asked for together."""
         return (self.kind, self.role, self.block_bytes, self.read_share, self.random_share, self.read_limit_s,
                 self.write_limit_s)  # fmt: skip
@@ -196,7 +201,7 @@ def _phases(streams: Sequence[PeakStream]) -> tuple[tuple[PeakStream, ...], ...]
 
 
 def _joined(streams: Sequence[PeakStream]) -> tuple[PeakStream, ...]:
-    found: dict[tuple[Any, ...], PeakStream] = {}
+    found: dict[PeakForm, PeakStream] = {}
     for one in streams:
         known = found.get(one.form)
         found[one.form] = (
@@ -205,7 +210,19 @@ def _joined(streams: Sequence[PeakStream]) -> tuple[PeakStream, ...]:
     return tuple(found.values())
 
 
-def activities_of(phase: Sequence[PeakStream]) -> list[dict[str, Any]]:
+class StreamActivity(TypedDict, total=False):
+    """A stream as an activity of a plan; `rate` is of I/Os a second, and shares are from 0 to 1."""
+
+    name: str
+    role: str
+    rate: float
+    arrivals: str
+    block_bytes: int
+    read_share: float
+    random_share: float
+
+
+def activities_of(phase: Sequence[PeakStream]) -> list[StreamActivity]:
     """Streams as the activities of a plan; arrivals of transactions are random, as those of many users."""
     return [
         {
@@ -221,7 +238,7 @@ def activities_of(phase: Sequence[PeakStream]) -> list[dict[str, Any]]:
     ]
 
 
-def facts_of(demand: PeakDemand) -> Mapping[str, Any]:
+def facts_of(demand: PeakDemand) -> YearDemand:
     """The demand as documents carry it."""
     return {
         "data_bytes": demand.data_bytes,

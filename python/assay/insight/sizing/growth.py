@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from assay.base.units import format_share
 from assay.insight.sizing.candidates import Ladder, LadderStep, pools_of, port_share
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.servers import SizedServers, cores_used
+from assay.record.shapes.sizing import Growth, Year
 
 YEARS_MOST = 20.0
 YEARS_BEYOND = 3
@@ -58,13 +58,11 @@ def shares_of(
     return found
 
 
-def growth_of(
-    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: SizedServers | None
-) -> dict[str, Any]:
+def growth_of(need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: SizedServers | None) -> Growth:
     """Use by year, and when each resource runs out."""
     shares = shares_of(need, ladder, step, factor, servers)
     last = min(int(need.years) + YEARS_BEYOND, int(YEARS_MOST))
-    rows = []
+    rows: list[Year] = []
     for year in range(last + 1):
         demand = demand_of(need, year)
         rows.append(

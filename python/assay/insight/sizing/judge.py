@@ -7,9 +7,9 @@ import json
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from assay import _core
 from assay.base.errors import Interrupted
@@ -29,6 +29,7 @@ from assay.insight.sizing.candidates import (
 )
 from assay.insight.sizing.demand import LOG, PeakDemand, PeakStream, activities_of
 from assay.insight.sizing.need import Need
+from assay.record.shapes.point import Direction, Sides
 from assay.run.simulate import simulate_load
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.arrays.model.reliability import assess_question
@@ -325,14 +326,14 @@ class _Watch(Silent):
             self.broken.set()
 
 
-def _stream_seen(stream: PeakStream, told: Mapping[str, Any]) -> StreamSeen:
-    def mean_s(side: str) -> float | None:
-        found = told.get(side)
-        return found["latency_ns"]["mean"] / 1e9 if found else None
+def _stream_seen(stream: PeakStream, told: Sides) -> StreamSeen:
+    def mean_s(side: Direction | None) -> float | None:
+        mean_ns = side["latency_ns"].get("mean") if side else None
+        return None if mean_ns is None else mean_ns / 1e9
 
     total = told.get("total")
     held = total["iops"] / stream.rate if total else 0.0
-    return StreamSeen(read_s=mean_s("read"), write_s=mean_s("write"), held_share=held)
+    return StreamSeen(read_s=mean_s(told.get("read")), write_s=mean_s(told.get("write")), held_share=held)
 
 
 _KINDS = {"healthy": "IOPS", "degraded": "degraded", "rebuilding": "rebuilding"}

@@ -11,12 +11,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
+from assay.base.tables import TableValue
 from assay.base.units import count_of, format_duration
 from assay.insight.diagnosis.inputs import sources_of
 from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
 from assay.insight.studies.raw_gap import gap_shares
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.sizing import Coverage, MeasuredLoad, MeasuredVolume
 from assay.telemetry.importers.importer import Options
 from assay.telemetry.importers.recording import parse_roles
 from assay.workloads.registry import workload_recorded
@@ -47,7 +49,7 @@ class VolumeDemand:
     read_share: float
     block_bytes: int
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> MeasuredVolume:
         """The volume as documents carry it."""
         return {
             "name": self.name, "role": self.role, "iops": self.iops, "bytes_per_s": self.bytes_per_s,
@@ -78,13 +80,13 @@ class MeasuredDemand:
     spread: float | None = None
     size_bytes: int | None = None
     growth: float | None = None
-    coverage: Mapping[str, Any] | None = None
+    coverage: Coverage | None = None
     transactions_per_s: float | None = None
     cpu_per_transaction_s: float | None = None
     cores: int | None = None
     notices: Sequence[str] = ()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> MeasuredLoad:
         """What was measured, as documents carry it."""
         return {
             "source": self.source, "percentile": self.percentile,
@@ -256,7 +258,7 @@ def _spread(within: pl.DataFrame) -> float | None:
     return max(math.sqrt(sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)), SPREAD_LEAST)
 
 
-def _coverage(own: pl.DataFrame, covered_s: float, busiest: int) -> dict[str, Any]:
+def _coverage(own: pl.DataFrame, covered_s: float, busiest: int) -> Coverage:
     """How much of a week is covered, hour of the week by hour."""
     import polars as pl
 
@@ -307,14 +309,14 @@ def size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
 
 def _of_run(source: ObservedSource, percentile: float, notices: Sequence[str]) -> MeasuredDemand:
     """The busiest point of a run: a run holds one load at a time, and no week."""
-    found: list[tuple[SeenIo, Mapping[str, Any]]] = []
+    found: list[SeenIo] = []
     for point in source.points:
         seen = seen_at(point) or _plain(point)
         if seen is not None:
-            found.append((seen, point))
+            found.append(seen)
     if not found:
         raise UsageError(f"--from {source.name}: no point of the run says how many I/Os the storage did")
-    seen, _ = max(found, key=lambda one: one[0].iops)
+    seen = max(found, key=lambda one: one.iops)
     log_iops = min(seen.log_writes_per_s or 0.0, seen.iops * (1 - seen.read_share))
     log_bytes = min(seen.log_bytes_per_s or 0.0, seen.bytes_per_s)
     data_iops = max(seen.iops - log_iops, 0.0)
@@ -363,7 +365,7 @@ def _plain(point: Mapping[str, Any]) -> SeenIo | None:
     return SeenIo(
         iops=total["iops"],
         size_mean_bytes=total["bytes_per_s"] / total["iops"],
-        read_share=(read or {}).get("iops", 0.0) / total["iops"],
+        read_share=(read["iops"] if read else 0.0) / total["iops"],
         by_devices=True,
     )
 
@@ -371,7 +373,7 @@ def _plain(point: Mapping[str, Any]) -> SeenIo | None:
 # To a need
 
 
-def table_of(measured: MeasuredDemand, table: Mapping[str, Any] | None) -> dict[str, Any]:
+def table_of(measured: MeasuredDemand, table: Mapping[str, TableValue] | None) -> dict[str, TableValue]:
     """A need's table with what was measured: one of its own, or a stated one whose database takes the measured load.
 
     Raises
@@ -379,8 +381,9 @@ def table_of(measured: MeasuredDemand, table: Mapping[str, Any] | None) -> dict[
     UsageError
         Nothing says how large the data are, or the stated need has other than one database.
     """
-    made = dict(table or {"title": f"Measured: {measured.source}"})
-    databases = [dict(one) for one in made.get("database", ({},))]
+    made: dict[str, TableValue] = dict(table or {"title": f"Measured: {measured.source}"})
+    given = made.get("database", [{}])
+    databases = [dict(one) for one in given if isinstance(one, Mapping)] if isinstance(given, list | tuple) else []
     if len(databases) != 1:
         raise UsageError(
             f"--from {measured.source}: the need has {count_of(len(databases), 'database')}; give one, whose load is"
@@ -418,7 +421,8 @@ def table_of(measured: MeasuredDemand, table: Mapping[str, Any] | None) -> dict[
     if measured.spread is not None:
         made.setdefault("spread", f"{measured.spread * 100:.2f}%")
     if measured.cpu_per_transaction_s and measured.cores:
-        server = dict(made.get("server", {}))
+        stated_server = made.get("server", {})
+        server = dict(stated_server) if isinstance(stated_server, Mapping) else {}
         server.setdefault("cpu_per_transaction", f"{measured.cpu_per_transaction_s * 1e6:.3f}us")
         server.setdefault("cores", measured.cores)
         made["server"] = server

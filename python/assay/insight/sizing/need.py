@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import read_table, validated
+from assay.base.tables import TableValue
 from assay.insight.sizing.quantities import Block, Hours, Latency, Part, Percent, Power, Size, Throughput
 
 DAY = tuple(range(24))
@@ -200,7 +201,7 @@ class NeedAsWritten:
         Where values come from that were not written by hand, by their keys.
     """
 
-    table: Mapping[str, Any]
+    table: Mapping[str, TableValue]
     source: str
     need: Need
     origins: Mapping[tuple[str, ...], str] = field(default_factory=dict)
@@ -213,13 +214,13 @@ class NeedAsWritten:
         UsageError
             A change names no key, or its value is not accepted.
         """
-        table = _copied(self.table)
+        table = _copied_table(self.table)
         for text in changes:
             _change(table, text)
         source = f"--set {', '.join(changes)}"
         return NeedAsWritten(table, source, need_of(table, source), self.origins)
 
-    def with_value(self, keys: tuple[str, str], value: Any, origin: str) -> NeedAsWritten:
+    def with_value(self, keys: tuple[str, str], value: TableValue, origin: str) -> NeedAsWritten:
         """The need with a value of a table that was measured.
 
         Raises
@@ -227,8 +228,10 @@ class NeedAsWritten:
         UsageError
             The value is not accepted.
         """
-        table = _copied(self.table)
-        table.setdefault(keys[0], {})[keys[1]] = value
+        table = _copied_table(self.table)
+        inner = table.setdefault(keys[0], {})
+        if isinstance(inner, dict):
+            inner[keys[1]] = value
         return NeedAsWritten(table, self.source, need_of(table, origin), {**self.origins, keys: origin})
 
 
@@ -249,7 +252,7 @@ def read_need(path: Path) -> NeedAsWritten:
     return NeedAsWritten(table, str(path), need_of(table, str(path)))
 
 
-def need_of(table: Mapping[str, Any], source: str) -> Need:
+def need_of(table: Mapping[str, TableValue], source: str) -> Need:
     """A need from its table.
 
     Raises
@@ -260,10 +263,10 @@ def need_of(table: Mapping[str, Any], source: str) -> Need:
     return validated(Need, table, source)
 
 
-def stated(table: Mapping[str, Any]) -> set[tuple[str, ...]]:
+def stated(table: Mapping[str, TableValue]) -> set[tuple[str, ...]]:
     """Keys that a need's table states, with the position of databases and mail left out."""
 
-    def walk(value: Any, at: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def walk(value: TableValue, at: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         if isinstance(value, Mapping):
             for key, inner in value.items():
                 yield from walk(inner, (*at, str(key)))
@@ -280,13 +283,13 @@ EVERYWHERE = ("database", "mail")
 """Tables whose keys `--set KEY=VALUE` may name without them."""
 
 
-def _change(table: dict[str, Any], text: str) -> None:
+def _change(table: dict[str, TableValue], text: str) -> None:
     key, mark, written = text.partition("=")
     keys = key.strip().split(".")
     if not mark or not all(keys) or not written.strip():
         raise UsageError(f"--set {text!r}: accepted: KEY=VALUE, such as growth=40%, limits.read=10ms")
     value = _value(written.strip())
-    inner = [one for name in EVERYWHERE for one in table.get(name, ()) if isinstance(one, dict)]
+    inner = [one for name in EVERYWHERE for one in _tables(table, name)]
     if len(keys) == 1 and keys[0] not in Need.model_fields:
         owners = [one for one, kind in _owners(table) if keys[0] in kind.model_fields]
         if not owners:
@@ -309,21 +312,30 @@ def _change(table: dict[str, Any], text: str) -> None:
     at[keys[-1]] = value
 
 
-def _owners(table: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], type[Strict]]]:
+def _owners(table: Mapping[str, TableValue]) -> Iterator[tuple[dict[str, TableValue], type[Strict]]]:
     for name, kind in (("database", NeededDatabase), ("mail", Mail)):
-        for one in table.get(name, ()):
-            if isinstance(one, dict):
-                yield one, kind
+        for one in _tables(table, name):
+            yield one, kind
 
 
-def _value(text: str) -> Any:
+def _tables(table: Mapping[str, TableValue], name: str) -> list[dict[str, TableValue]]:
+    found = table.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _value(text: str) -> TableValue:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value: TableValue = tomllib.loads(f"value = {text}")["value"]
     except ValueError:
         return text
+    return value
 
 
-def _copied(value: Any) -> Any:
+def _copied_table(table: Mapping[str, TableValue]) -> dict[str, TableValue]:
+    return {key: _copied(inner) for key, inner in table.items()}
+
+
+def _copied(value: TableValue) -> TableValue:
     if isinstance(value, Mapping):
-        return {key: _copied(inner) for key, inner in value.items()}
+        return _copied_table(value)
     return [_copied(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from assay.base.units import count_of, format_iops, format_share, format_when
 from assay.insight.sizing.candidates import Ladder, LadderStep, pools_of
 from assay.insight.sizing.demand import demand_of, mail_servers
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.search import Found, Outcome
 from assay.insight.sizing.servers import servers_of
+from assay.record.shapes.sizing import Rule
 from assay.targets.arrays.model.configuration import size_text
 
 
-def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
+def rules_of(outcome: Outcome) -> list[Rule]:
     """Every rule with its effect on the cheapest choice, or on all that was looked at."""
     need, rules, best = outcome.need, outcome.need.rules, outcome.cheapest
-    rows: list[dict[str, Any]] = []
+    rows: list[Rule] = []
 
     def add(rule: str, source: str, effect: str) -> None:
         rows.append({"rule": rule, "source": source, "effect": effect})

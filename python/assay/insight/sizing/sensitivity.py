@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from assay.base.units import format_share
 from assay.insight.sizing.allowance import ALL_IOS, Allowance, GaveUp, shared
@@ -15,6 +14,7 @@ from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.search import Found, Outcome, at_once, cores, least
+from assay.record.shapes.sizing import WhatIf
 
 LADDERS_MOST = 3
 """Ladders that compete for a changed need: those that cost least for the need as it is."""
@@ -99,7 +99,7 @@ class Bought:
 
 def sensitivity(
     outcome: Outcome, judge: Judge, tell: Callable[[str], None] = lambda _: None, *, ios: float = ALL_IOS
-) -> list[dict[str, Any]]:
+) -> list[WhatIf]:
     """What is bought for each change, and whether that differs from what is bought for the need.
 
     Parameters
@@ -189,7 +189,7 @@ def _step(found: Found) -> LadderStep:
     return found.step
 
 
-def _with_rules(need: Need, **values: Any) -> Need:
+def _with_rules(need: Need, **values: float) -> Need:
     return need.model_copy(update={"rules": need.rules.model_copy(update=values)})
 
 

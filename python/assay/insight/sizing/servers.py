@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.units import format_share
 from assay.insight.sizing.demand import growth_factors, mail_servers, mailbox_bytes
 from assay.insight.sizing.need import Need
+from assay.record.shapes.sizing import DatabaseServers, MailServers, Servers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,10 +110,10 @@ def cache_for(curve: tuple[tuple[int, float], ...], hit: float) -> int | None:
     return None
 
 
-def facts_of(need: Need) -> dict[str, Any] | None:
+def facts_of(need: Need) -> Servers | None:
     """Servers as documents carry them; None where nothing is known of any."""
     found = servers_of(need)
-    mail = [
+    mail: list[MailServers] = [
         {
             "name": one.name,
             "mailboxes": round(one.mailboxes * growth_factors(one, need.years)[1]),
@@ -126,7 +126,7 @@ def facts_of(need: Need) -> dict[str, Any] | None:
     ]
     if found is None and not mail:
         return None
-    databases = None
+    databases: DatabaseServers | None = None
     if found is not None and need.server is not None:
         databases = {
             "servers": found.count,

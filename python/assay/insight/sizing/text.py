@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from assay.base.units import count_of, format_bytes, format_iops, format_latency, format_share, format_years
 from assay.insight.sizing.answer import CHOICES, cost_text
+from assay.record.shapes.sizing import Candidate, Chosen, Sizing
 from assay.targets.arrays.model.configuration import size_text
 
-Record = Mapping[str, Any]
 Rows = list[list[str]]
 
 DASH = "-"
@@ -39,7 +36,7 @@ def loss_text(share: float) -> str:
     return f"{share * 100:.2g} %"
 
 
-def headline(answer: Record) -> str:
+def headline(answer: Sizing) -> str:
     """The purchase in a sentence, or what is missing."""
     best = answer["chosen"].get("cheapest")
     if best is None:
@@ -52,7 +49,7 @@ def headline(answer: Record) -> str:
     )
 
 
-def nearest_sentence(answer: Record) -> str:
+def nearest_sentence(answer: Sizing) -> str:
     """What comes nearest where nothing holds the need."""
     nearest, given_up = answer["nearest"], answer.get("given_up")
     none = "No candidate that was asked holds the need" if given_up else "No candidate holds the need"
@@ -65,7 +62,7 @@ def nearest_sentence(answer: Record) -> str:
     return f"{none}; nearest comes {nearest['label']}: {reason['kind']}: {reason['text']}{others}."
 
 
-def demand_rows(answer: Record) -> Rows:
+def demand_rows(answer: Sizing) -> Rows:
     """Streams that storage is sized for, by the hours in which they coincide."""
     rows = []
     for number, phase in enumerate(answer["demand"]["sized_for"]["phases"], 1):
@@ -88,7 +85,7 @@ CHOICE_COLUMNS = (
 )  # fmt: skip
 
 
-def choice_rows(answer: Record) -> Rows:
+def choice_rows(answer: Sizing) -> Rows:
     """What is chosen."""
     rows = []
     for choice in CHOICES:
@@ -108,16 +105,16 @@ def choice_rows(answer: Record) -> Rows:
     return rows
 
 
-def first_out(chosen: Record) -> str:
+def first_out(chosen: Chosen) -> str:
     """The resource that runs out first, and when."""
-    known = [one for one in chosen["growth"]["runs_out"] if one["year"] is not None]
+    known = [(one["year"], one["resource"]) for one in chosen["growth"]["runs_out"] if one["year"] is not None]
     if not known:
         return "nothing in 20 years"
-    first = min(known, key=lambda one: one["year"])
-    return f"{first['resource']}, year {first['year']:g}"
+    year, resource = min(known, key=lambda one: one[0])
+    return f"{resource}, year {year:g}"
 
 
-def first_out_sentence(chosen: Record) -> str:
+def first_out_sentence(chosen: Chosen) -> str:
     """The same in a sentence."""
     if not any(one["year"] is not None for one in chosen["growth"]["runs_out"]):
         return "Nothing runs out within 20 years."
@@ -127,7 +124,7 @@ def first_out_sentence(chosen: Record) -> str:
 CANDIDATE_COLUMNS = ("candidate", "disks", "cost", "full", "latency", "holds", "why not")
 
 
-def candidate_rows(answer: Record) -> Rows:
+def candidate_rows(answer: Sizing) -> Rows:
     """Every size that was looked at."""
     rows = []
     for one in answer["candidates"]:
@@ -147,14 +144,14 @@ def candidate_rows(answer: Record) -> Rows:
     return rows
 
 
-def _is_unasked(candidate: Record) -> bool:
+def _is_unasked(candidate: Candidate) -> bool:
     return any(reason["kind"] == "not asked" for reason in candidate["reasons"])
 
 
 RULE_COLUMNS = ("rule", "effect here", "source")
 
 
-def rule_rows(answer: Record) -> Rows:
+def rule_rows(answer: Sizing) -> Rows:
     """The method's rules with what they did."""
     return [[one["rule"], one["effect"], one["source"]] for one in answer["rules"]]
 
@@ -162,7 +159,7 @@ def rule_rows(answer: Record) -> Rows:
 ASSUMPTION_COLUMNS = ("assumption", "value", "from")
 
 
-def assumption_rows(answer: Record) -> Rows:
+def assumption_rows(answer: Sizing) -> Rows:
     """What the answer hangs on."""
     return [[one["assumption"], one["value"], one["from"]] for one in answer["assumptions"]]
 
@@ -170,7 +167,7 @@ def assumption_rows(answer: Record) -> Rows:
 SENSITIVITY_COLUMNS = ("assumption", "as stated", "if it were", "then the cheapest is", "changes")
 
 
-def sensitivity_rows(answer: Record) -> Rows:
+def sensitivity_rows(answer: Sizing) -> Rows:
     """Which assumption changes the purchase."""
     return [
         [
@@ -184,7 +181,7 @@ def sensitivity_rows(answer: Record) -> Rows:
     ]
 
 
-def sensitivity_sentence(answer: Record) -> str:
+def sensitivity_sentence(answer: Sizing) -> str:
     """The assumptions that change the purchase, in a sentence."""
     rows = answer["sensitivity"] or ()
     changing: dict[str, list[str]] = {}
@@ -206,7 +203,7 @@ def sensitivity_sentence(answer: Record) -> str:
 GROWTH_COLUMNS = ("resource", "runs out in year")
 
 
-def growth_rows(chosen: Record) -> Rows:
+def growth_rows(chosen: Chosen) -> Rows:
     """When each resource runs out."""
     return [
         [one["resource"], "not in 20 years" if one["year"] is None else f"{one['year']:g}"]
@@ -214,7 +211,7 @@ def growth_rows(chosen: Record) -> Rows:
     ]
 
 
-def server_sentences(answer: Record) -> list[str]:
+def server_sentences(answer: Sizing) -> list[str]:
     """Servers in sentences."""
     told = answer["servers"]
     if told is None:
@@ -244,13 +241,15 @@ def server_sentences(answer: Record) -> list[str]:
 VOLUME_COLUMNS = ("volume", "role", "IOPS", "reads", "mean I/O")
 
 
-def volume_rows(answer: Record) -> Rows:
+def volume_rows(answer: Sizing) -> Rows:
     """What was measured, by volume and then by role."""
-    told = answer["measured"] or {}
-    volumes: Sequence[Record] = told.get("volumes", ())
+    told = answer["measured"]
+    if told is None:
+        return []
+    volumes = told["volumes"]
     roles = [one["role"] for one in volumes]
     # Of a single volume its role has nothing more to say.
-    listed = [*volumes, *(one for role, one in (told.get("roles") or {}).items() if roles.count(role) > 1)]
+    listed = [*volumes, *(one for role, one in (told["roles"] or {}).items() if roles.count(role) > 1)]
     named = [one["name"] for one in volumes]
     return [
         [

@@ -18,7 +18,9 @@ from assay.record.shapes.terms import (
     Integer,
     MaybeAmount,
     MaybeCount,
+    MaybeNumber,
     Name,
+    Number,
     PointId,
     Text,
     Texts,
@@ -61,6 +63,18 @@ class PlanActivity(TypedDict, total=False):
     rate: list[float] | float | None
 
 
+class PublishedBeside(TypedDict, total=False):
+    """The published figure that a part stands beside: in I/Os or bytes per second, or a ratio."""
+
+    id: Required[str]
+    source: Required[str]
+    figure: Required[str]
+    value: MaybeNumber
+    ratio_of: Text
+    fit: Flag
+    note: Text
+
+
 class Part(TypedDict, total=False):
     """A part of the run."""
 
@@ -70,10 +84,12 @@ class Part(TypedDict, total=False):
     spent_s: MaybeAmount
     plan: Plan | None
     target: Text
+    more_targets: Texts
     optional: Flag
     follows: Name | None
     continues: Flag
-    published: dict[str, Any] | None
+    published: PublishedBeside | None
+    beside: Part | None
 
 
 class Queue(TypedDict, total=False):
@@ -90,7 +106,7 @@ class Queue(TypedDict, total=False):
 
 
 class Volume(TypedDict, total=False):
-    """A file or device under load."""
+    """A file or device under load; of a run over several hosts with its host."""
 
     name: Name | None
     path: Text
@@ -106,6 +122,7 @@ class Volume(TypedDict, total=False):
     device_stack: Texts
     model: Text
     queue: Queue | None
+    host: Name | None
 
 
 class Database(TypedDict, total=False):
@@ -115,34 +132,94 @@ class Database(TypedDict, total=False):
     kind: Text
     version: Text
     settings: dict[str, Any] | None
+    host: Name | None
 
 
-class Parameter(TypedDict, total=False):
-    """A parameter of a modelled array."""
+From = TypedDict("From", {"from": Text}, total=False)
+"""Where something comes from."""
 
+
+class Parameter(From, total=False):
+    """A parameter of a modelled array: its value as it was written, in `unit`."""
+
+    value: str | bool | int | float | None
+    unit: Text
+    source: Text
     plus_minus: MaybeAmount
 
 
-class Calibration(TypedDict, total=False):
-    """What an array's model was fitted to."""
+Ends = Annotated[list[Number], Field(min_length=2, max_length=2)]
+"""Least and largest of what was measured."""
 
-    error_share: MaybeAmount
-    free: Texts
+
+class CalibrationPoint(TypedDict, total=False):
+    """One observation: its label and the model's error at it, after the fit and predicted from the others."""
+
+    label: Text
+    error_share: MaybeNumber
+    left_out_error_share: MaybeNumber
+
+
+class Calibration(From, total=False):
+    """What an array's model was fitted to, at which conditions, and what the fit leaves open (docs/calibration.md)."""
+
+    structure: Text
     points: MaybeCount
+    free: Texts
+    error_share: MaybeAmount
+    covariance: list[list[Number]]
+    shifts: dict[str, list[Number]]
+    raid: list[str]
+    members: list[Count]
+    fill: Ends
+    block_bytes: Ends
+    read_share: Ends
+    random_share: Ends
+    observations: list[CalibrationPoint]
+
+
+class ModelledPool(TypedDict, total=False):
+    """Members of a modelled array with a policy of their own, and the volumes on them."""
+
+    role: Text
+    raid: Text
+    members: MaybeCount
+    usable_bytes: MaybeCount
+    used_bytes: MaybeCount
 
 
 class ModelledArray(TypedDict, total=False):
     """A modelled array in force."""
 
+    name: Text
     title: Text
+    family: Text
     target: Text
     raid: Text
     members: MaybeCount
+    options: dict[str, str | bool | int | float | None] | None
+    parameters: dict[str, Parameter] | None
+    calibration: Calibration | None
     raw_bytes: MaybeCount
     usable_bytes: MaybeCount
+    used_bytes: MaybeCount
     fill: MaybeAmount
-    calibration: Calibration | None
-    parameters: dict[str, Parameter] | None
+    pools: list[ModelledPool] | None
+
+
+class ServedAt(TypedDict, total=False):
+    """Where an array is shown as files, and what its cache keeps after a power cut."""
+
+    folder: Text
+    store: Text
+    durability: Text
+    realtime: Flag
+
+
+class ShownArray(ModelledArray, total=False):
+    """A modelled array that answers on the wall clock with real bytes."""
+
+    served: ServedAt | None
 
 
 class Target(TypedDict, total=False):
@@ -152,6 +229,7 @@ class Target(TypedDict, total=False):
     databases: list[Database] | None
     cache_notice: Text
     array: ModelledArray | None
+    served: list[ShownArray] | None
 
 
 class Host(TypedDict, total=False):

@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired, Required
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from assay.record.shapes.terms import Amount, Count, MaybeAmount, MaybeCount, Number, Text
+from assay.record.shapes.terms import Amount, Count, Flag, MaybeAmount, MaybeCount, MaybeNumber, Number, Text, Texts
 
 Reasons = Annotated[list["Reason"], Field(min_length=1)]
 Used = Annotated[dict[str, Amount], Field(max_length=8)]
@@ -54,18 +54,33 @@ class Candidate(TypedDict, total=False):
     """A size that was looked at; a choice that a rule left out has label, holds and reasons alone."""
 
     label: Required[str]
-    holds: Required[bool]
-    reasons: Required[list[Reason]]
+    array: str
+    title: str
+    raid: str
+    log_raid: Text
+    members: Count
     disks: Count
+    disks_of_member: MaybeCount
+    paths: MaybeCount
+    volumes: Count
     cost: MaybeAmount
+    rack_units: MaybeAmount
+    power_w: MaybeAmount
+    usable_bytes: Count
+    free_bytes: Count
     fill: Amount
+    holds: Required[bool]
     latency_ns: MaybeAmount
+    reasons: Required[list[Reason]]
 
 
 class Year(TypedDict):
-    """The use of each resource in a year."""
+    """The demand of a year, and the use of each resource."""
 
     year: Annotated[int, Field(ge=0, le=100)]
+    bytes: NotRequired[MaybeAmount]
+    iops: NotRequired[MaybeAmount]
+    bytes_per_s: NotRequired[MaybeAmount]
     used: Used
 
 
@@ -110,6 +125,7 @@ class DemandStream(TypedDict):
     """I/O of one kind."""
 
     name: str
+    kind: NotRequired[Text]
     role: str
     iops: Amount
     block_bytes: Amount
@@ -123,6 +139,7 @@ class YearDemand(TypedDict):
     data_bytes: Amount
     log_bytes: Amount
     iops: Amount
+    bytes_per_s: NotRequired[MaybeAmount]
     phases: list[list[DemandStream]]
 
 
@@ -141,6 +158,7 @@ class MeasuredVolume(TypedDict):
     name: str
     role: str
     iops: Amount
+    bytes_per_s: NotRequired[MaybeAmount]
     read_share: Amount
     block_bytes: Amount
 
@@ -148,6 +166,10 @@ class MeasuredVolume(TypedDict):
 class Coverage(TypedDict):
     """How much of a week was recorded."""
 
+    seconds: NotRequired[MaybeAmount]
+    hours_of_week: NotRequired[MaybeCount]
+    share: NotRequired[MaybeAmount]
+    days: NotRequired[MaybeCount]
     text: str
 
 
@@ -158,7 +180,13 @@ class MeasuredLoad(TypedDict):
     percentile: Amount
     volumes: list[MeasuredVolume]
     roles: dict[str, MeasuredVolume] | None
+    spread: NotRequired[MaybeAmount]
+    size_bytes: NotRequired[MaybeCount]
+    growth: NotRequired[MaybeNumber]
     coverage: Coverage | None
+    transactions_per_s: NotRequired[MaybeAmount]
+    cpu_per_transaction_s: NotRequired[MaybeAmount]
+    notices: NotRequired[Texts]
 
 
 class Rule(TypedDict):
@@ -181,6 +209,7 @@ class WhatIf(TypedDict):
     to: str
     purchase: str
     changes: bool
+    cost: NotRequired[MaybeAmount]
     known: NotRequired[bool]
 
 
@@ -204,6 +233,7 @@ class MailServers(TypedDict):
     mailboxes: Count
     servers: Count
     mailboxes_per_server: Count
+    copies: NotRequired[MaybeCount]
     mailbox_bytes: Amount
 
 
@@ -220,6 +250,7 @@ class Differs(TypedDict):
     what: str
     before: str
     after: str
+    differs: NotRequired[Flag]
 
 
 class Difference(TypedDict):

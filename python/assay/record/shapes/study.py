@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, Required
+from typing import Annotated, Literal, NotRequired, Required
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -15,6 +15,7 @@ from assay.record.shapes.terms import (
     Integer,
     Interval,
     MaybeAmount,
+    MaybeCount,
     MaybeNumber,
     Name,
     Number,
@@ -109,7 +110,27 @@ class Comparison(TypedDict):
     ratio: MaybeAmount
     interval_95: Interval
     differs: Flag
+    band_90: NotRequired[Interval]
+    baseline_band_90: NotRequired[Interval]
+    band_basis: NotRequired[Text]
     reason: Text
+    sentence: Text
+
+
+class Trend(TypedDict, total=False):
+    """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval."""
+
+    figure: Name
+    unit: Text
+    series: Text
+    ordered: Flag
+    direction: Text
+    steps: MaybeCount
+    clear_steps: MaybeCount
+    values: list[MaybeNumber] | None
+    levels: Texts
+    most: Text
+    least: Text
     sentence: Text
 
 
@@ -143,10 +164,14 @@ class RawGap(TypedDict, total=False):
     read_share: Required[Amount]
     database_iops: Required[MaybeAmount]
     raw_iops: Required[MaybeAmount]
-    gap_share: MaybeNumber
     database_bytes_per_s: MaybeAmount
     raw_bytes_per_s: MaybeAmount
     sequential: Flag
+    gap_share: MaybeNumber
+    buffer_hit_share: MaybeNumber
+    read_bytes_per_transaction: MaybeAmount
+    written_bytes_per_transaction: MaybeAmount
+    log_bytes_per_transaction: MaybeAmount
     sentences: Required[Annotated[list[str], Field(min_length=1)]]
 
 
@@ -193,7 +218,7 @@ class Study(TypedDict, total=False):
     orders: list[PublishedOrder] | None
     results: list[Result] | None
     comparisons: list[Comparison] | None
-    trends: list[dict[str, Any]] | None
+    trends: list[Trend] | None
     sentences: Texts
     published: list[PublishedFigure] | None
     gaps: list[RawGap] | None
@@ -210,8 +235,9 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Closed(TypedDict):
-    """What the closed forms give."""
+    """What the closed forms give: mean hours to data loss of one group and of all, and the probability of one."""
 
+    group_mttdl_h: NotRequired[MaybeAmount]
     mttdl_h: Amount
     loss_probability: Probability
 
@@ -227,12 +253,16 @@ class Simulated(TypedDict):
 class Policy(TypedDict):
     """A RAID policy."""
 
+    policy: NotRequired[Text]
     title: str
     offered: bool
-    groups_text: str
-    data_disks: Count
     rebuild_h: Amount
+    groups_text: str
+    groups: NotRequired[MaybeCount]
+    group_disks: NotRequired[MaybeCount]
     tolerates: Count
+    data_disks: Count
+    unreadable: NotRequired[MaybeAmount]
     closed: Closed
     simulated: Simulated
     aged: Simulated | None
@@ -259,9 +289,15 @@ class ByInput(TypedDict):
 class Layout(TypedDict):
     """What a ratio compares."""
 
+    policy: NotRequired[Text]
     title: str
     groups_text: str
+    groups: NotRequired[MaybeCount]
+    group_disks: NotRequired[MaybeCount]
+    tolerates: NotRequired[MaybeCount]
     data_disks: Count
+    unreadable: NotRequired[MaybeAmount]
+    closed: NotRequired[Closed | None]
 
 
 class Ratio(TypedDict):
@@ -281,14 +317,18 @@ class Curve(TypedDict):
 
     input: str
     value: Positive
+    policy: NotRequired[Text]
     stated: bool
     loss_probability: Probability
 
 
 class Array(TypedDict, total=False):
-    """The array in question."""
+    """The array in question; `disks` are those in use of a member."""
 
+    name: Text
     title: Required[str]
+    target: Text
+    disks: MaybeCount
 
 
 class Reliability(TypedDict, total=False):

@@ -110,7 +110,7 @@ def _guidance(sources: Sequence[PaperSource]) -> list[str]:
     """What the studies of the paper say to size with."""
     texts = []
     for source in sources:
-        for in_order, each in gap_shares(records((source.study or {}).get("gaps"))).items():
+        for in_order, each in gap_shares((source.study or {}).get("gaps") or []).items():
             share, what = fmean(each), " in order" if in_order else ""
             texts.append(
                 f"A database reaches {percent(abs(share))} {'less' if share >= 0 else 'more'} than the raw profile of"
@@ -133,7 +133,7 @@ def limitations(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
             told = [(notice.text, notice.tone) for notice in run_notices(made.facts, made.remarks.values())]
             told += [(text, "plain") for text in gap_texts(made.facts, made.remarks)]
         else:
-            answer = source.manifest.get(source.kind) or {}
+            answer = source.facts.told(source.kind) or {}
             told = [(str(text), "warn") for text in answer.get("notices") or []]
         for pair in told:
             runs = notices.setdefault(pair, [])

@@ -19,7 +19,7 @@ from assay.report.paper.parts import Draft, flat, own_names, slug, traced
 from assay.report.paper.sources import PaperSource, covered_s
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
-from assay.report.sections.study import UNFINISHED, study_method, study_shown
+from assay.report.sections.study import UNFINISHED, study_method, study_of, study_shown
 from assay.report.sections.summary import good_enough
 from assay.report.sections.verdict import verdict_section
 from assay.report.standings import standings
@@ -81,11 +81,10 @@ def findings_of(source: PaperSource) -> tuple[str, list[str]]:
         answer = source.manifest["reliability"]
         return "", [traced(ratio_sentence(ratio, answer), [], source.number) for ratio in answer["ratios"]]
     if source.kind == "check":
-        told = source.manifest["check"]
-        broken, kept = len(told["findings"]), len(told["passed"])
-        told_of = (
-            f"{count_of(broken, 'rule')} of best practice broken, {kept} kept, {len(told['not_checked'])} not checked."
-        )
+        check = source.manifest["check"]
+        broken, kept = len(check["findings"] or []), len(check["passed"] or [])
+        unknown = len(check["not_checked"] or [])
+        told_of = f"{count_of(broken, 'rule')} of best practice broken, {kept} kept, {unknown} not checked."
         return "", [traced(told_of, [], source.number)]
     if source.kind == "recording":
         return "", _texts(recording_document(source.facts).sections[0].blocks, source)[:2]
@@ -147,7 +146,7 @@ def section_of(source: PaperSource, name: str, taken: set[str]) -> Draft:
 
 
 def _study(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:
-    study = source.study
+    study = study_of(source.facts)
     assert study is not None
     made = source.made
     told = list(made.remarks.values())
@@ -211,7 +210,7 @@ def _asked_table(source: PaperSource, study: Record) -> Table:
 
 
 def _label(study: Record, wanted: Record) -> str:
-    factor = next((one for one in records(study.get("factors")) if one.get("name") == wanted.get("by")), {})
+    factor: Record = next((one for one in records(study.get("factors")) if one.get("name") == wanted.get("by")), {})
     levels = records(factor.get("levels"))
     return next((str(one["label"]) for one in levels if wanted["baseline"] in (one.get("key"), one.get("label"))),
                 str(wanted["baseline"]))  # fmt: skip

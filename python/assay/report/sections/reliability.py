@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
 from assay.base.units import format_when, format_years
 from assay.document.elements import (
@@ -21,8 +20,10 @@ from assay.document.elements import (
 )
 from assay.document.palette import chunks
 from assay.document.text import DASH, moment, shorten
+from assay.record.shapes.manifest import Manifest
+from assay.record.shapes.study import Input, Policy, Reliability
 from assay.record.source import Record, clean
-from assay.report.figures_reliability import loss_curves, ratio_ranges
+from assay.report.figures_reliability import LossRow, RatioRow, loss_curves, ratio_ranges
 from assay.report.head import headed
 from assay.targets.arrays.model.reliability_text import (
     input_rows,
@@ -47,17 +48,17 @@ METHOD = (
 )
 
 
-def reliability_document(manifest: Record) -> Document:
+def reliability_document(manifest: Manifest) -> Document:
     """The document of a run whose manifest has the key `reliability`."""
     manifest = clean(manifest)
-    answer: Record = manifest["reliability"]
+    answer: Reliability = manifest["reliability"]
     started = moment(manifest.get("started_utc_ns"))
     sections = [_summary(answer), _policies(answer), _inputs(answer), _sensitivity(answer)]
     facts = ("assay model reliability", started, f"{format_years(answer['service_years'])} of service")
     return headed(f"Reliability report: {shorten(str(answer['array']['title']), 70)}", facts, sections, manifest)
 
 
-def _summary(answer: Record) -> Section:
+def _summary(answer: Reliability) -> Section:
     sentences = [Paragraph(ratio_sentence(ratio, answer), strong=True) for ratio in answer["ratios"]]
     facts = [("With", inputs_sentence(answer)), *((one["title"], _shares(one)) for one in answer["policies"])]
     notices = [Notice(text) for text in answer["notices"]]
@@ -67,12 +68,12 @@ def _summary(answer: Record) -> Section:
     return Section("summary", "Which policy loses data how often", blocks)
 
 
-def _shares(one: Record) -> str:
+def _shares(one: Policy) -> str:
     loss = show_probability(one["closed"]["loss_probability"])
     return f"{one['groups_text']}: {loss}, MTTDL {show_years(one['closed']['mttdl_h'])}"
 
 
-def _policies(answer: Record) -> Section:
+def _policies(answer: Reliability) -> Section:
     titles = policy_columns(answer)
     columns = [Column(title, number=title in ("rebuild", "MTTDL"), weight=_weight(title)) for title in titles]
     rows = []
@@ -97,14 +98,14 @@ def _weight(title: str) -> float:
     return 2.0 if "%" in title else 0.7 if title in ("agree", "rebuild") else 1.2
 
 
-def _inputs(answer: Record) -> Section:
+def _inputs(answer: Reliability) -> Section:
     columns = [Column("input"), Column("value", number=True), Column("from"), Column("source", weight=2),
                Column("plausible range", weight=1.4), Column("range from", weight=2.2)]  # fmt: skip
     rows = [[Cell(text) for text in row] for row in input_rows(answer)]
     return Section("inputs", "Inputs", [Table("inputs-table", "What the figures hang on", columns, rows, dense=True)])
 
 
-def _sensitivity(answer: Record) -> Section:
+def _sensitivity(answer: Reliability) -> Section:
     blocks: list[Block] = []
     rows = list(_range_rows(answer))
     chart = ratio_ranges(rows)
@@ -120,26 +121,32 @@ def _sensitivity(answer: Record) -> Section:
     return Section("sensitivity-section", "What the ratios and the losses hang on", blocks)
 
 
-def _label(one: Mapping[str, Any]) -> str:
+def _label(one: Input) -> str:
     return f"{one['title']} {show_input(one, one['low'])} to {show_input(one, one['high'])}"
 
 
-def _range_rows(answer: Record) -> list[Record]:
+_PANELS: tuple[tuple[Literal["five", "ten"], Literal["five_range", "ten_range"], str], ...] = (
+    ("five", "five_range", "RAID 5 : RAID-DP"),
+    ("ten", "ten_range", "RAID 10 : RAID-DP"),
+)
+
+
+def _range_rows(answer: Reliability) -> list[RatioRow]:
     """One row a ratio, input and basis."""
     labels = {one["key"]: _label(one) for one in answer["inputs"]}
-    rows: list[Record] = []
-    for key, panel in (("five", "RAID 5 : RAID-DP"), ("ten", "RAID 10 : RAID-DP")):
+    rows: list[RatioRow] = []
+    for key, key_range, panel in _PANELS:
         for ratio in answer["ratios"]:
             spans = [(labels[one["input"]], one[key]) for one in ratio["by_input"]]
             rows += [
                 {"panel": panel, "input": label, "basis": ratio["basis"], "low": span[0], "high": span[1],
                  "stated": ratio[key]}
-                for label, span in (*spans, (TOGETHER, ratio[f"{key}_range"]))
+                for label, span in (*spans, (TOGETHER, ratio[key_range]))
             ]  # fmt: skip
     return rows
 
 
-def _ratio_table(answer: Record) -> Table:
+def _ratio_table(answer: Reliability) -> Table:
     columns = [
         Column("compared on the"),
         Column("policy"),
@@ -164,7 +171,7 @@ def _ratio_table(answer: Record) -> Table:
     return Table("ratios", f"Ratios of loss rates with {inputs_sentence(answer)}", columns, rows, dense=True)
 
 
-def _curve_figures(answer: Record) -> list[FigureElement]:
+def _curve_figures(answer: Reliability) -> list[FigureElement]:
     """Losses over each input, at most six curves in a figure; layouts that are one and the same share a curve."""
     count = len(answer["policies"])
     titles: dict[str, list[str]] = {}
@@ -172,7 +179,7 @@ def _curve_figures(answer: Record) -> list[FigureElement]:
         titles.setdefault(_curve_key(one), []).append(one["title"])
     names = {key: f"{' and '.join(who)}, {key.partition('|')[0]}" for key, who in titles.items()}
     units = {one["key"]: f"{one['title']}, {one['unit']}" for one in answer["inputs"]}
-    drawn: dict[tuple[str, float, str], Record] = {}
+    drawn: dict[tuple[str, float, str], LossRow] = {}
     for number, row in enumerate(answer["curves"]):
         name = names[_curve_key(answer["policies"][number % count])]
         drawn.setdefault((row["input"], row["value"], name), {**row, "input": units[row["input"]], "policy": name})

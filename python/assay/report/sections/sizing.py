@@ -23,22 +23,24 @@ from assay.document.text import DASH, moment, shorten
 from assay.insight.sizing import text as words
 from assay.insight.sizing.answer import cost_text, times_text
 from assay.insight.studies.words import capital
-from assay.record.source import Record, clean
-from assay.report.figures_sizing import frontier_chart, growth_chart
+from assay.record.shapes.manifest import Manifest
+from assay.record.shapes.sizing import Chosen, Sizing
+from assay.record.source import clean
+from assay.report.figures_sizing import FrontierRow, GrowthRow, frontier_chart, growth_chart
 from assay.report.head import headed
 from assay.targets.arrays.model.configuration import size_text
 
 
-def sizing_document(manifest: Record) -> Document:
+def sizing_document(manifest: Manifest) -> Document:
     """The document of a run whose manifest has the key `sizing`."""
     manifest = clean(manifest)
-    answer: Record = manifest["sizing"]
+    answer: Sizing = manifest["sizing"]
     started = moment(manifest.get("started_utc_ns"))
     facts = ("assay size", started, shorten(str(answer["source"]), 60))
     return headed(f"Sizing report: {shorten(str(answer['title']), 80)}", facts, sizing_sections(answer), manifest)
 
 
-def sizing_sections(answer: Record) -> list[Section]:
+def sizing_sections(answer: Sizing) -> list[Section]:
     """Every section of an answer, in the order in which a reader decides."""
     sections = [_summary(answer), _need(answer), _candidates(answer)]
     if answer["chosen"]:
@@ -46,7 +48,7 @@ def sizing_sections(answer: Record) -> list[Section]:
     return [*sections, _rules(answer)]
 
 
-def _summary(answer: Record) -> Section:
+def _summary(answer: Sizing) -> Section:
     blocks: list[Block] = [Paragraph(words.headline(answer), strong=True, tone="good" if answer["holds"] else "bad")]
     best = answer["chosen"].get("cheapest")
     if best is not None:
@@ -75,12 +77,12 @@ def _summary(answer: Record) -> Section:
 _CHOICES = ("choice", "candidate", "disks", "cost", "IOPS it holds", "latency", "probability")
 
 
-def _choices(answer: Record) -> list[list[str]]:
+def _choices(answer: Sizing) -> list[list[str]]:
     known = words.CHOICE_COLUMNS
     return [[row[known.index(name)] for name in _CHOICES] for row in words.choice_rows(answer)]
 
 
-def _facts(answer: Record, best: Record) -> list[tuple[str, str]]:
+def _facts(answer: Sizing, best: Chosen) -> list[tuple[str, str]]:
     items = [
         ("Array", f"{best['title']}, {best['members']} of them, RAID {str(best['raid']).upper()}"),
         ("Model", ", ".join(best["targets"])),
@@ -97,7 +99,7 @@ def _facts(answer: Record, best: Record) -> list[tuple[str, str]]:
     return [(name, value) for name, value in items if value != DASH]
 
 
-def _need(answer: Record) -> Section:
+def _need(answer: Sizing) -> Section:
     blocks: list[Block] = []
     measured = answer["measured"]
     if measured is not None:
@@ -125,7 +127,7 @@ def _need(answer: Record) -> Section:
     return Section("need", "The need", blocks)
 
 
-def _candidates(answer: Record) -> Section:
+def _candidates(answer: Sizing) -> Section:
     # A single candidate has nothing to be compared with.
     blocks: list[Block] = [_frontier(answer)] if len(_frontier_rows(answer)) > 1 else []
     rows = []
@@ -143,16 +145,18 @@ def _candidates(answer: Record) -> Section:
     return Section("candidates", "Candidates", blocks)
 
 
-def _frontier_rows(answer: Record) -> list[Record]:
+def _frontier_rows(answer: Sizing) -> list[FrontierRow]:
     by_cost = answer["cheapest_by"] == "cost"
     return [
-        {"label": one["label"], "cost": one["cost"] if by_cost else one["disks"], "latency_ms": one["latency_ns"] / 1e6}
+        {"label": one["label"], "cost": cost, "latency_ms": latency_ns / 1e6}
         for one in answer["candidates"]
-        if one["holds"] and one.get("latency_ns")
+        if one["holds"] and (latency_ns := one.get("latency_ns"))
+        for cost in [one["cost"] if by_cost else one["disks"]]
+        if cost is not None
     ]
 
 
-def _frontier(answer: Record) -> FigureElement:
+def _frontier(answer: Sizing) -> FigureElement:
     rows = _frontier_rows(answer)
     by_cost = answer["cheapest_by"] == "cost"
     title = f"cost, {answer['currency']}".rstrip(", ") if by_cost else "disks (no costs are stated)"
@@ -166,9 +170,9 @@ def _frontier(answer: Record) -> FigureElement:
     return FigureElement("frontier", caption, alternative, chart)
 
 
-def _growth(answer: Record) -> Section:
+def _growth(answer: Sizing) -> Section:
     best = answer["chosen"]["cheapest"]
-    rows = [
+    rows: list[GrowthRow] = [
         {"year": one["year"], "resource": name, "used": used}
         for one in best["growth"]["years"]
         for name, used in one["used"].items()
@@ -187,7 +191,7 @@ def _growth(answer: Record) -> Section:
     return Section("growth", "How long it lasts", blocks)
 
 
-def _what_if(answer: Record) -> Section:
+def _what_if(answer: Sizing) -> Section:
     blocks: list[Block] = [Paragraph(words.sensitivity_sentence(answer))]
     rows = words.sensitivity_rows(answer)
     if rows:
@@ -207,7 +211,7 @@ def _what_if(answer: Record) -> Section:
     return Section("what-if", "What would change the purchase", blocks)
 
 
-def _rules(answer: Record) -> Section:
+def _rules(answer: Sizing) -> Section:
     blocks: list[Block] = [
         _table("rules", "The method's rules and what they did", words.RULE_COLUMNS, words.rule_rows(answer)),
         _table("assumptions", "What the answer rests on", words.ASSUMPTION_COLUMNS, words.assumption_rows(answer)),

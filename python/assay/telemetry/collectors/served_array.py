@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from assay.targets.arrays.live.events import ArrayCommand
 from assay.telemetry.columns import Reading
 
 State = Mapping[str, Any]
@@ -30,7 +31,7 @@ class ServedArrayCollector:
     tier = "storage"
     source = "array"
 
-    def __init__(self, ask: Callable[[Mapping[str, Any]], Any], roles: Mapping[str, str], *, prefix: str = "") -> None:
+    def __init__(self, ask: Callable[[ArrayCommand], Any], roles: Mapping[str, str], *, prefix: str = "") -> None:
         self._ask, self._roles, self._prefix = ask, roles, prefix
 
     def sample(self) -> State:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Required, Self, TypedDict
 
 from pydantic import Field, model_validator
 
@@ -40,19 +40,40 @@ FILL_PERCENT = 90
 """Share of a pool that is used after `fill` without one."""
 
 
+ArrayCommand = TypedDict(
+    "ArrayCommand",
+    {
+        "command": Required[str], "disk": str, "spare": bool, "what": str, "times": int, "bytes": int, "name": str,
+        "percent": int, "from": int, "events": "list[TimedCommand]",
+    },
+    total=False,
+)  # fmt: skip
+"""A command as the compiled server reads it.
+
+`disk` and `what` name parts as `member0/disk3` and `path0` do; `percent` is of the pool, `from` counts events.
+"""
+
+
+class TimedCommand(TypedDict):
+    """A command and when it is carried out, nanoseconds after the volumes are shown."""
+
+    at_ns: int
+    command: ArrayCommand
+
+
 @dataclass(frozen=True)
 class Event:
     """A command at a time."""
 
     at_ns: int
-    command: Mapping[str, Any]
+    command: ArrayCommand
 
-    def for_server(self) -> Mapping[str, Any]:
+    def for_server(self) -> TimedCommand:
         """As the compiled server reads it."""
-        return {"at_ns": self.at_ns, "command": dict(self.command)}
+        return {"at_ns": self.at_ns, "command": self.command.copy()}
 
 
-def command_of(words: str) -> Mapping[str, Any]:
+def command_of(words: str) -> ArrayCommand:
     """A command for the compiled server from its words.
 
     Raises

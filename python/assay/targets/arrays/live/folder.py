@@ -9,7 +9,6 @@ import shutil
 import socket
 import stat
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from assay.base.errors import AssayError, NotAnswering, NotSupported, UsageError
 from assay.base.paths import plain, printable
 from assay.targets.arrays.live import loops
+from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.place import ArrayNote, ArrayPlace, is_served, open_store
 from assay.targets.arrays.live.volumes import unmount_volumes
 from assay.targets.kernel import Kernel, Mount
@@ -114,7 +114,7 @@ def patience_s(folder: Path) -> float:
     return AGAIN_S if folder in _silent else ANSWER_S
 
 
-def ask(folder: Path, command: Mapping[str, Any]) -> Any:
+def ask(folder: Path, command: ArrayCommand) -> Any:
     """Have the array that is shown in a folder carry out a command; return its answer.
 
     Raises

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from assay.base.errors import AssayError, error_named
 from assay.targets.arrays.live.place import ArrayPlace
@@ -44,7 +44,22 @@ def unmount(place: ArrayPlace) -> None:
     _done({"folder": str(place.folder), "volumes": None, "owner": None})
 
 
-def _done(order: dict[str, Any]) -> None:
+class MountOrder(TypedDict):
+    """What the process that mounts does: mount these volumes for this owner, or take all away where none are named."""
+
+    folder: str
+    volumes: list[str] | None
+    owner: int | None
+
+
+class MountAnswer(TypedDict, total=False):
+    """What failed, and the name of its error; nothing where all went well."""
+
+    error: str
+    kind: str
+
+
+def _done(order: MountOrder) -> None:
     """Have an order carried out by a process of its own, which Ctrl-C does not reach."""
     done = subprocess.run(
         (sys.executable, "-m", __name__),
@@ -54,7 +69,7 @@ def _done(order: dict[str, Any]) -> None:
         start_new_session=True,
     )
     lines = done.stdout.splitlines()
-    answer: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": "the process that mounts ended early"}
+    answer: MountAnswer = json.loads(lines[-1]) if lines else {"error": "the process that mounts ended early"}
     if "error" in answer:
         raise error_named(answer.get("kind", ""))(answer["error"])
 
@@ -62,14 +77,14 @@ def _done(order: dict[str, Any]) -> None:
 def main() -> int:
     """Carry out the order of standard input; say on standard output how it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    order = json.load(sys.stdin)
+    order: MountOrder = json.load(sys.stdin)
     try:
         with ArrayPlace.open(Path(order["folder"])) as place:
             if order["volumes"] is None:
                 unmount_volumes(place)
             else:
                 mount_volumes(place, order["volumes"], owner=order["owner"])
-        answer: dict[str, str] = {}
+        answer: MountAnswer = {}
     except AssayError as error:
         answer = {"error": str(error), "kind": type(error).__name__}
     except OSError as error:

@@ -15,12 +15,14 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from assay.base.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError, error_named
 from assay.base.log import event
+from assay.record.shapes.manifest import ShownArray
+from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.folder import ask, clean
 from assay.targets.arrays.live.place import ArrayPlace
 from assay.targets.arrays.live.spec import ServedSpec, parse_served
@@ -30,6 +32,14 @@ LOOK_S = 1.0
 """How often the server looks whether the array still answers."""
 END_S = 300.0
 """How long the end may take: what is in the page cache is written at the array's pace."""
+
+
+class ServerWord(TypedDict, total=False):
+    """What the server's process says once: that it is ready, or what failed and the name of its error."""
+
+    ready: bool
+    error: str
+    kind: str
 
 
 class ServedArray:
@@ -77,7 +87,7 @@ class ServedArray:
         try:
             process.stdin.write(json.dumps({"target": self.spec.text, "mounted": self.mounted}).encode() + b"\n")
             process.stdin.flush()
-            answer = json.loads(process.stdout.readline() or b"{}")
+            answer: ServerWord = json.loads(process.stdout.readline() or b"{}")
         except BaseException:
             self.stop()
             raise
@@ -143,7 +153,7 @@ class ServedArray:
 
     # Asked
 
-    def ask(self, command: Mapping[str, Any]) -> Any:
+    def ask(self, command: ArrayCommand) -> Any:
         """Have a command carried out; return its answer.
 
         Raises
@@ -201,11 +211,12 @@ class ServedArray:
         full = f"room={room} is used up" if room else f"the file system of {self.spec.store} is full"
         return f"{self.folder}: the array refused writes, because {full}; give it more room"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> ShownArray:
         """What the manifest says of it, under `target.served`."""
         request = self.spec.request()
         array = request.configuration()
-        return array.facts() | {
+        return {
+            **array.facts(),
             "target": f"array:{self.spec.text}",
             "served": {
                 "folder": str(self.folder),
@@ -311,7 +322,7 @@ def main() -> int:
         return int(error.exit_code)
 
 
-def _say(what: Mapping[str, Any]) -> None:
+def _say(what: ServerWord) -> None:
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.write(json.dumps(what) + "\n")
         sys.stdout.flush()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from assay.base.errors import UsageError
-from assay.targets.arrays.live.events import Event
+from assay.targets.arrays.live.events import Event, TimedCommand
 from assay.targets.arrays.model.configuration import FAILOVER_NS, Configuration, configure
 from assay.targets.arrays.model.host_flash import HostFlash
 from assay.targets.arrays.model.model_file import load_model
 from assay.targets.arrays.model.options import parse_model_target
+from assay.targets.arrays.model.plan import ArrayPlan
 
 Durability = Literal["battery", "volatile", "lying"]
 DURABILITIES: tuple[Durability, ...] = ("battery", "volatile", "lying")
@@ -28,6 +28,23 @@ REBUILD_DEPTH = 4
 data node restores at the same time: assumed."""
 REBALANCE_DEPTH = 4
 """Chunks that move onto a new member at the same time: assumed, as of a rebuild."""
+
+
+class ServePlan(TypedDict):
+    """The plan for the compiled server; `room_bytes` is None for as much as there is."""
+
+    array: ArrayPlan
+    folder: str
+    store: str
+    durability: Durability
+    sums: bool
+    realtime: bool
+    rebuild_depth: int
+    rebalance_depth: int
+    members_most: int
+    failover_ns: float
+    room_bytes: int | None
+    events: list[TimedCommand]
 
 
 @dataclass(frozen=True)
@@ -78,7 +95,7 @@ class ServeRequest:
             raise UsageError("sums: blocks of hosts with flash are known by their fingerprints; leave sums out")
         return configure(name, options)
 
-    def plan(self) -> Mapping[str, Any]:
+    def plan(self) -> ServePlan:
         """The plan for the compiled server.
 
         Raises

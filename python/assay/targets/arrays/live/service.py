@@ -14,6 +14,7 @@ from assay import _core
 from assay.base.errors import OpenFailed, UsageError
 from assay.base.paths import printable
 from assay.targets.arrays.live import mounter
+from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.folder import refuse_fuse, refuse_served
 from assay.targets.arrays.live.place import ArrayNote, ArrayPlace, refuse_odd
 from assay.targets.arrays.live.request import ServeRequest
@@ -35,7 +36,7 @@ class Service:
         self.folder = folder
         self.mounted = mounted
 
-    def ask(self, command: Mapping[str, Any]) -> Any:
+    def ask(self, command: ArrayCommand) -> Any:
         """Carry out a command and return its answer.
 
         Raises

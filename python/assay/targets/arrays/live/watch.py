@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Required, TypedDict
 
 from assay.base.errors import AssayError, Interrupted, IoFailed, UsageError
 from assay.record.phases import Rates, dip_of, phases_of
+from assay.record.shapes.point import ServedEvent, ServedPoint, ServedVolume
 from assay.targets.arrays.live.events import Event
 from assay.targets.arrays.live.process import ServedArray
 
@@ -24,6 +25,74 @@ SECOND_NS = 10**9
 POWER = ("cut-power", "restore")
 LOOK_S = 0.5
 """How often a rebuild is looked at that is waited for."""
+
+
+class VolumeCounters(TypedDict):
+    """I/Os of a volume since it is shown: numbers of them, bytes, and nanoseconds by the model."""
+
+    reads: int
+    read_bytes: int
+    read_ns: int
+    writes: int
+    write_bytes: int
+    write_ns: int
+
+
+class CountedVolume(TypedDict):
+    """A volume and its counters."""
+
+    name: str
+    served: VolumeCounters
+
+
+class ArrayCounters(TypedDict):
+    """What the compiled server answers to `counters`; `happened` counts the events so far."""
+
+    at_ns: int
+    state: str
+    happened: int
+    volumes: list[CountedVolume]
+
+
+class ServedSecond(TypedDict):
+    """A second with I/Os: how many, how many of them left late, and how late all were together, nanoseconds."""
+
+    at_s: int
+    reads: int
+    writes: int
+    late: int
+    late_ns: int
+    overdriven: bool
+
+
+class AnswerLateness(TypedDict):
+    """How late answers left since the volumes are shown."""
+
+    p99_ns: float
+
+
+class MemberStatus(TypedDict):
+    """A member, by the chunks whose data are lost."""
+
+    lost_chunks: int
+
+
+class PoolStatus(TypedDict):
+    """The pool of hosts with flash, by the blocks whose data are lost."""
+
+    lost_blocks: int
+
+
+class ArrayStatus(TypedDict, total=False):
+    """What the compiled server answers to `status`: of a group `members`, of hosts with flash `pool`."""
+
+    cache: Required[str]
+    seconds: Required[list[ServedSecond]]
+    events: Required[list[ServedEvent]]
+    lateness: Required[AnswerLateness]
+    scheduling: Required[str]
+    members: list[MemberStatus]
+    pool: PoolStatus
 
 
 @dataclass(kw_only=True)
@@ -78,7 +147,7 @@ class PointWatch:
         self._events = [event for event in events if event not in at_host]
         self._at_host = at_host
         self.cuts: list[PowerCut] = []
-        self._began: list[dict[str, Any]] = []
+        self._began: list[ArrayCounters] = []
         self._began_ns = 0
 
     def make_whole(self, show: Callable[[str], None], interrupt: threading.Event) -> None:
@@ -92,7 +161,7 @@ class PointWatch:
             An array is gone.
         """
         for array in self._arrays:
-            while (state := array.ask({"command": "counters"})["state"]) != "healthy":
+            while (state := _counters(array)["state"]) != "healthy":
                 show(f"waiting until {array.spec.name} is whole again: {state}")
                 if state == "no power":
                     array.ask({"command": "restore"})
@@ -111,7 +180,7 @@ class PointWatch:
         """
         if self._began:
             return
-        self._began = [array.ask({"command": "counters"}) for array in self._arrays]
+        self._began = [_counters(array) for array in self._arrays]
         self._began_ns = time.time_ns()
         if self._events:
             self._arrays[0].ask({"command": "script", "events": [event.for_server() for event in self._events]})
@@ -158,7 +227,7 @@ class PointWatch:
             with contextlib.suppress(AssayError):
                 self._arrays[0].ask({"command": "end-script"})
 
-    def told(self, rates: Rates | None) -> list[dict[str, Any]]:
+    def told(self, rates: Rates | None) -> list[ServedPoint]:
         """What each array did since the load began (docs/results.md, Point: `served`).
 
         Parameters
@@ -174,7 +243,7 @@ class PointWatch:
         found = []
         for array, before in zip(self._arrays, self._began, strict=False):
             served = _told(array, before, array.ask({"command": "status"}), self._began_ns)
-            after = array.ask({"command": "counters"})
+            after = _counters(array)
             served["volumes"] = _volumes(array, before, after, (after["at_ns"] - before["at_ns"]) / SECOND_NS)
             if rates is not None:
                 served |= {"phases": phases_of(served, rates), "dip": dip_of(served, rates)}
@@ -182,11 +251,16 @@ class PointWatch:
         return found
 
 
-def _told(array: ServedArray, before: Mapping[str, Any], status: Mapping[str, Any], began_ns: int) -> dict[str, Any]:
+def _counters(array: ServedArray) -> ArrayCounters:
+    counters: ArrayCounters = array.ask({"command": "counters"})
+    return counters
+
+
+def _told(array: ServedArray, before: ArrayCounters, status: ArrayStatus, began_ns: int) -> ServedPoint:
     seconds = [second for second in status["seconds"] if second["at_s"] * SECOND_NS >= before["at_ns"] - SECOND_NS]
     count = sum(second["reads"] + second["writes"] for second in seconds)
     overdriven = sum(second["overdriven"] for second in seconds)
-    happened = [
+    happened: list[ServedEvent] = [
         {"t_ns": event["t_ns"], "what": event["what"], "state": event["state"]}
         for event in status["events"][before["happened"] :]
     ]
@@ -211,28 +285,32 @@ def _told(array: ServedArray, before: Mapping[str, Any], status: Mapping[str, An
     }
 
 
-def _lost(status: Mapping[str, Any]) -> int:
+def _lost(status: ArrayStatus) -> int:
     """Chunks of members, or blocks of a pool, whose data are lost."""
     if "pool" in status:
         return int(status["pool"]["lost_blocks"])
     return sum(member["lost_chunks"] for member in status["members"])
 
 
-def _volumes(
-    array: ServedArray, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float
-) -> list[dict[str, Any]]:
+def _volumes(array: ServedArray, before: ArrayCounters, after: ArrayCounters, seconds: float) -> list[ServedVolume]:
     """What each volume was asked for since the load began, and how long it took by the model."""
     roles = {name: role for name, role, _ in array.spec.volumes()}
-    found = []
+    found: list[ServedVolume] = []
     for old, new in zip(before["volumes"], after["volumes"], strict=True):
-        grown = {key: new["served"][key] - old["served"][key] for key in new["served"]}
-        volume: dict[str, Any] = {"name": new["name"], "role": roles[new["name"]]}
-        for side in ("read", "write"):
-            count = grown[f"{side}s"]
-            volume[f"{side}_iops"] = count / seconds
-            volume[f"{side}_bytes_per_s"] = grown[f"{side}_bytes"] / seconds
-            volume[f"{side}_latency_mean_ns"] = grown[f"{side}_ns"] / count if count else None
-        found.append(volume)
+        was, now = old["served"], new["served"]
+        reads, writes = now["reads"] - was["reads"], now["writes"] - was["writes"]
+        found.append(
+            {
+                "name": new["name"],
+                "role": roles[new["name"]],
+                "read_iops": reads / seconds,
+                "read_bytes_per_s": (now["read_bytes"] - was["read_bytes"]) / seconds,
+                "read_latency_mean_ns": (now["read_ns"] - was["read_ns"]) / reads if reads else None,
+                "write_iops": writes / seconds,
+                "write_bytes_per_s": (now["write_bytes"] - was["write_bytes"]) / seconds,
+                "write_latency_mean_ns": (now["write_ns"] - was["write_ns"]) / writes if writes else None,
+            }
+        )
     return found
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Self, cast
 
 from pydantic import Field, model_validator
 
 from assay.base.fields import Strict
 from assay.base.reading import validated
+from assay.base.tables import TableValue
+from assay.record.shapes.manifest import Calibration
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Range = tuple[Number, Number]
@@ -50,7 +52,7 @@ class CalibrationFile(Strict):
         return self
 
 
-def checked_calibration(table: Mapping[str, Any], source: str) -> dict[str, Any]:
+def checked_calibration(table: Mapping[str, TableValue], source: str) -> Calibration:
     """The section as it was given, after it was found to be of its form.
 
     Raises
@@ -60,4 +62,4 @@ def checked_calibration(table: Mapping[str, Any], source: str) -> dict[str, Any]
     """
     fields = {("source" if key == "from" else key): value for key, value in table.items()}
     validated(CalibrationFile, fields, f"{source}: calibration")
-    return dict(table)
+    return cast(Calibration, dict(table))

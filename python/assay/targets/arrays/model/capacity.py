@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from assay import _core
 from assay.base.errors import UsageError
+from assay.targets.arrays.model.plan import MemberPlan
 
 
-def usable_bytes(member: Mapping[str, Any]) -> int:
+def usable_bytes(member: MemberPlan) -> int:
     """Data bytes that a member's active disks hold together, from a `MemberPlan`.
 
     The layout is that of the model (crates/array-model/src/geometry.rs).

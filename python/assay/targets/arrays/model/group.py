@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from assay.base.errors import UsageError
 from assay.base.units import format_bytes
+from assay.record.shapes.manifest import ModelledArray
 from assay.targets.arrays.model.capacity import usable_bytes
 from assay.targets.arrays.model.changes import (
     parameter_of_number,
@@ -38,7 +39,15 @@ from assay.targets.arrays.model.parameters import (
     known_of,
     whole_name,
 )
-from assay.targets.arrays.model.plan import check_consistency, member_plan, port_bytes_per_s
+from assay.targets.arrays.model.plan import (
+    ArrayPlan,
+    FaultPlan,
+    HostsPlan,
+    MemberPlan,
+    check_consistency,
+    member_plan,
+    port_bytes_per_s,
+)
 
 VOLUME_BYTES = 100_000_000_000
 """Size of a volume of the published studies."""
@@ -300,10 +309,10 @@ class Configuration:
         if self.is_pooled:
             return sum(pool.usable_bytes for pool in self.pools)
         member = self.member_plan
-        share = self.value("disk.usable")
-        capacity = dict(member["disk"]) | {"capacity_bytes": int(member["disk"]["capacity_bytes"] * share)}
+        disk = member["disk"].copy()
+        disk["capacity_bytes"] = int(disk["capacity_bytes"] * self.value("disk.usable"))
         page_bytes: int = self.value("group.page")
-        return usable_bytes({**member, "disk": capacity}) // page_bytes * page_bytes * self.members
+        return usable_bytes({**member, "disk": disk}) // page_bytes * page_bytes * self.members
 
     @property
     def raw_bytes(self) -> int:
@@ -466,7 +475,7 @@ class Configuration:
     # Output
 
     @cached_property
-    def member_plan(self) -> dict[str, Any]:
+    def member_plan(self) -> MemberPlan:
         """The `MemberPlan` (crates/array-model/src/plan.rs) of each member of the first pool."""
         plan = member_plan(
             self.value,
@@ -491,7 +500,7 @@ class Configuration:
         return bool(self.member_plan["layout"].get("read_realloc", False))
 
     @cached_property
-    def _hosts_plan(self) -> dict[str, Any]:
+    def _hosts_plan(self) -> HostsPlan:
         rate = self.option("host_port_rate", self.value("links.port_rate"))
         return {
             "count": self.option("hosts", 1),
@@ -504,23 +513,20 @@ class Configuration:
         }
 
     @cached_property
-    def _fault_plan(self) -> dict[str, Any] | None:
+    def _fault_plan(self) -> FaultPlan | None:
         fault = self.option("fault", None)
         if fault is None:
             return None
         return {"lost": fault[0], "at_ns": fault[1], "failover_ns": self.option("failover", FAILOVER_NS)}
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> ArrayPlan:
         """The `ArrayPlan` of crates/array-model/src/plan.rs as JSON data."""
         return {
             "seed": self.option("seed", 1),
             "page_bytes": self.value("group.page"),
             "pools": [
-                {
-                    "members": pool.members,
-                    "member": pool.member_plan,
-                    "volumes": [{"name": name, "bytes": size_bytes} for name, size_bytes in pool.volumes],
-                }
+                {"members": pool.members, "member": pool.member_plan,
+                 "volumes": [{"name": name, "bytes": size_bytes} for name, size_bytes in pool.volumes]}
                 for pool in self.pools
             ],
             "links": {
@@ -532,9 +538,9 @@ class Configuration:
                 "max_transfer_bytes": self.value("links.max_transfer"),
                 "fault": self._fault_plan,
             },
-        }
+        }  # fmt: skip
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> ModelledArray:
         """The manifest's `target.array`: enough to trace every figure."""
         return {
             "name": self.model.name,
@@ -546,21 +552,15 @@ class Configuration:
             "options": dict(self.options),
             "parameters": {dotted: parameter.facts() for dotted, parameter in self.parameters.items()},
             "calibration": self.model.calibration,
-            "raw_bytes": self.raw_bytes,
-            "usable_bytes": self.usable_bytes,
+            "raw_bytes": self.raw_bytes, "usable_bytes": self.usable_bytes,
             "used_bytes": self.used_bytes,
             "fill": self.fill,
             "pools": [
-                {
-                    "role": pool.roles[0] or "",
-                    "raid": pool.raid,
-                    "members": pool.members,
-                    "usable_bytes": pool.usable_bytes,
-                    "used_bytes": pool.used_bytes,
-                }
+                {"role": pool.roles[0] or "", "raid": pool.raid, "members": pool.members,
+                 "usable_bytes": pool.usable_bytes, "used_bytes": pool.used_bytes}
                 for pool in self.pools
             ],
-        }
+        }  # fmt: skip
 
 
 def _example(roles: Iterable[str]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.group import FILL_USUAL, VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model.model_file import ModelParameter
 from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, HOST_FLASH_REPLACED_BY, read_whole
-from assay.targets.arrays.model.plan import check_rising, disk_plan
+from assay.targets.arrays.model.plan import ArrayPlan, FlashHostPlan, NodePlan, check_rising, disk_plan
 
 LIVE_MOST = 0.95
 """Largest live share of the space in which reclamation works, as in crates/array-model/src/host_flash/plan.rs."""
@@ -187,7 +187,7 @@ class HostFlash(Configuration):
     # Output
 
     @cached_property
-    def member_plan(self) -> dict[str, Any]:
+    def _node_plan(self) -> NodePlan:
         """A data node, as `DataNodePlan` of crates/array-model/src/host_flash/plan.rs."""
         value = self.value
         return {
@@ -205,7 +205,7 @@ class HostFlash(Configuration):
         }
 
     @cached_property
-    def _host_plan(self) -> dict[str, Any]:
+    def _host_plan(self) -> FlashHostPlan:
         value, mode = self.value, self.option("mode", "normal")
         return {
             "count": self.hosts,
@@ -223,7 +223,7 @@ class HostFlash(Configuration):
             "network_bytes_per_s": value("host.ports") * value("host.port_rate") * value("network.payload"),
         }
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> ArrayPlan:
         """The `HostFlashPlan` of crates/array-model/src/host_flash/plan.rs as JSON data."""
         value = self.value
         return {
@@ -231,7 +231,7 @@ class HostFlash(Configuration):
                 "seed": self.option("seed", 1),
                 "volumes": [{"name": name, "bytes": size_bytes} for name, size_bytes in self.volumes],
                 "host": self._host_plan,
-                "node": self.member_plan,
+                "node": self._node_plan,
                 "log": {
                     "container_bytes": value("log.container"),
                     "data_pieces": value("log.data_pieces"),

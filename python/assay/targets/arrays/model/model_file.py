@@ -14,6 +14,8 @@ from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.reading import nearest
+from assay.base.tables import TableValue
+from assay.record.shapes.manifest import Calibration, Parameter
 from assay.targets.arrays.model.calibration_form import checked_calibration
 from assay.targets.arrays.model.kinds import FLAG, WORD
 from assay.targets.arrays.model.parameters import (
@@ -65,7 +67,7 @@ class ModelParameter:
     source: str
     plus_minus: float | None
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Parameter:
         """The parameter as documents carry it."""
         return {
             "value": self.written,
@@ -105,7 +107,7 @@ class ModelFile:
     disk_kind: str
     layout_kind: str
     parameters: dict[str, ModelParameter]
-    calibration: dict[str, Any] | None
+    calibration: Calibration | None
     origin: str
     text: str
 
@@ -204,7 +206,7 @@ def read_model(data: bytes, *, origin: str) -> ModelFile:
     return model_from_table(table, origin=origin, text=text)
 
 
-def model_from_table(table: Mapping[str, Any], *, origin: str, text: str = "") -> ModelFile:
+def model_from_table(table: Mapping[str, TableValue], *, origin: str, text: str = "") -> ModelFile:
     """A model from the table of a TOML file.
 
     Raises
@@ -218,7 +220,7 @@ def model_from_table(table: Mapping[str, Any], *, origin: str, text: str = "") -
 class _Reader:
     """Reads one table; every refusal names the key it is about."""
 
-    def __init__(self, table: Mapping[str, Any], origin: str) -> None:
+    def __init__(self, table: Mapping[str, TableValue], origin: str) -> None:
         self.table = table
         self.origin = origin
         self.parameters: dict[str, ModelParameter] = {}
@@ -228,7 +230,7 @@ class _Reader:
 
     def read(self, text: str) -> ModelFile:
         structure = self.table.get("structure", "group")
-        if structure not in STRUCTURES:
+        if not isinstance(structure, str) or structure not in STRUCTURES:
             raise self.refusal("structure", f"is {_short(structure)}; accepted: {', '.join(STRUCTURES)}")
         sections = SECTIONS[structure]
         has_raid = "raid" in sections
@@ -264,7 +266,8 @@ class _Reader:
 
     def _read_protocols(self) -> None:
         self._read_replacements("links", "under", PROTOCOLS, PROTOCOL_PARAMETERS)
-        for protocol in self._section("links").get("under", {}):
+        under = self._section("links").get("under")
+        for protocol in under if isinstance(under, Mapping) else ():
             if f"links.under.{protocol}.payload" not in self.parameters:
                 raise self.refusal(
                     f"links.under.{protocol}.payload", f"is missing: {PARAMETERS['links.payload'].meaning}"
@@ -285,7 +288,7 @@ class _Reader:
                 raise self.refusal("policies", f"has {_short(policy)}, which is none; known: {', '.join(POLICIES)}")
         return tuple(dict.fromkeys(given))
 
-    def _calibration(self) -> dict[str, Any] | None:
+    def _calibration(self) -> Calibration | None:
         given = self.table.get("calibration")
         if given is not None and not isinstance(given, dict):
             raise self.refusal("calibration", "is not a table")
@@ -295,7 +298,7 @@ class _Reader:
             raise self.refusal("calibration", "holds more than text, numbers, lists and tables") from None
         return None if given is None else checked_calibration(given, f"model {self.origin}")
 
-    def _section(self, section: str) -> Mapping[str, Any]:
+    def _section(self, section: str) -> Mapping[str, TableValue]:
         table = self.table.get(section)
         if not isinstance(table, dict):
             raise self.refusal(f"[{section}]", "is missing or not a table")
@@ -336,7 +339,7 @@ class _Reader:
             for key, value in table.items():
                 self.parameters[f"{dotted}.{key}"] = self._parameter(f"{dotted}.{key}", PARAMETERS[keys[key]], value)
 
-    def _parameter(self, dotted: str, known: Known, given: Any) -> ModelParameter:
+    def _parameter(self, dotted: str, known: Known, given: TableValue) -> ModelParameter:
         if not isinstance(given, dict):
             raise self.refusal(dotted, 'is not a table { value = ..., unit = "...", from = "...", source = "..." }')
         self._refuse_unknown(given, ("value", "unit", "from", "source", "plus_minus"), f"{dotted}.")
@@ -362,14 +365,16 @@ class _Reader:
             plus_minus=self._plus_minus(dotted, known, given, origin),
         )
 
-    def _value(self, dotted: str, known: Known, given: Mapping[str, Any]) -> Any:
+    def _value(self, dotted: str, known: Known, given: Mapping[str, TableValue]) -> float | bool | str:
         value, unit = given["value"], given.get("unit")
         if known.kind in (WORD, FLAG):
             if unit is not None:
                 raise self.refusal(dotted, f"is a {known.kind.name} and has no unit")
-            if known.kind is FLAG and not isinstance(value, bool):
-                raise self.refusal(dotted, f"is {_short(value)}; accepted: true, false")
-            if known.kind is WORD and value not in known.choices:
+            if known.kind is FLAG:
+                if not isinstance(value, bool):
+                    raise self.refusal(dotted, f"is {_short(value)}; accepted: true, false")
+                return value
+            if not isinstance(value, str) or value not in known.choices:
                 raise self.refusal(dotted, f"is {_short(value)}; accepted: {', '.join(known.choices)}")
             return value
         if not isinstance(unit, str):
@@ -381,7 +386,7 @@ class _Reader:
             raise self.refusal(dotted, str(error)) from None
         return base
 
-    def _plus_minus(self, dotted: str, known: Known, given: Mapping[str, Any], origin: str) -> float | None:
+    def _plus_minus(self, dotted: str, known: Known, given: Mapping[str, TableValue], origin: str) -> float | None:
         stated = given.get("plus_minus")
         if known.kind in (WORD, FLAG):
             if stated is not None:
@@ -395,7 +400,7 @@ class _Reader:
             )
         return float(stated)
 
-    def _refuse_unknown(self, table: Mapping[str, Any], known: tuple[str, ...], before: str) -> None:
+    def _refuse_unknown(self, table: Mapping[str, TableValue], known: tuple[str, ...], before: str) -> None:
         for key in table:
             if key not in known:
                 close = nearest(key, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from assay.base.errors import UsageError
 from assay.base.reading import nearest
@@ -195,13 +195,16 @@ def _flag(key: str, text: str) -> bool:
     return _choice(key, text, ("yes", "no")) == "yes"
 
 
-def _by_role(read: Callable[[str, str], Any]) -> Callable[[str, str], dict[str, Any]]:
+Read = TypeVar("Read")
+
+
+def _by_role(read: Callable[[str, str], Read]) -> Callable[[str, str], dict[str, Read]]:
     """A reader of values by role; one for all volumes is under the empty name."""
 
-    def read_all(key: str, text: str) -> dict[str, Any]:
+    def read_all(key: str, text: str) -> dict[str, Read]:
         if ":" not in text:
             return {"": read(key, text)}
-        found: dict[str, Any] = {}
+        found: dict[str, Read] = {}
         for item in text.split(","):
             role, _, value = item.partition(":")
             role = ROLES_ALSO.get(role, role)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, Required, TypedDict
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.kinds import show_value
@@ -12,58 +12,239 @@ from assay.targets.arrays.model.parameters import KIB, PARAMETERS
 Value = Callable[[str], Any]
 """Value of a parameter in force by its dotted name, in base units."""
 
-_MECHANICAL = {
-    "capacity_bytes": "disk.capacity",
-    "revolution_ns": "disk.revolution",
-    "seek_track_ns": "disk.seek_track",
-    "seek_average_ns": "disk.seek_average",
-    "seek_full_ns": "disk.seek_full",
-    "write_settle_ns": "disk.write_settle",
-    "rate_outer_bytes_per_s": "disk.rate_outer",
-    "rate_inner_bytes_per_s": "disk.rate_inner",
-    "command_overhead_ns": "disk.command_overhead",
-    "queue_depth": "disk.queue_depth",
-    "reorder_weight": "disk.reorder_weight",
-    "age_credit": "disk.age_credit",
-    "read_ahead_bytes": "disk.read_ahead",
-    "interface_bytes_per_s": "disk.interface_rate",
-}
-_SOLID_STATE = {
-    "capacity_bytes": "disk.capacity",
-    "channels": "disk.channels",
-    "page_bytes": "disk.page",
-    "read_ns": "disk.read_time",
-    "program_ns": "disk.program_time",
-    "erase_ns": "disk.erase_time",
-    "pages_per_block": "disk.pages_per_block",
-    "over_provisioning": "disk.over_provisioning",
-    "command_overhead_ns": "disk.command_overhead",
-    "interface_bytes_per_s": "disk.interface_rate",
-    "write_buffer_bytes": "disk.write_buffer",
-    "queue_depth": "disk.queue_depth",
-}
-_CONTROLLER = {
-    "cpu_per_io_ns": "controller.cpu_per_io",
-    "cpu_bytes_per_s": "controller.cpu_rate",
-    "cores": "controller.cores",
-}
-_CACHE = {
-    "bytes": "cache.size",
-    "write_back": "cache.write_back",
-    "dirty_low": "cache.dirty_low",
-    "dirty_high": "cache.dirty_high",
-    "dirty_most": "cache.dirty_most",
-    "destage_depth": "cache.destage_depth",
-    "read_preference_ns": "cache.read_preference",
-    "keep_reads": "cache.keep_reads",
-    "sequential_after": "cache.sequential_after",
-    "prefetch_bytes": "cache.prefetch",
-}
-_WRITE_ANYWHERE = {
-    "block_bytes": "layout.block",
-    "run_blocks": "layout.write_run",
-    "read_realloc": "layout.read_realloc",
-}
+
+class MechanicalDisk(TypedDict):
+    """A disk that turns; sizes in bytes, times in nanoseconds."""
+
+    kind: Literal["mechanical"]
+    capacity_bytes: int
+    revolution_ns: float
+    seek_track_ns: float
+    seek_average_ns: float
+    seek_full_ns: float
+    write_settle_ns: float
+    rate_outer_bytes_per_s: float
+    rate_inner_bytes_per_s: float
+    command_overhead_ns: float
+    queue_depth: int
+    reorder_weight: float
+    age_credit: float
+    read_ahead_bytes: int
+    interface_bytes_per_s: float
+
+
+class SolidStateDisk(TypedDict):
+    """A disk of flash; sizes in bytes, times in nanoseconds."""
+
+    kind: Literal["solid-state"]
+    capacity_bytes: int
+    channels: int
+    page_bytes: int
+    read_ns: float
+    program_ns: float
+    erase_ns: float
+    pages_per_block: int
+    over_provisioning: float
+    command_overhead_ns: float
+    interface_bytes_per_s: float
+    write_buffer_bytes: int
+    queue_depth: int
+
+
+DiskPlan = MechanicalDisk | SolidStateDisk
+
+
+class RaidPlan(TypedDict):
+    """How data lie on the disks of a member."""
+
+    policy: str
+    set_disks: int
+    chunk_bytes: int
+    partial_write: str
+    misalign_bytes: int
+
+
+class ControllerPlan(TypedDict):
+    """The controllers of a member, and the ports of each."""
+
+    cpu_per_io_ns: float
+    cpu_bytes_per_s: float
+    cores: int
+    count: int
+    ports: int
+
+
+class CachePlan(TypedDict):
+    """The cache of a member; shares are of its bytes."""
+
+    bytes: int
+    write_back: bool
+    dirty_low: float
+    dirty_high: float
+    dirty_most: float
+    destage_depth: int
+    read_preference_ns: float
+    keep_reads: bool
+    sequential_after: int
+    prefetch_bytes: int
+    starts_warm: bool
+
+
+class SpacePlan(TypedDict):
+    """What a layout that writes anywhere keeps and wins back; changes are a share of the blocks."""
+
+    snapshots: int
+    snapshot_change: float
+    reclaims: bool
+
+
+class LayoutPlan(TypedDict, total=False):
+    """Where blocks are written: all but `kind` is for layouts that write anywhere."""
+
+    kind: Required[str]
+    block_bytes: int
+    run_blocks: int
+    read_realloc: bool
+    space: SpacePlan
+
+
+class StatePlan(TypedDict, total=False):
+    """How a member is; `depth` is of a rebuild."""
+
+    kind: Required[str]
+    depth: int
+
+
+class MemberPlan(TypedDict):
+    """A member, as `MemberPlan` of crates/array-model/src/plan.rs."""
+
+    disks: int
+    spares: int
+    disk: DiskPlan
+    raid: RaidPlan
+    controller: ControllerPlan
+    cache: CachePlan
+    layout: LayoutPlan
+    state: StatePlan
+
+
+class VolumePlan(TypedDict):
+    """A volume and its size in bytes."""
+
+    name: str
+    bytes: int
+
+
+class PoolPlan(TypedDict):
+    """Equal members and the volumes on them."""
+
+    members: int
+    member: MemberPlan
+    volumes: list[VolumePlan]
+
+
+class HostsPlan(TypedDict):
+    """The hosts of an array; rates in bytes per second, times in nanoseconds."""
+
+    count: int
+    ports: int
+    port_bytes_per_s: float
+    first_port_share: float
+    first_port_loss: float
+    commands_most: int
+    path_timeout_ns: float
+
+
+class FaultPlan(TypedDict):
+    """What is lost, when, and how long another takes its ports; nanoseconds."""
+
+    lost: str
+    at_ns: float
+    failover_ns: float
+
+
+class LinksPlan(TypedDict):
+    """What is between hosts and members."""
+
+    hosts: HostsPlan
+    policy: str
+    port_bytes_per_s: float
+    overhead_bytes: int
+    latency_ns: float
+    max_transfer_bytes: int
+    fault: FaultPlan | None
+
+
+class NodePlan(TypedDict):
+    """Data nodes, as `DataNodePlan` of crates/array-model/src/host_flash/plan.rs."""
+
+    count: int
+    disks: int
+    disk: DiskPlan
+    cores: int
+    cpu_per_io_ns: float
+    write_bytes_per_s: float
+    nvram_bytes: int
+    nvram_ns: float
+    network_bytes_per_s: float
+    containers_under_way: int
+    read_preference_ns: float
+
+
+class FlashHostPlan(TypedDict):
+    """Hosts with flash; sizes in bytes, times in nanoseconds."""
+
+    count: int
+    cores: int
+    cpu_per_io_ns: float
+    cpu_bytes_per_s: float
+    read_bytes_per_s: float
+    memory_bytes: int
+    memory_ns: float
+    flash_bytes: int
+    flash_channels: int
+    flash_page_bytes: int
+    flash_read_ns: float
+    flash_program_ns: float
+    network_bytes_per_s: float
+
+
+class LogPlan(TypedDict):
+    """The log that data nodes keep, and what is won back of it."""
+
+    container_bytes: int
+    data_pieces: int
+    parity_pieces: int
+    deduplication: float
+    compression: float
+    room_bytes: int
+    reclaims: bool
+    snapshots: int
+    snapshot_change: float
+    snapshot_entry_bytes: int
+
+
+class HostFlashPlan(TypedDict):
+    """Hosts with flash over data nodes, as crates/array-model/src/host_flash/plan.rs has them."""
+
+    seed: int
+    volumes: list[VolumePlan]
+    host: FlashHostPlan
+    node: NodePlan
+    log: LogPlan
+    network_ns: float
+
+
+class ArrayPlan(TypedDict, total=False):
+    """An array: seed, pages, pools and links of a group of members, or `host_flash` alone."""
+
+    seed: int
+    page_bytes: int
+    pools: list[PoolPlan]
+    links: LinksPlan
+    host_flash: HostFlashPlan
+
+
 _RISING = (
     ("disk.seek_track", "disk.seek_average"),
     ("disk.seek_average", "disk.seek_full"),
@@ -94,9 +275,41 @@ def check_rising(value: Value) -> None:
             raise UsageError(f"model: {low} of {shown[0]} is above {high} of {shown[1]}")
 
 
-def disk_plan(value: Value, kind: str) -> dict[str, Any]:
+def disk_plan(value: Value, kind: str) -> DiskPlan:
     """The `DiskPlan` of each disk."""
-    return {"kind": kind, **_values(value, _MECHANICAL if kind == "mechanical" else _SOLID_STATE)}
+    if kind == "mechanical":
+        return {
+            "kind": "mechanical",
+            "capacity_bytes": value("disk.capacity"),
+            "revolution_ns": value("disk.revolution"),
+            "seek_track_ns": value("disk.seek_track"),
+            "seek_average_ns": value("disk.seek_average"),
+            "seek_full_ns": value("disk.seek_full"),
+            "write_settle_ns": value("disk.write_settle"),
+            "rate_outer_bytes_per_s": value("disk.rate_outer"),
+            "rate_inner_bytes_per_s": value("disk.rate_inner"),
+            "command_overhead_ns": value("disk.command_overhead"),
+            "queue_depth": value("disk.queue_depth"),
+            "reorder_weight": value("disk.reorder_weight"),
+            "age_credit": value("disk.age_credit"),
+            "read_ahead_bytes": value("disk.read_ahead"),
+            "interface_bytes_per_s": value("disk.interface_rate"),
+        }
+    return {
+        "kind": "solid-state",
+        "capacity_bytes": value("disk.capacity"),
+        "channels": value("disk.channels"),
+        "page_bytes": value("disk.page"),
+        "read_ns": value("disk.read_time"),
+        "program_ns": value("disk.program_time"),
+        "erase_ns": value("disk.erase_time"),
+        "pages_per_block": value("disk.pages_per_block"),
+        "over_provisioning": value("disk.over_provisioning"),
+        "command_overhead_ns": value("disk.command_overhead"),
+        "interface_bytes_per_s": value("disk.interface_rate"),
+        "write_buffer_bytes": value("disk.write_buffer"),
+        "queue_depth": value("disk.queue_depth"),
+    }
 
 
 def check_consistency(value: Value) -> None:
@@ -132,22 +345,50 @@ def member_plan(
     state: str,
     starts_warm: bool,
     ports: tuple[int, int],
-) -> dict[str, Any]:
+) -> MemberPlan:
     """The `MemberPlan` of one array; `ports` are its controllers and the ports of each."""
-    in_place = layout_kind == "in-place"
     return {
         "disks": value("disks.count"),
         "spares": value("disks.spares"),
         "disk": disk_plan(value, disk_kind),
         "raid": _raid(value, policy),
-        "controller": _values(value, _CONTROLLER) | {"count": ports[0], "ports": ports[1]},
-        "cache": _values(value, _CACHE) | {"starts_warm": starts_warm},
-        "layout": {"kind": layout_kind} | ({} if in_place else _values(value, _WRITE_ANYWHERE)),
-        "state": {"kind": state} | ({"depth": value("rebuild.depth")} if state == "rebuilding" else {}),
+        "controller": {
+            "cpu_per_io_ns": value("controller.cpu_per_io"),
+            "cpu_bytes_per_s": value("controller.cpu_rate"),
+            "cores": value("controller.cores"),
+            "count": ports[0],
+            "ports": ports[1],
+        },
+        "cache": {
+            "bytes": value("cache.size"),
+            "write_back": value("cache.write_back"),
+            "dirty_low": value("cache.dirty_low"),
+            "dirty_high": value("cache.dirty_high"),
+            "dirty_most": value("cache.dirty_most"),
+            "destage_depth": value("cache.destage_depth"),
+            "read_preference_ns": value("cache.read_preference"),
+            "keep_reads": value("cache.keep_reads"),
+            "sequential_after": value("cache.sequential_after"),
+            "prefetch_bytes": value("cache.prefetch"),
+            "starts_warm": starts_warm,
+        },
+        "layout": _layout(value, layout_kind),
+        "state": {"kind": state, "depth": value("rebuild.depth")} if state == "rebuilding" else {"kind": state},
     }
 
 
-def _raid(value: Value, policy: str) -> dict[str, Any]:
+def _layout(value: Value, kind: str) -> LayoutPlan:
+    if kind == "in-place":
+        return {"kind": kind}
+    return {
+        "kind": kind,
+        "block_bytes": value("layout.block"),
+        "run_blocks": value("layout.write_run"),
+        "read_realloc": value("layout.read_realloc"),
+    }
+
+
+def _raid(value: Value, policy: str) -> RaidPlan:
     active, in_set = value("disks.count") - value("disks.spares"), value("raid.set_disks")
     # Some makers call several sets RAID 5 or 6 as well; what lies on the disks is RAID 50 or 60.
     laid_out = f"{policy}0" if policy in ("5", "6") and 0 < in_set < active else policy
@@ -163,7 +404,3 @@ def _raid(value: Value, policy: str) -> dict[str, Any]:
 def port_bytes_per_s(value: Value, line_rate: float) -> float:
     """Payload that a port of a line rate carries in each direction."""
     return line_rate * float(value("links.payload"))
-
-
-def _values(value: Value, names: dict[str, str]) -> dict[str, Any]:
-    return {key: value(dotted) for key, dotted in names.items()}

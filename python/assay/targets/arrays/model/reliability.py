@@ -11,11 +11,13 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict
 
 from assay.base.errors import UsageError
 from assay.base.reading import nearest
 from assay.base.units import count_of
+from assay.record.shapes.study import Array, ByInput, Closed, Curve, Policy, Ratio, Reliability, Simulated
+from assay.record.shapes.study import Input as InputFacts
 
 Assess = Callable[[str], str]
 """The compiled assessment: a `Request` of crates/array-model/src/reliability as JSON to its `Outcome`."""
@@ -55,12 +57,52 @@ class Input:
     high: float
     why: str
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> InputFacts:
         """The input as documents carry it."""
         return {
             "key": self.key, "title": self.title, "value": self.value, "unit": self.unit, "from": self.from_,
             "source": self.source, "low": self.low, "high": self.high, "range_source": self.why,
         }  # fmt: skip
+
+
+class LayoutRequest(TypedDict):
+    """A layout as the compiled assessment takes it; rebuilds in hours."""
+
+    policy: str
+    disks: int
+    set_disks: int
+    rebuild_h: float
+
+
+class DiskGroups(TypedDict):
+    """What the disks of a layout make: groups, the disks of each, and the lost ones each survives."""
+
+    groups: int
+    group_disks: int
+    tolerates: int
+
+
+class AssessedLayout(DiskGroups):
+    """What the closed forms of the compiled assessment tell of a layout."""
+
+    policy: str
+    data_disks: int
+    unreadable: float
+    closed: Closed
+
+
+class SimulatedLayout(AssessedLayout):
+    """What the compiled assessment tells of a layout that it simulated."""
+
+    simulated: Simulated
+    aged: Simulated | None
+
+
+class RatioSpan(TypedDict):
+    """The least and the largest of the ratios 10 to DP and 5 to DP."""
+
+    ten: list[float]
+    five: list[float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +115,7 @@ class PolicyLayout:
     rebuild_h: float
     offered: bool = True
 
-    def request(self, factor: float) -> dict[str, Any]:
+    def request(self, factor: float) -> LayoutRequest:
         """The layout as the compiled assessment takes it, rebuilds `factor` times as long."""
         return {
             "policy": self.policy, "disks": self.disks, "set_disks": self.set_disks,
@@ -100,7 +142,7 @@ class ReliabilityQuestion:
         Weibull shape of disks' lives, for what would be if their failure rate changed with age; None: not asked.
     """
 
-    array: Mapping[str, Any]
+    array: Array
     disk_bytes: int
     years: float
     inputs: Sequence[Input]
@@ -189,7 +231,7 @@ def ratio_bases(disks: int, set_disks: int, rebuild_h: Mapping[str, float]) -> d
     return bases
 
 
-def assess_question(question: ReliabilityQuestion, assess: Assess) -> dict[str, Any]:
+def assess_question(question: ReliabilityQuestion, assess: Assess) -> Reliability:
     """The whole answer as one JSON object; docs/reliability.md has its keys.
 
     Raises
@@ -197,8 +239,9 @@ def assess_question(question: ReliabilityQuestion, assess: Assess) -> dict[str, 
     UsageError
         The disks cannot carry a policy, or an input has a value that no disk has.
     """
-    outcome = json.loads(assess(question.request(question.layouts, {}, trials=question.trials, ages=True)))
-    policies = [
+    text = assess(question.request(question.layouts, {}, trials=question.trials, ages=True))
+    outcome: list[SimulatedLayout] = json.loads(text)["layouts"]
+    policies: list[Policy] = [
         {
             "policy": layout.policy,
             "title": POLICY_TITLES[layout.policy],
@@ -207,10 +250,10 @@ def assess_question(question: ReliabilityQuestion, assess: Assess) -> dict[str, 
             "groups_text": groups_text(found),
             **found,
         }
-        for layout, found in zip(question.layouts, outcome["layouts"], strict=True)
+        for layout, found in zip(question.layouts, outcome, strict=True)
     ]
     return {
-        "array": dict(question.array),
+        "array": question.array.copy(),
         "disk_bytes": question.disk_bytes,
         "service_years": question.years,
         "inputs": [one.facts() for one in question.inputs],
@@ -224,7 +267,7 @@ def assess_question(question: ReliabilityQuestion, assess: Assess) -> dict[str, 
     }
 
 
-def _disagreement(policies: Sequence[Mapping[str, Any]]) -> list[str]:
+def _disagreement(policies: Sequence[Policy]) -> list[str]:
     """What to say of policies whose closed form the simulation does not bear out."""
     titles = [one["title"] for one in policies if not one["simulated"]["agrees"]]
     if not titles:
@@ -235,20 +278,28 @@ def _disagreement(policies: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _ratios(question: ReliabilityQuestion, basis: str, assess: Assess) -> dict[str, Any]:
+def _assessed(
+    question: ReliabilityQuestion, layouts: Sequence[PolicyLayout], values: Mapping[str, float], assess: Assess
+) -> list[AssessedLayout]:
+    """What the closed forms tell of layouts, with some inputs replaced."""
+    found: list[AssessedLayout] = json.loads(assess(question.request(layouts, values)))["layouts"]
+    return found
+
+
+def _ratios(question: ReliabilityQuestion, basis: str, assess: Assess) -> Ratio:
     """Ratios of one basis: with the stated inputs, with each input at the ends of its range, over all combinations."""
 
     def at(values: Mapping[str, float]) -> tuple[float, float]:
-        found = json.loads(assess(question.request(question.bases[basis], values)))["layouts"]
+        found = _assessed(question, question.bases[basis], values, assess)
         dp, ten, five = (one["closed"]["mttdl_h"] for one in found)
         return dp / ten, dp / five
 
-    def span(pairs: Sequence[tuple[float, float]]) -> dict[str, list[float]]:
+    def span(pairs: Sequence[tuple[float, float]]) -> RatioSpan:
         ten, five = zip(*pairs, strict=True)
         return {"ten": [min(ten), max(ten)], "five": [min(five), max(five)]}
 
     stated = at({})
-    by_input = []
+    by_input: list[ByInput] = []
     for one in question.inputs:
         pairs = [at({one.key: end}) for end in (one.low, one.high)]
         by_input.append({"input": one.key, **span([*pairs, stated])})
@@ -256,7 +307,7 @@ def _ratios(question: ReliabilityQuestion, basis: str, assess: Assess) -> dict[s
         *([(one.key, end) for end in (one.low, one.value, one.high)] for one in question.inputs)
     )
     together = span([at(dict(corner)) for corner in corners])
-    found = json.loads(assess(question.request(question.bases[basis], {})))["layouts"]
+    found = _assessed(question, question.bases[basis], {}, assess)
     return {
         "basis": basis,
         "layouts": [
@@ -271,12 +322,12 @@ def _ratios(question: ReliabilityQuestion, basis: str, assess: Assess) -> dict[s
     }
 
 
-def _curves(question: ReliabilityQuestion, assess: Assess) -> list[dict[str, Any]]:
+def _curves(question: ReliabilityQuestion, assess: Assess) -> list[Curve]:
     """Loss probability of every layout over the range of each input, the others as stated."""
-    rows = []
+    rows: list[Curve] = []
     for one in question.inputs:
         for value in steps(one.low, one.value, one.high):
-            found = json.loads(assess(question.request(question.layouts, {one.key: value})))["layouts"]
+            found = _assessed(question, question.layouts, {one.key: value}, assess)
             rows += [
                 {
                     "input": one.key,
@@ -305,7 +356,7 @@ def steps(low: float, value: float, high: float) -> list[float]:
     return sorted({value, *(step for step in even if not math.isclose(step, value, rel_tol=1e-9))})
 
 
-def groups_text(found: Mapping[str, Any]) -> str:
+def groups_text(found: DiskGroups) -> str:
     """What the disks of a layout make.
 
     Examples

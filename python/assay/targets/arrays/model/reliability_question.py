@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.configuration import DISKS_MAX, Configuration
 from assay.targets.arrays.model.model_file import ModelFile, load_model, refuse_other_structures
 from assay.targets.arrays.model.options import parse_model_target, read_option
+from assay.targets.arrays.model.plan import DiskPlan
 from assay.targets.arrays.model.reliability import (
     SET_DISKS_USUAL,
     Input,
@@ -248,7 +248,7 @@ def _chosen(
     return chosen
 
 
-def least_rebuild_h(disk: Mapping[str, Any]) -> float:
+def least_rebuild_h(disk: DiskPlan) -> float:
     """Hours to write a disk once from end to end with nothing else asked of it."""
     if disk["kind"] == "mechanical":
         rate = (disk["rate_outer_bytes_per_s"] + disk["rate_inner_bytes_per_s"]) / 2
@@ -257,7 +257,7 @@ def least_rebuild_h(disk: Mapping[str, Any]) -> float:
     return float(disk["capacity_bytes"] / min(rate, disk["interface_bytes_per_s"]) / 3600)
 
 
-def _mtbf_input(asked: ReliabilityOptions, disk: Mapping[str, Any]) -> Input:
+def _mtbf_input(asked: ReliabilityOptions, disk: DiskPlan) -> Input:
     if asked.mtbf_h is not None:
         value, from_, source = asked.mtbf_h, "option", "--mtbf or --afr"
     elif disk["kind"] != "mechanical":
@@ -283,7 +283,7 @@ def _rebuild_input(asked: ReliabilityOptions, longest_h: float, *, modelled: boo
     return _input("rebuild", "rebuild", longest_h, "h", from_, source, longest_h / 2, 4 * longest_h, why)
 
 
-def _unreadable_inputs(asked: ReliabilityOptions, disk: Mapping[str, Any]) -> list[Input]:
+def _unreadable_inputs(asked: ReliabilityOptions, disk: DiskPlan) -> list[Input]:
     if asked.latent_rate is not None:
         rate, given = asked.latent_rate, asked.scrub_h is not None
         scrub_h = asked.scrub_h if asked.scrub_h is not None else 168.0

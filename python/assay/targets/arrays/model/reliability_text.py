@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
+from assay.record.shapes.study import Input, Ratio, Reliability, Simulated
 from assay.targets.arrays.model.reliability import HOURS_A_YEAR
 
 
@@ -45,7 +44,7 @@ def show_years(hours: float) -> str:
     return f"{three_digits(hours / HOURS_A_YEAR)} years"
 
 
-def show_input(one: Mapping[str, Any], value: float | None = None) -> str:
+def show_input(one: Input, value: float | None = None) -> str:
     """An input's value, or another of its range, with the unit.
 
     Examples
@@ -60,13 +59,13 @@ def show_input(one: Mapping[str, Any], value: float | None = None) -> str:
     return f"{shown:,.0f} {one['unit']}" if shown >= 1000 else f"{shown:.3g} {one['unit']}"
 
 
-def inputs_sentence(answer: Mapping[str, Any]) -> str:
+def inputs_sentence(answer: Reliability) -> str:
     """Every input in one line, to stand beside each ratio."""
     words = [f"{one['title']} {show_input(one)} ({one['from']})" for one in answer["inputs"]]
     return "; ".join([*words, f"disks of {answer['disk_bytes'] / 1e9:,.4g} GB"])
 
 
-def ratio_sentence(ratio: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def ratio_sentence(ratio: Ratio, answer: Reliability) -> str:
     """The ratios of one basis with what they compare, the inputs, and how far they range."""
     dp, ten, five = (f"{one['title']}: {one['groups_text']}" for one in ratio["layouts"])
     ranges = [f"{three_digits(low)} to {three_digits(high)}" for low, high in (ratio["ten_range"], ratio["five_range"])]
@@ -78,19 +77,20 @@ def ratio_sentence(ratio: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     )
 
 
-def policy_columns(answer: Mapping[str, Any]) -> list[str]:
+def policy_columns(answer: Reliability) -> list[str]:
     """Headings of the table by policy."""
     loss = f"loss in {answer['service_years']:g} years"
     ages = [f"{loss}, disks ageing (95 %)"] if answer["failure_shape"] is not None else []
     return ["policy", "disks", "rebuild", "MTTDL", loss, f"{loss}, Monte Carlo (95 %)", "agree", *ages]
 
 
-def policy_rows(answer: Mapping[str, Any]) -> list[list[str]]:
+def policy_rows(answer: Reliability) -> list[list[str]]:
     """Rows of the table by policy, as text."""
     rows = []
     for one in answer["policies"]:
         simulated = one["simulated"]
-        ages = [_estimate(one["aged"])] if answer["failure_shape"] is not None else []
+        aged = one["aged"] if answer["failure_shape"] is not None else None
+        ages = [_estimate(aged)] if aged is not None else []
         rows.append(
             [
                 one["title"] + ("" if one["offered"] else " (not offered)"),
@@ -106,14 +106,14 @@ def policy_rows(answer: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _estimate(found: Mapping[str, Any]) -> str:
+def _estimate(found: Simulated) -> str:
     """A probability with half its 95 % interval, as a share of it."""
     low, high = found["loss_interval_95"]
     half = math.sqrt(high / low) - 1 if low > 0 else 0.0
     return f"{show_probability(found['loss_probability'])} ± {round(half * 100, 3):.2g} % of it"
 
 
-def input_rows(answer: Mapping[str, Any]) -> list[list[str]]:
+def input_rows(answer: Reliability) -> list[list[str]]:
     """Rows of the table of inputs, as text."""
     return [
         [
