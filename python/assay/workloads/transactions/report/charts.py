@@ -31,14 +31,14 @@ class ShadedSpan(TypedDict):
     label: str
 
 
-class LevelRow(SeriesRow):
+class StackedRow(SeriesRow):
     """A value at a level of a study, and the first point there."""
 
     level: str
     point_id: str
 
 
-class StorageRow(LevelRow):
+class StorageRow(StackedRow):
     """What storage did at a level, in the unit of the panel's title."""
 
     panel: str
@@ -154,7 +154,7 @@ def storage_levels(rows: Sequence[StorageRow], by: str) -> alt.TopLevelMixin:
     return figure
 
 
-def stacked_levels(rows: Sequence[LevelRow], title: str, by: str) -> alt.TopLevelMixin:
+def stacked_levels(rows: Sequence[StackedRow], title: str, by: str) -> alt.TopLevelMixin:
     """Bars by level of series upon each other.
 
     Parameters
@@ -170,7 +170,7 @@ def stacked_levels(rows: Sequence[LevelRow], title: str, by: str) -> alt.TopLeve
     return figure
 
 
-def _level_bars(rows: Sequence[LevelRow], title: str, by: str, series: Sequence[str], *, width: float) -> alt.Chart:
+def _level_bars(rows: Sequence[StackedRow], title: str, by: str, series: Sequence[str], *, width: float) -> alt.Chart:
     levels = ordered(rows, "level")
     data = [{**row, "place": series.index(row["series"])} for row in rows]
     form = ",d" if max(row["value"] or 0.0 for row in rows) >= 20 else "~f"

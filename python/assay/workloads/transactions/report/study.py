@@ -10,7 +10,7 @@ from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
 from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.report.charts import LevelRow, StorageRow, stacked_levels, storage_levels
+from assay.workloads.transactions.report.charts import StackedRow, StorageRow, stacked_levels, storage_levels
 from assay.workloads.transactions.report.transactions import oltp_points
 
 SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log", "write"): "log writes"}
@@ -71,7 +71,7 @@ def storage_rows(levels: list[tuple[str, Record]]) -> list[StorageRow]:
     ]  # fmt: skip
 
 
-def written_rows(levels: list[tuple[str, Record]], what: str) -> list[LevelRow]:
+def written_rows(levels: list[tuple[str, Record]], what: str) -> list[StackedRow]:
     """Rows of `charts.stacked_levels`: mean MiB/s written to each device or file, over the points of a level.
 
     Parameters
@@ -88,7 +88,7 @@ def written_rows(levels: list[tuple[str, Record]], what: str) -> list[LevelRow]:
         counts[level] = counts.get(level, 0) + 1
         for name, bytes_per_s in WRITTEN[what][0](point["oltp"]["storage"] or {}):
             found.setdefault((level, name), []).append((bytes_per_s or 0.0) / 2**20)
-    rows: list[LevelRow] = [
+    rows: list[StackedRow] = [
         {"level": level, "series": name, "value": sum(values) / counts[level], "point_id": ids[level]}
         for (level, name), values in found.items()
     ]
@@ -125,7 +125,7 @@ def partitioned_tables(levels: list[tuple[str, Record]]) -> list[str]:
     return sorted({str(one["table"]) for one in cut if one.get("table")})
 
 
-def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> list[LevelRow]:
+def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> list[StackedRow]:
     """Rows of `charts.stacked_levels`: mean MiB/s written to a file of these tables, over files and points of a level.
 
     Files are known by the names that InnoDB gives them: the table, and `#P#` and the partition where it has some.
@@ -161,7 +161,7 @@ def _storage_figure(levels: list[tuple[str, Record]], by: str) -> FigureElement 
 
 
 def _written_figure(
-    levels: list[tuple[str, Record]], rows: list[LevelRow], by: str, what: str, said: str
+    levels: list[tuple[str, Record]], rows: list[StackedRow], by: str, what: str, said: str
 ) -> FigureElement | None:
     if not any(row["value"] for row in rows):
         return None
