@@ -56,7 +56,7 @@ class Target(Protocol):
         """How much laying it out writes; None where nothing is laid out."""
         ...
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Mapping[str, Any]:
         """The manifest's `target`."""
         ...
 
@@ -64,7 +64,7 @@ class Target(Protocol):
         """What it is, for `--dry-run`."""
         ...
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Mapping[str, Any]:
         """What it is, for `--dry-run --json`."""
         ...
 

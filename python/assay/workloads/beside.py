@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+
+from assay.record.shapes.point import Beside
 
 
 class LoadBeside(ABC):
@@ -50,7 +51,7 @@ class LoadBeside(ABC):
         """Raise what ended the load before it was told to stop."""
 
     @abstractmethod
-    def told(self, from_ns: int, to_ns: int) -> dict[str, Any]:
+    def told(self, from_ns: int, to_ns: int) -> Beside:
         """What it did in a time (UTC), and what it does alone: `beside` of a point (docs/results.md)."""
 
     @abstractmethod

@@ -360,7 +360,8 @@ def _plan_document(
         "schema_version": 1,
         "verb": verb,
         "estimate": {"shortest_s": shortest, "longest_s": longest},
-    } | target.document()
+        **target.document(),
+    }
     if target.layout_bytes is not None:
         document["estimate"]["layout_bytes"] = target.layout_bytes
     plans = {part.name: part.plan.model_dump(mode="json") for part in parts}

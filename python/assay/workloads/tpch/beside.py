@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from assay.base.errors import Interrupted
 from assay.base.units import count_of
-from assay.record.shapes.point import BesideQueries
+from assay.record.shapes.point import Beside, BesideQueries
 from assay.record.steady import geometric_mean_95
 from assay.workloads.beside import LoadBeside
 from assay.workloads.tpch.job import TpchJob
@@ -70,7 +70,7 @@ class BesideTpch(LoadBeside):
         if self._error is not None:
             raise self._error
 
-    def told(self, from_ns: int, to_ns: int) -> dict[str, Any]:
+    def told(self, from_ns: int, to_ns: int) -> Beside:
         """Queries that ran from begin to end in a time, beside what they take alone."""
         together = [
             query

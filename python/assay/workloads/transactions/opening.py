@@ -73,7 +73,7 @@ def examine(target: DatabaseTarget, plan: P) -> P:
 def _within_connections(target: DatabaseTarget, plan: P) -> P:
     count, facts = len(target.databases), target.facts()
     free = {facts["name"]: facts["connections_free"] for facts in facts["databases"]}
-    name = min(free, key=lambda one: free[one] if free[one] is not None else math.inf, default=None)
+    name = min(free, key=lambda one: math.inf if (count_free := free[one]) is None else count_free, default=None)
     least = free[name] if name is not None else None
     if name is None or least is None:
         return plan

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from assay.record.shapes.manifest import Database as DatabaseShape
+from assay.record.shapes.manifest import ShownArray, Volume
 
 SavedFacts = dict[str, int | str | None]
 """What is written beside a saved state: `seed`, `state`, `saved_utc`, and the scale under the name that its tables
@@ -26,6 +27,15 @@ class DatabaseFacts(DatabaseShape, total=False):
     runs_as: str
 
 
+class DatabasesTold(TypedDict):
+    """Databases in the manifest's `target`, with the places where they store and the arrays that the run serves."""
+
+    databases: list[DatabaseFacts]
+    volumes: list[Volume]
+    cache_notice: str
+    served: NotRequired[list[ShownArray]]
+
+
 class DatabaseShown(TypedDict):
     """A database as `--dry-run --json` shows it, before it is opened."""
 
@@ -41,6 +51,12 @@ class LibpqMore(TypedDict, total=False):
     channel_binding: str
     require_auth: str
     sslnegotiation: str
+
+
+class DatabasesShown(TypedDict):
+    """The databases as `--dry-run --json` shows them."""
+
+    databases: list[DatabaseShown]
 
 
 class CoreConnection(TypedDict):

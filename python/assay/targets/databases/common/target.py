@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from assay.base.errors import AssayError, Interrupted, UsageError
 from assay.base.progress import Display
+from assay.record.shapes.manifest import Volume
 from assay.targets.arrays.live.process import ServedArray, served_array
 from assay.targets.databases import Database, open_database, parse_databases
+from assay.targets.databases.common.facts import DatabasesShown, DatabasesTold
 from assay.targets.databases.common.spec import SPELT, Kind
 from assay.targets.databases.common.table_set import TableSet
 from assay.targets.host import devices_by_role, folder_facts
@@ -45,7 +47,7 @@ class DatabaseTarget:
     is_open: bool = False
     examined: tuple[Any, ...] = ()
     """The plan that was examined, as it was asked and as it fits; forgotten when the databases are left."""
-    _facts: dict[str, Any] = field(default_factory=dict)
+    _facts: DatabasesTold | None = None
     _has_power: bool = True
 
     @property
@@ -204,7 +206,7 @@ class DatabaseTarget:
     @property
     def is_local(self) -> bool:
         """Whether all servers run on this host, so that its CPU and devices are theirs."""
-        return all(facts.get("is_local") for facts in self._facts.get("databases", []))
+        return all(facts.get("is_local") for facts in self.facts()["databases"])
 
     def begin_run(self, run: str) -> None:
         """Nothing: databases carry marks of their own."""
@@ -232,7 +234,7 @@ class DatabaseTarget:
         """The databases in words."""
         return [f"database {database.name}: {database.spec.display}" for database in self.databases]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> DatabasesShown:
         """The databases, for `--dry-run --json`."""
         return {
             "databases": [
@@ -241,7 +243,7 @@ class DatabaseTarget:
             ]
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabasesTold:
         """The manifest's `target`, as the servers last told."""
         return self._facts or {"databases": [], "volumes": [], "cache_notice": CACHE_NOTICE}
 
@@ -252,36 +254,36 @@ class DatabaseTarget:
         except AssayError:
             return
 
-    def _look(self) -> dict[str, Any]:
+    def _look(self) -> DatabasesTold:
         databases = [database.facts() for database in self.databases]
         volumes = [volume for database in self.databases for volume in _volumes(database)]
-        arrays = {"served": [array.facts() for array in self.served]} if self.served else {}
-        return {"databases": databases, "volumes": volumes, "cache_notice": CACHE_NOTICE, **arrays}
+        found: DatabasesTold = {"databases": databases, "volumes": volumes, "cache_notice": CACHE_NOTICE}
+        if self.served:
+            found["served"] = [array.facts() for array in self.served]
+        return found
 
 
-def _volumes(database: Database) -> list[dict[str, Any]]:
+def _volumes(database: Database) -> list[Volume]:
     """Places where a server on this host stores, in the form of volumes."""
     used_bytes = database.bytes_used()
-    volumes = []
+    volumes: list[Volume] = []
     for role, path in database.storage_paths().items():
         try:
             storage = folder_facts(path)
         except OSError as error:
             storage = {"file_system": None, "mount_options": None, "device": None, "device_stack": [], "model": None}
             storage |= {"queue": None, "note": f"cannot be looked at: {error.strerror}"}
-        volumes.append(
-            {
-                "name": f"{database.name}-{role.replace(':', '-')}",
-                "path": str(path),
-                "kind": "database",
-                "role": {"temp": "tempdb"}.get(role, role.partition(":")[0]),
-                "size_bytes": used_bytes if role == "data" else 0,
-                "state": "unknown",
-                "bytes_laid_out": 0,
-                "created_by_assay": database.is_own,
-                **storage,
-            }
-        )
+        own: Volume = {
+            "name": f"{database.name}-{role.replace(':', '-')}",
+            "path": str(path),
+            "kind": "database",
+            "role": {"temp": "tempdb"}.get(role, role.partition(":")[0]),
+            "size_bytes": used_bytes if role == "data" else 0,
+            "state": "unknown",
+            "bytes_laid_out": 0,
+            "created_by_assay": database.is_own,
+        }
+        volumes.append(cast(Volume, {**own, **storage}))
     return volumes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import altair as alt
@@ -11,8 +11,6 @@ from assay.document.charts import ChartRows, ordered
 from assay.document.palette import COLOURS, INK, LIMIT, colour
 from assay.document.series import PanelRow
 from assay.document.series_charts import HEIGHT, WIDTH, PlacedRow, lines
-
-Row = Mapping[str, Any]
 
 
 class QueryTime(TypedDict):

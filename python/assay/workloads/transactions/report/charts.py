@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Sequence
+from typing import TypedDict
 
 import altair as alt
 
-from assay.document.charts import BAR_MAX_PX, PANEL_WIDTH, ChartRows, marked_lines, nines_axis, nines_of, ordered
+from assay.document.charts import (
+    BAR_MAX_PX,
+    PANEL_WIDTH,
+    ChartRows,
+    SeriesRow,
+    marked_lines,
+    nines_axis,
+    nines_of,
+    ordered,
+)
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
 from assay.document.series import PanelRow
 from assay.document.series_charts import AREA_INK, PlacedRow, TimeAxis, areas, lines, panels_over_time
-
-Row = Mapping[str, Any]
 
 
 class ShadedSpan(TypedDict):
@@ -22,6 +29,19 @@ class ShadedSpan(TypedDict):
     end_s: float
     kind: str
     label: str
+
+
+class StackedRow(SeriesRow):
+    """A value at a level of a study, and the first point there."""
+
+    level: str
+    point_id: str
+
+
+class StorageRow(StackedRow):
+    """What storage did at a level, in the unit of the panel's title."""
+
+    panel: str
 
 
 class ResponseRow(TypedDict):
@@ -115,7 +135,7 @@ def response_curves(rows: Sequence[ResponseRow]) -> alt.TopLevelMixin | None:
     return figure
 
 
-def storage_levels(rows: Sequence[Row], by: str) -> alt.TopLevelMixin:
+def storage_levels(rows: Sequence[StorageRow], by: str) -> alt.TopLevelMixin:
     """Panels beside each other with bars by level; I/Os of several kinds stand upon each other.
 
     Parameters
@@ -134,7 +154,7 @@ def storage_levels(rows: Sequence[Row], by: str) -> alt.TopLevelMixin:
     return figure
 
 
-def stacked_levels(rows: Sequence[Row], title: str, by: str) -> alt.TopLevelMixin:
+def stacked_levels(rows: Sequence[StackedRow], title: str, by: str) -> alt.TopLevelMixin:
     """Bars by level of series upon each other.
 
     Parameters
@@ -150,10 +170,10 @@ def stacked_levels(rows: Sequence[Row], title: str, by: str) -> alt.TopLevelMixi
     return figure
 
 
-def _level_bars(rows: Sequence[Row], title: str, by: str, series: Sequence[str], *, width: float) -> alt.Chart:
+def _level_bars(rows: Sequence[StackedRow], title: str, by: str, series: Sequence[str], *, width: float) -> alt.Chart:
     levels = ordered(rows, "level")
     data = [{**row, "place": series.index(row["series"])} for row in rows]
-    form = ",d" if max(row["value"] for row in rows) >= 20 else "~f"
+    form = ",d" if max(row["value"] or 0.0 for row in rows) >= 20 else "~f"
     spare = 1 - min(0.9, BAR_MAX_PX * len(levels) / width)
     fits = LETTER_PX * max(map(len, levels)) <= width / len(levels)
     axis = alt.Axis(grid=False, labelAngle=0 if fits else -40, labelLimit=160, labelOverlap=False)

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
 
-from assay.document.charts import SeriesRow, with_others
+from assay.document.charts import with_others
 from assay.document.elements import FigureElement
 from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
 from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.report.charts import stacked_levels, storage_levels
+from assay.workloads.transactions.report.charts import StackedRow, StorageRow, stacked_levels, storage_levels
 from assay.workloads.transactions.report.transactions import oltp_points
 
 SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log", "write"): "log writes"}
 """Roles and directions of I/O, in the order they are stacked."""
 
 LATENCY = "data read latency"
-
-
-class StorageRow(TypedDict):
-    """What storage did at a level, in the unit of the panel, and the first point there."""
-
-    panel: str
-    level: str
-    series: str
-    value: float
-    point_id: str
 
 
 def study_figures(facts: RunFacts, application: Application) -> list[FigureElement]:
@@ -56,13 +45,6 @@ def _levels(facts: RunFacts, study: Record, application: Application) -> list[tu
     ]
 
 
-class WrittenRow(SeriesRow):
-    """What was written at a level, MiB/s, and the first point there."""
-
-    level: str
-    point_id: str
-
-
 def storage_rows(levels: list[tuple[str, Record]]) -> list[StorageRow]:
     """Rows of `charts.storage_levels`: means over the points of a level, in units of the panels.
 
@@ -89,7 +71,7 @@ def storage_rows(levels: list[tuple[str, Record]]) -> list[StorageRow]:
     ]  # fmt: skip
 
 
-def written_rows(levels: list[tuple[str, Record]], what: str) -> list[WrittenRow]:
+def written_rows(levels: list[tuple[str, Record]], what: str) -> list[StackedRow]:
     """Rows of `charts.stacked_levels`: mean MiB/s written to each device or file, over the points of a level.
 
     Parameters
@@ -106,7 +88,7 @@ def written_rows(levels: list[tuple[str, Record]], what: str) -> list[WrittenRow
         counts[level] = counts.get(level, 0) + 1
         for name, bytes_per_s in WRITTEN[what][0](point["oltp"]["storage"] or {}):
             found.setdefault((level, name), []).append((bytes_per_s or 0.0) / 2**20)
-    rows: list[WrittenRow] = [
+    rows: list[StackedRow] = [
         {"level": level, "series": name, "value": sum(values) / counts[level], "point_id": ids[level]}
         for (level, name), values in found.items()
     ]
@@ -143,7 +125,7 @@ def partitioned_tables(levels: list[tuple[str, Record]]) -> list[str]:
     return sorted({str(one["table"]) for one in cut if one.get("table")})
 
 
-def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> list[WrittenRow]:
+def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> list[StackedRow]:
     """Rows of `charts.stacked_levels`: mean MiB/s written to a file of these tables, over files and points of a level.
 
     Files are known by the names that InnoDB gives them: the table, and `#P#` and the partition where it has some.
@@ -179,7 +161,7 @@ def _storage_figure(levels: list[tuple[str, Record]], by: str) -> FigureElement 
 
 
 def _written_figure(
-    levels: list[tuple[str, Record]], rows: list[WrittenRow], by: str, what: str, said: str
+    levels: list[tuple[str, Record]], rows: list[StackedRow], by: str, what: str, said: str
 ) -> FigureElement | None:
     if not any(row["value"] for row in rows):
         return None
