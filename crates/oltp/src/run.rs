@@ -63,6 +63,8 @@ pub struct RunStatus {
     /// CPU time of all threads by tick.
     pub cpu_ns: Vec<(u64, u64)>,
     pub gaps: Vec<Gap>,
+    /// The first error of a transaction that was no lost connection and no deadlock.
+    pub example: Option<String>,
 }
 
 /// Sums of one kind of transaction over a window.
@@ -252,6 +254,7 @@ impl OltpRun {
             ticks,
             cpu_ns,
             gaps: self.shared.gaps(),
+            example: self.shared.example(),
         }
     }
 

@@ -79,6 +79,7 @@ struct RunReport<'a> {
     /// Ticks and the CPU time of all threads in them.
     cpu_ns: &'a [(u64, u64)],
     gaps: Vec<Away<'a>>,
+    example: Option<&'a str>,
 }
 
 /// One kind of transaction on one database in one tick.
@@ -149,6 +150,7 @@ fn run_report(status: &RunStatus) -> String {
         ticks: lines.collect(),
         cpu_ns: &status.cpu_ns,
         gaps: away.collect(),
+        example: status.example.as_deref(),
     })
 }
 
