@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import UsageError
 from assay.base.progress import Display
+from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget
 from assay.workloads.io.activities import load_facts
@@ -20,7 +21,7 @@ from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.job import IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.session import check_workload
-from assay.workloads.io.shapes import SHAPES, Accesses
+from assay.workloads.io.shapes import SHAPES
 from assay.workloads.io.share import shared_plan
 from assay.workloads.job import PartContext
 from assay.workloads.plan import Part

@@ -13,6 +13,7 @@ from assay.document.limits import parse_limit
 from assay.document.palette import chunks
 from assay.document.text import id_range, joined, latency_of, load_label, load_size, shorten
 from assay.record.answers import answer_marks
+from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Answer, Point
 from assay.record.source import RunFacts
 from assay.workloads.io.report.charts import (
@@ -24,7 +25,7 @@ from assay.workloads.io.report.charts import (
 )
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
 from assay.workloads.io.report.points import io_answers, io_points
-from assay.workloads.io.shapes import Accesses, asked_of, knee_of
+from assay.workloads.io.shapes import asked_of, knee_of
 
 SIDES: tuple[Literal["read"], Literal["write"]] = ("read", "write")
 

@@ -6,13 +6,14 @@ from assay.base.units import format_iops
 from assay.document.elements import Block, Cell, Column, FigureElement, Section, Table
 from assay.document.palette import chunks
 from assay.document.text import DASH, id_range, joined, load_label, shorten, throughput_texts
+from assay.record.shapes.access import Access
 from assay.record.shapes.point import Answer
 from assay.record.source import RunFacts
 from assay.workloads.io.report.charts import IopsBar, iops_bars
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
 from assay.workloads.io.report.points import io_answers
 from assay.workloads.io.report.remarks import stopped_text
-from assay.workloads.io.shapes import Access, asked_of, found_at
+from assay.workloads.io.shapes import asked_of, found_at
 
 
 def iops_section(facts: RunFacts) -> Section | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from assay.base.units import format_bytes
 from assay.document.text import DASH
-from assay.workloads.io.shapes import Access
+from assay.record.shapes.access import Access
 
 
 def block_bytes_of(workload: Access) -> float:

@@ -21,6 +21,7 @@ from assay.document.text import (
     shorten,
     throughput_texts,
 )
+from assay.record.shapes.access import Bursts
 from assay.record.shapes.point import Direction, Load
 from assay.record.source import RunFacts, records
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label
@@ -36,7 +37,7 @@ from assay.workloads.io.report.part_charts import (
     throughput_lines,
 )
 from assay.workloads.io.report.points import io_points, points_of_part
-from assay.workloads.io.shapes import Bursts, CacheSpan, MeasuredIo, asked_of
+from assay.workloads.io.shapes import CacheSpan, MeasuredIo, asked_of
 
 SIDES: tuple[Literal["read"], Literal["write"]] = ("read", "write")
 

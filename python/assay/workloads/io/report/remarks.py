@@ -22,12 +22,13 @@ from assay.document.remarks import (
 )
 from assay.document.text import DASH, interval_text, joined, latency_of, shorten
 from assay.record.common_figures import COMMON_FIGURES
+from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Answer
 from assay.record.source import Record, RunFacts
 from assay.record.standstill import HOSTS_APART
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import KIND, io_answers, points_of_part
-from assay.workloads.io.shapes import Accesses, asked_of, found_at
+from assay.workloads.io.shapes import asked_of, found_at
 
 IOPS = COMMON_FIGURES["iops"]
 """What searches of I/O maximise."""
