@@ -38,7 +38,7 @@ class _Bands:
 def _study_findings(*facts: Any) -> dict[str, Any]:
     from assay.insight.studies.findings import study_findings
 
-    return study_findings(*facts)
+    return dict(study_findings(*facts))
 
 
 def _writes(*, report: bool, paper: bool) -> Callable[[Path], object] | None:

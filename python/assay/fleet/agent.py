@@ -26,6 +26,7 @@ from assay.base import errors
 from assay.base.errors import AssayError
 from assay.base.paths import plain
 from assay.base.secrets import keep_secrets
+from assay.fleet.agent_answers import AskAnswer, ClosedAnswer, FactsAnswer, FiguresAnswer, ShareAnswer, StepAnswer
 from assay.fleet.choosing import refuse_alone
 from assay.fleet.from_coordinator import (
     Again,
@@ -228,7 +229,7 @@ class _Work:
         self._asks: list[Ask] = []
         self._rows = b""
 
-    def chosen(self) -> dict[str, Any]:
+    def chosen(self) -> ShareAnswer:
         """What the coordinator has to know of the target."""
         return {
             "facts": self.target.facts(),
@@ -317,7 +318,7 @@ class _Work:
             raise NotAMessage("a command for another step than was taken")
         return self._step
 
-    def _examine(self, command: Examine) -> Any:
+    def _examine(self, command: Examine) -> FactsAnswer:
         part = self._part(command.part)
         self.parts[part.name] = workload_of(part.plan).examine(part, self.target, command.manifest, self._agent.display)
         return {"facts": self.target.facts()}
@@ -346,7 +347,7 @@ class _Work:
         self._step = None
         self._asks = []
 
-    def _take_step(self, opened: Job, command: TakeStep) -> dict[str, Any]:
+    def _take_step(self, opened: Job, command: TakeStep) -> StepAnswer:
         """Go on to the next thing to measure, with what came of the last one."""
         if self._steps is None:
             raise NotAMessage("a step after the last one")
@@ -356,21 +357,23 @@ class _Work:
         except StopIteration:
             self._step = self._steps = None
             return {"kind": "done", "rest_s": 0.0}
-        common = {"rest_s": opened.rest_s}
         if isinstance(step, Search):
-            return common | {
+            return {
+                "rest_s": opened.rest_s,
                 "kind": "search",
                 "axis": vars(step.axis),
                 "workload": dict(step.workload),
                 "repeats": step.repeats,
             }
+        told = self._told_of(step.ask)
         if isinstance(step, KeepStep):
-            held = step.measured is None
-            return common | {"kind": "keep", **self._told_of(step.ask), "repeat": step.repeat, "judged": step.judged,
-                             "held": held}  # fmt: skip
-        return common | {"kind": "measure", **self._told_of(step.ask)}
+            return {"rest_s": opened.rest_s, "kind": "keep", "ask": told["ask"], "key": told["key"],
+                    "asked": told["asked"], "repeat": step.repeat, "judged": step.judged,
+                    "held": step.measured is None}  # fmt: skip
+        return {"rest_s": opened.rest_s, "kind": "measure", "ask": told["ask"], "key": told["key"],
+                "asked": told["asked"]}  # fmt: skip
 
-    def _measure(self, opened: Job, command: MeasurePoint) -> dict[str, Any]:
+    def _measure(self, opened: Job, command: MeasurePoint) -> FiguresAnswer:
         """Measure a load with the others."""
         if command.ask >= len(self._asks):
             raise NotAMessage("a load that was not asked for")
@@ -385,7 +388,7 @@ class _Work:
 
     # Their parts
 
-    def _told_of(self, ask: Ask) -> dict[str, Any]:
+    def _told_of(self, ask: Ask) -> AskAnswer:
         self._asks.append(ask)
         return {
             "ask": len(self._asks) - 1,
@@ -393,7 +396,7 @@ class _Work:
             "asked": {"workload": dict(ask.workload), "load": dict(ask.load)},
         }
 
-    def _figures(self, measured: Measured) -> dict[str, Any]:
+    def _figures(self, measured: Measured) -> FiguresAnswer:
         self._rows = as_stream(self.folder.take_batches())
         error = measured.error
         return {
@@ -402,7 +405,7 @@ class _Work:
             "virtual_ns": self.opened.virtual_ns if self.opened is not None else 0,
         }
 
-    def _close(self) -> dict[str, Any]:
+    def _close(self) -> ClosedAnswer:
         if self.opened is None:
             return {"told": None, "notices": [], "facts": None, "virtual_ns": 0}
         opened, self.opened = self.opened, None

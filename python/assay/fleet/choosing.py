@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from assay.base.errors import NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.base.secrets import secrets_for_wire
@@ -16,6 +16,7 @@ from assay.fleet.links import LOCAL, Link, ProcessLink, agent_command, named_hos
 from assay.fleet.member import Member
 from assay.fleet.target import CHOOSE_S, HostsTarget
 from assay.fleet.team import HostLost, Team, greet
+from assay.record.shapes.manifest import Request
 from assay.run.part import part_report
 from assay.run.request import TargetRequest
 from assay.workloads.plan import Part
@@ -26,6 +27,25 @@ CLOCKS_APART_S = 60.0
 """Clocks farther apart are refused: times of one host's log could not be found in another's."""
 SSH_FAILED, NO_PROGRAM = 255, (126, 127)
 """Exit codes of ssh itself, and of a shell that finds or may start no program."""
+
+
+class GivenPlace(TypedDict):
+    """The place of a host among all."""
+
+    place: int
+    hosts: int
+    shared: bool
+
+
+class GivenShare(TypedDict):
+    """What one agent is told of the run; sizes of volumes in bytes."""
+
+    request: Request
+    overwrite: list[str]
+    yes_destroy: list[str]
+    parts: Sequence[Mapping[str, object]]
+    share: GivenPlace
+    sizes: dict[str, int]
 
 
 def choose_over_hosts(
@@ -89,7 +109,7 @@ def _chosen(
     words, typed = secrets_for_wire()
     team.ask("secrets", {"words": words, "typed": typed})
 
-    def given(member: Member) -> dict[str, Any]:
+    def given(member: Member) -> GivenShare:
         return _given(member, team, request, parts, sizes)
 
     replies = team.ask("choose", given, longest_s=CHOOSE_S)
@@ -103,7 +123,7 @@ def _chosen(
         team=team,
         shared=request.shared,
         chosen=chosen,
-        facts_of={name: one.facts for name, one in chosen.items()},
+        facts_of={name: one.target_facts for name, one in chosen.items()},
         clocks=clocks,
         named={member.name: _paths_of(given(member)) for member in team.members},
     )
@@ -136,7 +156,7 @@ def _greeted(team: Team) -> None:
 
 def _given(
     member: Member, team: Team, request: TargetRequest, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None
-) -> dict[str, Any]:
+) -> GivenShare:
     """What one agent is told of the run: the request with its own names in it, and its place among all."""
 
     def named(text: str) -> str:
@@ -146,8 +166,14 @@ def _given(
         request, paths=[named(text) for text in request.paths], volumes=[named(text) for text in request.volumes]
     )
     own = f"{member.name}:"
+    own_request: dict[str, list[str] | bool | None] = {
+        "hosts": [],
+        "cluster": None,
+        "shared": False,
+        "dry_run": request.dry_run,
+    }
     return {
-        "request": asked.to_dict() | {"hosts": [], "cluster": None, "shared": False, "dry_run": request.dry_run},
+        "request": cast(Request, asked.to_dict() | own_request),
         "overwrite": [named(text) for text in request.overwrite],
         "yes_destroy": [named(text) for text in request.yes_destroy],
         "parts": [part_report(part) for part in parts],
@@ -156,7 +182,7 @@ def _given(
     }
 
 
-def _paths_of(given: Mapping[str, Any]) -> list[str]:
+def _paths_of(given: GivenShare) -> list[str]:
     """Paths that a host was given; what an option says before a path, such as a role, is left out."""
     request = given["request"]
     texts = [*request["paths"], *(text.partition("=")[2] for text in request["volumes"])]

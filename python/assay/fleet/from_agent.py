@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AliasChoices, Discriminator, Field, TypeAdapter, model_validator
 
@@ -23,6 +23,8 @@ from assay.fleet.messages import (
     valid,
 )
 from assay.fleet.wire import Message, NotAMessage
+from assay.record.shapes.manifest import Host
+from assay.record.shapes.manifest import Target as TargetShape
 from assay.record.shapes.terms import Count, MaybeAmount, MaybeCount
 
 REST_MAX_S = 86_400.0
@@ -144,11 +146,23 @@ class Hello(WireMessage):
     machine: Annotated[str, Field(pattern=r"\A[0-9a-f]{1,64}\z")] | None
     host: Record
 
+    @property
+    def host_facts(self) -> Host:
+        """What is known of the host; `answer_to` has checked it."""
+        return cast(Host, self.host)
 
-class TargetFacts(WireMessage):
-    """What is known of a target."""
 
+class _Told(WireMessage):
     facts: Record
+
+    @property
+    def target_facts(self) -> TargetShape:
+        """What is known of the target; `answer_to` has checked it."""
+        return cast(TargetShape, self.facts)
+
+
+class TargetFacts(_Told):
+    """What is known of a target."""
 
 
 class ChosenPart(WireMessage):
@@ -158,10 +172,9 @@ class ChosenPart(WireMessage):
     document: Record
 
 
-class HostShare(WireMessage):
+class HostShare(_Told):
     """The share of a host of the target."""
 
-    facts: Record
     identities: dict[str, Annotated[list[str], Field(min_length=1, max_length=16)]]
     lines: Lines
     document: Record
@@ -234,6 +247,9 @@ class Measures(_Step, AskOf):
     kind: Literal["measure"]
 
 
+HostStep = Done | Searches | KeepsPoint | Measures
+
+
 class Figures(WireMessage):
     """What a host measured."""
 
@@ -250,19 +266,23 @@ class PartClosed(WireMessage):
     facts: Record | None
     virtual_ns: Count
 
+    @property
+    def target_facts(self) -> TargetShape | None:
+        """What is known of the target; `answer_to` has checked it."""
+        return None if self.facts is None else cast(TargetShape, self.facts)
 
-class Left(WireMessage):
+
+class Left(_Told):
     """What there is to say of a target that was left."""
 
     notices: Lines
-    facts: Record
 
 
 _ANSWERS: Mapping[str, TypeAdapter[Any]] = {
     "hello": TypeAdapter(Hello),
     "choose": TypeAdapter(HostShare),
     **dict.fromkeys(("examine", "prepare"), TypeAdapter(TargetFacts)),
-    "step": TypeAdapter(Annotated[Done | Searches | KeepsPoint | Measures, Discriminator("kind")]),
+    "step": TypeAdapter(Annotated[HostStep, Discriminator("kind")]),
     "ask": TypeAdapter(AskOf),
     **dict.fromkeys(("measure", "keep"), TypeAdapter(Figures)),
     "close": TypeAdapter(PartClosed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import AssayError, Interrupted, IoFailed, RunFolderError, error_named
@@ -16,6 +16,7 @@ from assay.fleet.from_agent import (
     Done,
     Figures,
     FromAgent,
+    HostStep,
     Keeps,
     KeepsFile,
     KeepsPoint,
@@ -26,7 +27,7 @@ from assay.fleet.from_agent import (
 )
 from assay.fleet.meeting import Meeting
 from assay.fleet.member import Member
-from assay.fleet.messages import check_histograms, check_measured, check_told
+from assay.fleet.messages import Record, check_histograms, check_measured, check_told
 from assay.fleet.rows import from_stream, of_host
 from assay.fleet.target import HostsTarget, own_name
 from assay.fleet.team import UNREADABLE, HostLost, Reply
@@ -34,7 +35,8 @@ from assay.fleet.wire import NotAMessage
 from assay.record.folder import PRIVATE, Folder
 from assay.record.machines import first_on_machine
 from assay.record.merged import TIMES, merged, slimmed
-from assay.record.shapes.point import Point
+from assay.record.shapes.manifest import Manifest
+from assay.record.shapes.point import HostPoint, Point, Together
 from assay.record.standstill import HOSTS_APART, judged
 from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
@@ -59,16 +61,15 @@ class FleetJob(Job):
         self.workload, self.part, self.target, self.context = workload, part, target, context
         self.team = target.team
         self._known: set[str] = set()
-        self._step: dict[str, Any] = {}
         key = workload.document_key
         before = {one["name"]: one.get("told", {}) for one in context.folder.manifest.get("hosts") or []}
         for member in target.members:
             target.told_of[member.name] = dict(before.get(member.name) or {})
         self.told = context.folder.manifest.get(key) if key is not None else None
         finished = [point for point in context.finished.values() if point["part"] == part.name]
-        self._measured: dict[str, Any] = {point["id"]: point for point in finished}
+        self._measured: dict[str, Point] = {point["id"]: point for point in finished}
 
-        def opening(member: Member) -> Mapping[str, Any]:
+        def opening(member: Member) -> Mapping[str, object]:
             own = target.told_of[member.name]
             return {
                 "part": part.name,
@@ -98,7 +99,7 @@ class FleetJob(Job):
         elif isinstance(message, KeepsFile):
             self._keep_file(member.name, message.file, behind)
 
-    def _keep_told(self, member: Member, keys: Mapping[str, Any]) -> None:
+    def _keep_told(self, member: Member, keys: Record) -> None:
         """What a host tells of its share, on storage too: a run that goes on gives it back."""
         key = self.workload.document_key
         if key is None or set(keys) != {key}:
@@ -127,10 +128,10 @@ class FleetJob(Job):
             self._known |= {point["id"] for point in new}
             sent = outcome
 
-            def going_on(member: Member, sent: Any = sent, new: Sequence[Any] = new) -> Mapping[str, Any]:
+            def going_on(member: Member, sent: Any = sent, new: Sequence[Point] = new) -> Mapping[str, object]:
                 is_point = isinstance(sent, Mapping) and "id" in sent
                 return {
-                    "outcome": self._own_point(member, cast(Any, sent)) if is_point else sent,
+                    "outcome": self._own_point(member, cast(Point, sent)) if is_point else sent,
                     "points": [self._own_point(member, point) for point in new],
                 }
 
@@ -142,22 +143,22 @@ class FleetJob(Job):
                 step = self._of_all(steps)
             outcome = yield step
 
-    def _of_all(self, steps: Mapping[str, Any]) -> Measure | Keep | Search:
+    def _of_all(self, steps: Mapping[str, HostStep]) -> Measure | Keep | Search:
         first = next(iter(steps.values()))
         if any(type(step) is not type(first) for step in steps.values()):
             at = ", ".join(f"{name}: {step.kind}" for name, step in steps.items())
             raise IoFailed(f"hosts do not take the same steps ({at}); begin a new run")
         if isinstance(first, Searches):
-            return self._search(steps)
-        ask = self._asked(steps)
+            return self._search({name: step for name, step in steps.items() if isinstance(step, Searches)})
+        ask = self._asked({name: step for name, step in steps.items() if isinstance(step, AskOf)})
         if isinstance(first, Measures):
             return Measure(ask=ask)
-        kept: list[KeepsPoint] = list(steps.values())
+        kept = [step for step in steps.values() if isinstance(step, KeepsPoint)]
         measured = None if all(step.held for step in kept) else self._keeping(ask)
         return Keep(ask=ask, measured=measured, repeat=kept[0].repeat, judged=kept[0].judged)
 
     @contextlib.contextmanager
-    def _in_words(self, told: Mapping[str, Any]) -> Iterator[None]:
+    def _in_words(self, told: Collection[str]) -> Iterator[None]:
         """What hosts told is put together here: where it cannot be, no host alone is to blame."""
         try:
             yield
@@ -202,7 +203,7 @@ class FleetJob(Job):
             No point is kept.
         """
 
-        def at_work(member: Member) -> Mapping[str, Any]:
+        def at_work(member: Member) -> Mapping[str, object]:
             return {"ask": ask.what[member.name].ask, "repeat": repeat, "point_id": point_id}
 
         return self._together("measure", at_work, ask, point_id)
@@ -247,7 +248,7 @@ class FleetJob(Job):
             figures = figures | {"generator": {**generator, "saturated": True, "reason": stood_still or HOSTS_APART}}
         return Measured(figures=figures | {"hosts": slimmed(hosts), "together": together})
 
-    def _failed(self, name: str, failed: Figures, hosts: Sequence[Mapping[str, Any]], started_ns: int) -> Measured:
+    def _failed(self, name: str, failed: Figures, hosts: Sequence[HostPoint], started_ns: int) -> Measured:
         """A point that one host could not measure."""
         kind, text = failed.error or ["IoFailed", ""]
         its_error = error_named(kind)(f"host {name}: {text}")
@@ -257,7 +258,7 @@ class FleetJob(Job):
         figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": slimmed(hosts)}
         return Measured(figures=figures, error=its_error)
 
-    def _host(self, member: Member, ask: Ask, told: Figures, before: Any, offset_after_ns: int) -> dict[str, Any]:
+    def _host(self, member: Member, ask: Ask, told: Figures, before: Any, offset_after_ns: int) -> HostPoint:
         """A host's own point, its times by this host's clock.
 
         Raises
@@ -300,7 +301,7 @@ class FleetJob(Job):
             self.team.lose(member, why)
             raise HostLost(f"host {member.name}: {why}") from None
 
-    def _refuse_unreadable(self, hosts: Sequence[Mapping[str, Any]]) -> None:
+    def _refuse_unreadable(self, hosts: Sequence[HostPoint]) -> None:
         """Find the host whose figures cannot be put together with others.
 
         Raises
@@ -312,7 +313,7 @@ class FleetJob(Job):
             with self._at(member):
                 check_histograms(host["point"])
 
-    def _to_merge(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _to_merge(self, hosts: Sequence[HostPoint]) -> list[Mapping[str, Any]]:
         """Points of hosts with the names of each, what a machine's devices counted in one alone of those on it."""
         found: list[Mapping[str, Any]] = []
         key = self.workload.document_key
@@ -333,7 +334,7 @@ class FleetJob(Job):
             found.append(point)
         return found
 
-    def _skew(self, hosts: Sequence[Mapping[str, Any]], meeting: Meeting, figures: Mapping[str, Any]) -> Any:
+    def _skew(self, hosts: Sequence[HostPoint], meeting: Meeting, figures: Record) -> Together:
         """How far apart hosts began and ended, by one clock."""
         points = [host["point"] for host in hosts]
         is_virtual = figures.get("clock") == "virtual"
@@ -342,12 +343,18 @@ class FleetJob(Job):
             window or (point.get("measured_from_utc_ns"), point.get("measured_to_utc_ns"))
             for window, point in zip(windows, points, strict=True)
         ]
-        told = {"count": len(hosts), "start_skew_ns": None, "first_done_utc_ns": None, "last_done_utc_ns": None}
-        if is_virtual or any(None in end for end in ends):
+        told: Together = {
+            "count": len(hosts),
+            "start_skew_ns": None,
+            "first_done_utc_ns": None,
+            "last_done_utc_ns": None,
+        }
+        begins = [begin for begin, _ in ends if begin is not None]
+        dones = [done for _, done in ends if done is not None]
+        if is_virtual or min(len(begins), len(dones)) < len(ends):
             return {**told, "window_ns": None, "skew_share": 0.0 if is_virtual else None, "skewed": False}
-        begins, dones = [begin for begin, _ in ends], [done for _, done in ends]
         window_ns = max(round((figures.get("measured_s") or 0) * 1e9), 1)
-        unsure_ns = max(host["clock_error_ns"] + abs(host["clock_drift_ns"]) for host in hosts)
+        unsure_ns = max((host["clock_error_ns"] or 0) + abs(host["clock_drift_ns"] or 0) for host in hosts)
         # What counts as a whole ends when its work is done: that hosts take differently long is what is measured.
         ended_ns = max(dones) - min(dones) if all(windows) else 0
         apart_ns = max(max(begins) - min(begins), ended_ns) + unsure_ns
@@ -380,11 +387,12 @@ class FleetJob(Job):
             writer.write([of_host(batch, member.name, hostname, member.clock.offset_ns) for batch in batches])
         writer.close_segment(point_id)
 
-    def _own_point(self, member: Member, point: Point) -> dict[str, Any]:
+    def _own_point(self, member: Member, point: Point) -> Point:
         """One host's part of a point, with what the run says of it."""
         own = {key: point[key] for key in ("id", "key", "part", "repeat", "purpose") if key in point}
-        hosts = {host["name"]: host for host in cast(Any, point).get("hosts") or []}
-        return {"limits": [], "met": None, **(hosts.get(member.name) or {}).get("point", {}), **own}
+        hosts = {host["name"]: host for host in point.get("hosts") or []}
+        of_host = hosts[member.name].get("point", {}) if member.name in hosts else {}
+        return cast(Point, {"limits": [], "met": None, **of_host, **own})
 
     def kept(self, point: Point) -> None:
         """Tell all hosts of a point that was kept."""
@@ -412,7 +420,7 @@ class FleetJob(Job):
         key = self.workload.document_key
         for name, reply in replies.items():
             closed: PartClosed = reply.value
-            self.target.facts_of[name] = closed.facts or self.target.facts_of[name]
+            self.target.facts_of[name] = closed.target_facts or self.target.facts_of[name]
             for notice in closed.notices:
                 notices.setdefault(notice, []).append(name)
             if closed.told is not None and key is not None:
@@ -462,13 +470,13 @@ class SpreadWorkload:
         own = [self._target.chosen[member.name].parts[part.name].document for member in self._target.members]
         return {key: own[0][key] for key in own[0] if all(one.get(key) == own[0][key] for one in own)}
 
-    def examine(self, part: Part[Any], target: Any, manifest: Mapping[str, Any], display: Display) -> Part[Any]:
+    def examine(self, part: Part[Any], target: Any, manifest: Manifest, display: Display) -> Part[Any]:
         """Have all hosts open their targets, and refuse what cannot be done."""
         del target
         key = self._workload.document_key
-        told = {one["name"]: one.get("told", {}) for one in manifest.get("hosts") or []}
+        told = {one["name"]: one.get("told") or {} for one in manifest.get("hosts") or []}
 
-        def given(member: Member) -> Mapping[str, Any]:
+        def given(member: Member) -> Mapping[str, object]:
             own = {key: told.get(member.name, {}).get(key)} if key is not None else {}
             return {"part": part.name, "manifest": own}
 
@@ -482,7 +490,7 @@ class SpreadWorkload:
 
     def _take_facts(self, replies: Mapping[str, Reply]) -> None:
         for name, reply in replies.items():
-            self._target.facts_of[name] = reply.value.facts
+            self._target.facts_of[name] = reply.value.target_facts
 
     def open(self, part: Part[Any], target: Any, context: PartContext) -> FleetJob:
         """Begin a part on all hosts."""

@@ -5,7 +5,7 @@ Each side is foreign input to the other. What is of another form ends the connec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -89,7 +89,7 @@ def valid(adapter: TypeAdapter[Value], value: object) -> Value:
         raise NotAMessage(plain(f"{where}: {reason}" if where else reason)[:300]) from None
 
 
-def check_told(keys: Mapping[str, Any]) -> None:
+def check_told(keys: Mapping[str, object]) -> None:
     """Check what is to be part of a manifest.
 
     Raises
@@ -100,7 +100,7 @@ def check_told(keys: Mapping[str, Any]) -> None:
     _in_form(check_manifest, {"schema_version": 1, **keys}, "manifest")
 
 
-def check_measured(point: Mapping[str, Any]) -> None:
+def check_measured(point: Mapping[str, object]) -> None:
     """Check what is to be a point, or one host's part of it.
 
     Raises
@@ -132,7 +132,7 @@ def check_histograms(figures: object) -> None:
             check_histograms(value)
 
 
-def _in_form(check: Any, value: Record, where: str) -> None:
+def _in_form(check: Callable[[Mapping[str, object], str], None], value: Mapping[str, object], where: str) -> None:
     try:
         check(value, where)
     except RunFolderError as error:

@@ -14,9 +14,10 @@ from assay.base.paths import printable
 from assay.base.progress import SILENT, Display
 from assay.fleet.from_agent import HostShare
 from assay.fleet.identity import servers
-from assay.fleet.member import Member
+from assay.fleet.member import ClockOffset, Member
 from assay.fleet.team import HostLost, Team
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.manifest import RunHost, Target
 from assay.workloads.workload import Workload
 
 CHOOSE_S = 600.0
@@ -32,8 +33,8 @@ class HostsTarget:
     spread: Callable[[Workload[Any]], Workload[Any]] = field(init=False)
     """Gives a kind of workload as the agents do it."""
     chosen: dict[str, HostShare]
-    facts_of: dict[str, dict[str, Any]]
-    clocks: dict[str, Any]
+    facts_of: dict[str, Target]
+    clocks: dict[str, ClockOffset]
     notices: list[str] = field(default_factory=list)
     is_here: bool = False
     databases: tuple[()] = ()
@@ -96,30 +97,32 @@ class HostsTarget:
 
     def facts(self) -> dict[str, Any]:
         """The manifest's `target`: all hosts' volumes and databases, named after their hosts."""
-        found: dict[str, Any] = {}
+        found: Target = {}
         for member in self.members:
             facts = self.facts_of[member.name]
             found.setdefault("cache_notice", facts.get("cache_notice"))
             if "array" in facts:
                 found.setdefault("array", facts["array"])
-            for key in ("volumes", "databases"):
-                if facts.get(key):
-                    own = [
-                        one | {"name": own_name(member.name, str(one.get("name"))), "host": member.name}
-                        for one in facts[key]
-                    ]
-                    found.setdefault(key, []).extend(own)
-        return found
+            if volumes := facts.get("volumes"):
+                found["volumes"] = (found.get("volumes") or []) + [
+                    {**one, "name": own_name(member.name, str(one.get("name"))), "host": member.name} for one in volumes
+                ]
+            if databases := facts.get("databases"):
+                found["databases"] = (found.get("databases") or []) + [
+                    {**one, "name": own_name(member.name, str(one.get("name"))), "host": member.name}
+                    for one in databases
+                ]
+        return dict(found)
 
-    def hosts(self) -> list[dict[str, Any]]:
+    def hosts(self) -> list[RunHost]:
         """The manifest's `hosts`: what each is, its clock when the run began, and what its share told."""
         return [
             {
                 "name": member.name,
                 "hostname": member.hostname,
-                "host": None if member.facts is None else member.facts.host,
+                "host": None if member.facts is None else member.facts.host_facts,
                 "machine": None if member.facts is None else member.facts.machine,
-                "servers": servers(self.chosen[member.name].identities),
+                "servers": dict(servers(self.chosen[member.name].identities)),
                 "clock_offset_ns": self.clocks[member.name].offset_ns,
                 "clock_error_ns": self.clocks[member.name].error_ns,
                 "lost": member.lost,
@@ -166,7 +169,7 @@ class HostsTarget:
             return [str(error)] if isinstance(error, HostLost) else []
         notices = []
         for name, reply in replies.items():
-            self.facts_of[name] = reply.value.facts
+            self.facts_of[name] = reply.value.target_facts
             notices += [f"host {name}: {notice}" for notice in reply.value.notices]
         return notices
 

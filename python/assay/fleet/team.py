@@ -85,7 +85,7 @@ class Team:
     def ask(
         self,
         do: str,
-        arguments: Callable[[Member], Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        arguments: Callable[[Member], Mapping[str, object]] | Mapping[str, object] | None = None,
         *,
         interrupt: threading.Event | None = None,
         display: Display = SILENT,

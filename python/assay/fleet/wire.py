@@ -35,7 +35,8 @@ BYTES_A_VALUE = 8
 """Values of a message are bounded by its longest length: in memory an empty list takes fifty bytes, here two."""
 INTEGER_MAX = 1 << 63
 
-Message = dict[str, Any]
+Message = dict[str, object]
+"""What came, or is to be sent; what came is checked before anything is made of it (`assay.fleet.messages`)."""
 Write = Callable[[bytes], object]
 Read = Callable[[int], bytes]
 """Up to so many bytes; none at the end."""
@@ -45,7 +46,7 @@ class NotAMessage(IoFailed):
     """The other side sends what no message of Assay is; the text says what."""
 
 
-def packed(message: Mapping[str, Any], behind: bytes = b"") -> bytes:
+def packed(message: Mapping[str, object], behind: bytes = b"") -> bytes:
     """A message as it is sent."""
     text = json.dumps(message, separators=(",", ":")).encode("ascii")
     return _HEADER.pack(len(text), len(behind)) + text + behind
@@ -57,7 +58,7 @@ class Sender:
     def __init__(self, write: Write) -> None:
         self._write, self._lock = write, threading.Lock()
 
-    def send(self, message: Mapping[str, Any], behind: bytes = b"") -> None:
+    def send(self, message: Mapping[str, object], behind: bytes = b"") -> None:
         """Send one message.
 
         Raises

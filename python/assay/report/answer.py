@@ -21,6 +21,7 @@ from assay.insight.studies.words import (
 from assay.record.answers import load_words
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
+from assay.record.shapes.study import Study
 from assay.record.source import Record
 from assay.record.standstill import generator_words
 from assay.workloads.registry import figures_of, workload_recorded
@@ -33,8 +34,8 @@ NOTHING = "Nothing was measured to its end."
 
 def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
     """What a run found; everything else is in its report."""
-    study, verdict = manifest.get("study") or {}, manifest.get("verdict") or []
-    if "sentences" in study:
+    study, verdict = manifest.get("study"), manifest.get("verdict") or []
+    if study and "sentences" in study:
         return [*_study(study), *(_conclusion(line) for line in verdict if _is_failure(line))]
     answers = [one for one in manifest.get("answers") or [] if _first_figure(one) is not None]
     searched = {(one["workload"].get("name"), (one.get("max") or {}).get("point_id")) for one in answers}
@@ -182,15 +183,15 @@ def _limits(lines: Sequence[Record]) -> tuple[str, bool]:
 # Studies
 
 
-def _study(study: Record) -> list[Block]:
+def _study(study: Study) -> list[Block]:
     blocks: list[Block] = [
         Paragraph(f"{study['title']}: {study['question']}", strong=True),
-        Bullets(study["sentences"]),
+        Bullets(study["sentences"] or []),
     ]
     if study["published"]:
         heads = ("figure", "source", Column("published", number=True), Column("model", number=True), "error", "fitted")
-        return [*blocks, table("", heads, map(published_texts, study["published"]))]
-    results = study["results"]
+        return [*blocks, table("", heads, map(published_texts, study["published"] or []))]
+    results = study["results"] or []
     if len(results) > LEVELS_SHOWN:
         return blocks
     return [*blocks, _levels_matrix(study) or table("", *comparison_rows(study))]

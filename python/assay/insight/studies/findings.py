@@ -10,8 +10,8 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from assay.insight.studies.interference import interference_findings, sentences_of
 from assay.insight.studies.published import published_findings
@@ -22,22 +22,45 @@ from assay.insight.studies.words import (
     LevelTrend,
     capacity_sentences,
     capital,
+    compared_in,
     comparison_sentence,
     study_sentences,
     trend_sentence,
 )
 from assay.record.points import load_text
+from assay.record.shapes.manifest import Part
 from assay.record.shapes.point import Answer, Point
+from assay.record.shapes.study import BesideLoad, Comparison, PublishedFigure, RawGap, Result, Study, Trend
 from assay.record.standstill import why_saturated
 from assay.record.steady import geometric_mean_95, half_width_95
 from assay.workloads.registry import figures_of, workloads
 
-Record = Mapping[str, Any]
+
+class StudyFindings(TypedDict):
+    """What a study's run adds to the manifest's `study` when it has ended."""
+
+    results: list[Result]
+    comparisons: list[Comparison]
+    trends: list[Trend]
+    sentences: list[str]
+    published: list[PublishedFigure]
+    gaps: list[RawGap]
+    beside: list[BesideLoad]
+
+
+class _Levels(TypedDict):
+    part: str
+    levels: dict[str, str]
+    title: str
+
+
+Series = tuple[tuple[tuple[str, str], ...], int]
+"""What results of one series have in common: their other levels, and their place."""
 
 
 def study_findings(
-    study: Record, parts: Sequence[Record], points: Sequence[Point], answers: Sequence[Answer]
-) -> dict[str, Any]:
+    study: Study, parts: Sequence[Part], points: Sequence[Point], answers: Sequence[Answer]
+) -> StudyFindings:
     """What the manifest's `study` holds once the run has ended (docs/studies.md).
 
     Parameters
@@ -63,13 +86,13 @@ def study_findings(
     chosen = [sentence for kind in workloads() for sentence in kind.choices(points)]
     gaps = gaps_of(parts, points, answers)
     beside = interference_findings(study, parts, points, results)
-    listed = [result.to_dict() | _capacity(study, result) for result in results]
+    listed = [_with_capacity(study, result) for result in results]
     sentences = [capital(choice) for choice in chosen] + study_sentences(study, compared, trends, published)
     sentences += capacity_sentences(listed)
     return {
         "results": listed,
-        "comparisons": [asdict(one) | {"sentence": text} for one, text in zip(compared, words, strict=True)],
-        "trends": [asdict(one) | {"sentence": trend_sentence(study, one)} for one in trends],
+        "comparisons": [_comparison_row(one, text) for one, text in zip(compared, words, strict=True)],
+        "trends": [_trend_row(one, trend_sentence(study, one)) for one in trends],
         "sentences": [*sentences, *sentences_of(beside), *(sentence for gap in gaps for sentence in gap["sentences"])],
         "published": published,
         "gaps": gaps,
@@ -77,22 +100,66 @@ def study_findings(
     }
 
 
-def _capacity(study: Record, result: StudyResult) -> dict[str, Any]:
-    """Capacity of a result's array and its IOPS per usable terabyte, where the study asks for them."""
+def _with_capacity(study: Study, result: StudyResult) -> Result:
+    """A result with the capacity of its array and IOPS per usable terabyte, where the study asks for them."""
+    told = result.to_dict()
     held = study.get("capacities", {}).get(result.part)
-    if held is None:
-        return {}
-    iops = result.values.get("iops")
-    return {"capacity": held | {"iops_per_usable_tb": iops[0] / held["usable_bytes"] * 1e12 if iops else None}}
+    if held is not None:
+        iops = result.values.get("iops")
+        told["capacity"] = {
+            **held,
+            "iops_per_usable_tb": iops[0] / held["usable_bytes"] * 1e12 if iops else None,
+        }
+    return told
+
+
+def _comparison_row(one: LevelAgainstBaseline, sentence: str) -> Comparison:
+    return {
+        "part": one.part,
+        "place": one.place,
+        "figure": one.figure,
+        "unit": one.unit,
+        "series": one.series,
+        "level": one.level,
+        "baseline": one.baseline,
+        "value": one.value,
+        "baseline_value": one.baseline_value,
+        "ratio": one.ratio,
+        "interval_95": list(one.interval_95) if one.interval_95 else None,
+        "differs": one.differs,
+        "band_90": list(one.band_90) if one.band_90 else None,
+        "baseline_band_90": list(one.baseline_band_90) if one.baseline_band_90 else None,
+        "band_basis": one.band_basis,
+        "reason": one.reason,
+        "sentence": sentence,
+    }
+
+
+def _trend_row(one: LevelTrend, sentence: str) -> Trend:
+    return {
+        "figure": one.figure,
+        "unit": one.unit,
+        "series": one.series,
+        "ordered": one.ordered,
+        "direction": one.direction,
+        "steps": one.steps,
+        "clear_steps": one.clear_steps,
+        "values": list(one.values),
+        "levels": list(one.levels),
+        "most": one.most,
+        "least": one.least,
+        "sentence": sentence,
+    }
 
 
 def _part_results(
-    study: Record, part: Record, points: Sequence[Point], answers: Sequence[Answer], by_id: Mapping[str, Point]
+    study: Study, part: Part, points: Sequence[Point], answers: Sequence[Answer], by_id: Mapping[str, Point]
 ) -> Iterator[StudyResult]:
     name = part["name"]
     levels = study["levels"].get(name, {})
-    told = {"part": name, "levels": levels, "title": _title(study, levels) or part["title"]}
-    if (part["plan"].get("search") or {}).get("axis", "none") != "none":
+    told: _Levels = {"part": name, "levels": levels, "title": _title(study, levels) or str(part["title"])}
+    search = part["plan"].get("search") if part["plan"] else None
+    if (search.get("axis", "none") if search else "none") != "none":
         for place, answer in enumerate(answer for answer in answers if answer["part"] == name):
             yield _of_answer(answer, by_id, place, told)
         return
@@ -101,7 +168,7 @@ def _part_results(
         yield _of_point(point, place, told)
 
 
-def _title(study: Record, levels: Mapping[str, str]) -> str:
+def _title(study: Study, levels: Mapping[str, str]) -> str:
     return ", ".join(
         level_label(study, factor["name"], levels[factor["name"]])
         for factor in study["factors"]
@@ -109,14 +176,14 @@ def _title(study: Record, levels: Mapping[str, str]) -> str:
     )
 
 
-def level_label(study: Record, factor: str, key: str) -> str:
+def level_label(study: Study, factor: str, key: str) -> str:
     """The label of a level."""
     levels = next(known["levels"] for known in study["factors"] if known["name"] == factor)
     return str(next(level["label"] for level in levels if level["key"] == key))
 
 
-def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: dict[str, Any]) -> StudyResult:
-    best: Record | None = answer["max"]
+def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: _Levels) -> StudyResult:
+    best = answer["max"]
     result = StudyResult(
         **told,
         workload=str(answer["workload"]["name"]),
@@ -129,22 +196,29 @@ def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: dic
     ended = [figure for figure in figures_of(answer) if figure.in_answers]
     if best is None or not ended:
         return result
-    held = best[ended[0].name]
+    held, point_id = _figure_of(best, ended[0].name), str(best["point_id"])
     first: Value = (held, _pair(answer["interval_95"]))
-    values = {figure.study: _scaled(first, best[figure.name] / held if held else 0.0) for figure in ended}
-    point = by_id.get(best["point_id"])
+    values = {figure.study: _scaled(first, _figure_of(best, figure.name) / held if held else 0.0) for figure in ended}
+    point = by_id.get(point_id)
     # The search gives the band of its first figure.
     return replace(
         result,
         values=(_values(point) if point is not None else {}) | values,
-        point_ids=(best["point_id"],),
+        point_ids=(point_id,),
         answered=tuple(values),
         band_90=_pair(answer.get("band_90")),
         band_basis=answer.get("band_basis"),
     )
 
 
-def _of_point(point: Point, place: int, told: dict[str, Any]) -> StudyResult:
+def _figure_of(end: Mapping[str, object], name: str) -> float:
+    """A figure that the kind of a search keeps with the load it found."""
+    value = end[name]
+    assert isinstance(value, int | float)
+    return value
+
+
+def _of_point(point: Point, place: int, told: _Levels) -> StudyResult:
     return StudyResult(
         **told,
         workload=str(point["workload"]["name"]),
@@ -199,7 +273,7 @@ def _scaled(value: Value, factor: float) -> Value:
 
 def _over_repeats(found: Sequence[StudyResult]) -> list[StudyResult]:
     """One result for all repeats of a combination and place, in the order of the first ones."""
-    pools: dict[tuple[Any, ...], list[StudyResult]] = {}
+    pools: dict[tuple[str, int], list[StudyResult]] = {}
     for result in found:
         pools.setdefault((first_name(result.part), result.place), []).append(result)
     return [pool[0] if len(pool) == 1 else _pooled(pool) for pool in pools.values()]
@@ -254,14 +328,14 @@ def _of_repeats(each: Sequence[float]) -> tuple[float, float] | None:
 # Comparisons
 
 
-def _with_series(study: Record, results: Sequence[StudyResult]) -> list[StudyResult]:
+def _with_series(study: Study, results: Sequence[StudyResult]) -> list[StudyResult]:
     """The results with the names of their series: the workload where parts have several, else the other levels."""
     if study["comparison"] is None:
         return list(results)
     by = study["comparison"]["by"]
     varied = [factor["name"] for factor in study["factors"] if len(factor["levels"]) > 1 and factor["name"] != by]
     several = any(result.place for result in results)
-    loads: dict[tuple[Any, ...], set[str | None]] = {}
+    loads: dict[Series, set[str | None]] = {}
     for result in results:
         loads.setdefault(_series_key(result, by), set()).add(result.load)
 
@@ -281,7 +355,7 @@ def _with_series(study: Record, results: Sequence[StudyResult]) -> list[StudyRes
     ]
 
 
-def _series_key(result: StudyResult, by: str) -> tuple[Any, ...]:
+def _series_key(result: StudyResult, by: str) -> Series:
     return tuple((name, key) for name, key in result.levels.items() if name != by), result.place
 
 
@@ -293,9 +367,9 @@ class ResultSeries:
     results: dict[str, StudyResult]
 
 
-def _series(study: Record, results: Sequence[StudyResult]) -> list[ResultSeries]:
-    by = study["comparison"]["by"]
-    found: dict[tuple[Any, ...], list[StudyResult]] = {}
+def _series(study: Study, results: Sequence[StudyResult]) -> list[ResultSeries]:
+    by = compared_in(study)["by"]
+    found: dict[Series, list[StudyResult]] = {}
     for result in results:
         if by in result.levels:
             found.setdefault(_series_key(result, by), []).append(result)
@@ -307,24 +381,25 @@ def _series(study: Record, results: Sequence[StudyResult]) -> list[ResultSeries]
     return made
 
 
-def _compare_series(study: Record, series: ResultSeries) -> Iterator[LevelAgainstBaseline]:
-    wanted = study["comparison"]
+def _compare_series(study: Study, series: ResultSeries) -> Iterator[LevelAgainstBaseline]:
+    wanted = compared_in(study)
     by, baseline = wanted["by"], wanted["baseline"]
-    key = next(
+    keys = (
         level["key"]
         for factor in study["factors"]
         if factor["name"] == by
-        for level in [*factor["levels"], {"key": None, "label": baseline}]
+        for level in factor["levels"]
         if baseline in (level["key"], level["label"])
     )
-    base = series.results.get(key)
+    key = next(keys, None)
+    base = series.results.get(key) if key is not None else None
     for level, result in series.results.items():
         if base is not None and level != key:
             yield _compare(study, series.name, result, base)
 
 
-def _compare(study: Record, series: str, one: StudyResult, base: StudyResult) -> LevelAgainstBaseline:
-    wanted = study["comparison"]
+def _compare(study: Study, series: str, one: StudyResult, base: StudyResult) -> LevelAgainstBaseline:
+    wanted = compared_in(study)
     figure, by = wanted["figure"], wanted["by"]
     values = [result.values.get(figure) for result in (one, base)]
     estimate = ratio_95(values[0], values[1])
@@ -360,9 +435,10 @@ def _band(result: StudyResult, figure: str) -> tuple[float, float] | None:
     return result.band_90[0] * factor, result.band_90[1] * factor
 
 
-def _trend(study: Record, series: ResultSeries) -> Iterator[LevelTrend]:
+def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
     """Whether the figure rises or falls over all levels, and where it is largest and least."""
-    by, figure = study["comparison"]["by"], study["comparison"]["figure"]
+    wanted = compared_in(study)
+    by, figure = wanted["by"], wanted["figure"]
     factor = next(factor for factor in study["factors"] if factor["name"] == by)
     held = [(key, result.values[figure]) for key, result in series.results.items()
             if figure in result.values and not result.reason]  # fmt: skip

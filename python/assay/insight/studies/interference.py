@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
-from assay.insight.studies.result import StudyResult, ratio_95
+from assay.insight.studies.result import StudyResult, Value, ratio_95
 from assay.insight.studies.words import capital, change_text, noun_of, percent_text
-from assay.record.shapes.point import Point
+from assay.record.shapes.manifest import Part
+from assay.record.shapes.point import Beside, BesideQueries, Point
+from assay.record.shapes.study import BesideLoad, Study
 from assay.record.steady import geometric_mean_95
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
 
-Record = Mapping[str, Any]
-
 
 def interference_findings(
-    study: Record, parts: Sequence[Record], points: Sequence[Point], results: Sequence[StudyResult]
-) -> list[dict[str, Any]]:
+    study: Study, parts: Sequence[Part], points: Sequence[Point], results: Sequence[StudyResult]
+) -> list[BesideLoad]:
     """The manifest's `beside` (docs/studies.md): each point that another load ran beside.
 
     Parameters
@@ -30,18 +29,19 @@ def interference_findings(
     """
     beside = {part["name"] for part in parts if part.get("beside")}
     factor = next((one["name"] for one in study["factors"] if one.get("of") == "beside"), "")
-    compared = study.get("comparison") or {}
-    found: list[dict[str, Any]] = []
-    by_place: dict[str, dict[str, Any]] = {}
+    compared = study.get("comparison")
+    found: list[BesideLoad] = []
+    by_place: dict[str, BesideLoad] = {}
     for result in results:
         repeats = [point for point in points if point["id"] in result.point_ids and point.get("beside")]
         if not repeats or result.part not in beside:
             continue
-        told = over_repeats([point["beside"] for point in repeats])  # type: ignore[misc]
+        told = over_repeats([one for point in repeats if (one := point["beside"]) is not None])
         busy = [(point.get("telemetry") or {}).get("cpu_share") for point in repeats]
         found.append({
-            "part": result.part, "point_ids": list(result.point_ids), "title": result.title, "load": told["title"],
-            "target": told["target"], "alone": told["alone"], "together": told["together"],
+            "part": result.part, "point_ids": list(result.point_ids), "title": result.title, "load": str(told["title"]),
+            "target": [text for text in told["target"] if text is not None], "alone": told["alone"],
+            "together": told["together"],
             "slowdown": told["slowdown"], "slowdown_95": told["slowdown_95"],
             "cpu_share": _mean([share for share in busy if share is not None]),
             "sentences": [_slowdown_sentence(result.title, told, len(repeats))],
@@ -59,7 +59,7 @@ def interference_findings(
     return found
 
 
-def over_repeats(each: Sequence[Record]) -> Record:
+def over_repeats(each: Sequence[Beside]) -> Beside:
     """What a load did beside the same point in several repeats.
 
     Queries are counted and their times averaged. The slowdown is the geometric mean; its interval covers every repeat,
@@ -75,19 +75,26 @@ def over_repeats(each: Sequence[Record]) -> Record:
         interval = (middle / math.exp(half), middle * math.exp(half))
     return {
         **each[0],
-        **{side: {"queries": sum(one[side]["queries"] for one in each),
-                  "mean_s": _mean([one[side]["mean_s"] for one in each if one[side]["mean_s"] is not None])}
-           for side in ("alone", "together")},
+        "alone": _over_queries([one["alone"] for one in each]),
+        "together": _over_queries([one["together"] for one in each]),
         "slowdown": middle,
         "slowdown_95": [min(interval[0], *factors), max(interval[1], *factors)] if interval else None,
     }  # fmt: skip
+
+
+def _over_queries(each: Sequence[BesideQueries]) -> BesideQueries:
+    means = [one["mean_s"] for one in each]
+    return {
+        "queries": sum(one["queries"] for one in each),
+        "mean_s": _mean([mean for mean in means if mean is not None]),
+    }
 
 
 def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
 
 
-def _slowdown_sentence(title: str, told: Record, repeats: int) -> str:
+def _slowdown_sentence(title: str, told: Beside, repeats: int) -> str:
     if told["slowdown"] is None:
         return f"{title}: no query ended while the point was measured, so what they lose is not known."
     ends = told["slowdown_95"]
@@ -102,7 +109,7 @@ def _slowdown_sentence(title: str, told: Record, repeats: int) -> str:
     return f"{title}: a query takes {told['slowdown']:.2f} times as long as alone{interval}; {counts}."
 
 
-def _apart_sentence(figure: str, values: Mapping[str, Any], same: Record, apart: Record) -> str:
+def _apart_sentence(figure: str, values: Mapping[str, Value | None], same: BesideLoad, apart: BesideLoad) -> str:
     one, other = values.get(apart["part"]), values.get(same["part"])
     if one is None or other is None or not other[0]:
         return "What other storage brings cannot be told: a level measured nothing."
@@ -116,7 +123,7 @@ def _apart_sentence(figure: str, values: Mapping[str, Any], same: Record, apart:
     return text + _cpu_words(apart)
 
 
-def _cpu_words(one: Record) -> str:
+def _cpu_words(one: BesideLoad) -> str:
     share = one["cpu_share"]
     if share is None or share < CPU_BUSY_SHARE:
         return ""
@@ -126,6 +133,6 @@ def _cpu_words(one: Record) -> str:
     )
 
 
-def sentences_of(found: Sequence[Record]) -> list[str]:
+def sentences_of(found: Sequence[BesideLoad]) -> list[str]:
     """All sentences, in the order of the levels."""
     return [capital(sentence) for one in found for sentence in one["sentences"]]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from assay.insight.studies.result import StudyResult, ratio_95
+from assay.record.shapes.manifest import Part, PublishedBeside
+from assay.record.shapes.study import PublishedFigure, PublishedOrder, Study
 
-Record = Mapping[str, Any]
+
+class _Titled(PublishedBeside):
+    title: str
 
 
-def published_findings(study: Record, parts: Sequence[Record], results: Sequence[StudyResult]) -> list[dict[str, Any]]:
+def published_findings(study: Study, parts: Sequence[Part], results: Sequence[StudyResult]) -> list[PublishedFigure]:
     """One row for each published figure with a value, and one for each published order.
 
     Parameters
@@ -30,11 +33,11 @@ def published_findings(study: Record, parts: Sequence[Record], results: Sequence
     """
     # Repeats of a point have one result, under the name of the first.
     by_part = {result.part: result for result in results}
-    told: dict[str, Record] = {}
+    told: dict[str, _Titled] = {}
     for part in parts:
-        if part.get("published"):
-            told.setdefault(part["published"]["id"], part["published"] | {"title": part["title"]})
-    rows = []
+        if published := part.get("published"):
+            told.setdefault(published["id"], {**published, "title": str(part["title"])})
+    rows: list[PublishedFigure] = []
     for point_id, point in told.items():
         if point["value"] is None:
             continue
@@ -68,7 +71,9 @@ def published_findings(study: Record, parts: Sequence[Record], results: Sequence
     return rows + [_order_row(order, told, by_part) for order in study.get("orders") or []]
 
 
-def _order_row(order: Record, told: Mapping[str, Record], by_part: Mapping[str, StudyResult]) -> dict[str, Any]:
+def _order_row(
+    order: PublishedOrder, told: Mapping[str, _Titled], by_part: Mapping[str, StudyResult]
+) -> PublishedFigure:
     held = [
         by_part[point_id].values.get(told[point_id]["figure"])
         for point_id in order["points"]

@@ -3,16 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Literal, TypedDict, cast
 
 from assay.base.units import format_bytes, format_iops, format_throughput
 from assay.insight.studies.words import capital, percent_text
-from assay.record.shapes.point import Point
+from assay.record.shapes.manifest import Part
+from assay.record.shapes.point import Answer, Point
+from assay.record.shapes.study import RawGap
 from assay.record.standstill import HOSTS_APART
 from assay.workloads.registry import workload_named
 from assay.workloads.workload import SeenIo
 
-Record = Mapping[str, Any]
+_Fact = Literal[
+    "buffer_hit_share", "read_bytes_per_transaction", "written_bytes_per_transaction", "log_bytes_per_transaction"
+]
+_FACTS: tuple[_Fact, ...] = (
+    "buffer_hit_share",
+    "read_bytes_per_transaction",
+    "written_bytes_per_transaction",
+    "log_bytes_per_transaction",
+)
+
+
+class RawEnd(TypedDict):
+    """What a load of a raw profile gave: I/Os and bytes per second."""
+
+    iops: float
+    bytes_per_s: float
+    point_id: str
+
+
+class RawAccess(TypedDict):
+    """What a raw profile asked; shares from 0 to 1."""
+
+    block_bytes: int
+    read_share: float
+
+
+class RawAnswer(TypedDict):
+    """The answer of a raw profile, which I/O gives."""
+
+    part: str
+    workload: RawAccess
+    max: RawEnd | None
+    limited_by: str | None
+
+
+class _Facts(TypedDict, total=False):
+    buffer_hit_share: float | None
+    read_bytes_per_transaction: float | None
+    written_bytes_per_transaction: float | None
+    log_bytes_per_transaction: float | None
+
 
 _RAW_LIMITED = {
     "saturation": "storage itself: more load brought no more",
@@ -23,7 +65,7 @@ _RAW_LIMITED = {
 }
 
 
-def gaps_of(parts: Sequence[Record], points: Sequence[Point], answers: Sequence[Record]) -> list[dict[str, Any]]:
+def gaps_of(parts: Sequence[Part], points: Sequence[Point], answers: Sequence[Answer]) -> list[RawGap]:
     """The gap of every part that follows one on databases (docs/studies.md), once both have ended.
 
     Parameters
@@ -41,25 +83,29 @@ def gaps_of(parts: Sequence[Record], points: Sequence[Point], answers: Sequence[
         `buffer_hit_share`, `read_bytes_per_transaction`, `written_bytes_per_transaction`, `log_bytes_per_transaction`
         and `sentences`.
     """
-    found = []
+    found: list[RawGap] = []
     for part in parts:
         followed = [point for point in points if point["part"] == part.get("follows")]
         answered = [answer for answer in answers if answer["part"] == part["name"]]
         seen = workload_named(str(followed[-1]["workload"]["kind"])).seen(followed[-1]) if followed else None
         if seen is not None and answered:
-            found.append(_gap(part, followed[-1], seen, answered[-1]))
+            found.append(_gap(part, followed[-1], seen, cast(RawAnswer, answered[-1])))
     return found
 
 
-def _gap(part: Record, point: Point, seen: SeenIo, answer: Record) -> dict[str, Any]:
+def _gap(part: Part, point: Point, seen: SeenIo, answer: RawAnswer) -> RawGap:
     best = answer["max"]
     raw_iops = best["iops"] if best else None
     sequential = is_sequential(part)
     of = seen.bytes_per_s if sequential else seen.iops
     most = (best["bytes_per_s"] if sequential else raw_iops) if best else None
+    facts: _Facts = {}
+    for name in _FACTS:
+        if name in seen.facts:
+            facts[name] = seen.facts[name]
     return {
         "part": part["name"],
-        "follows": part["follows"],
+        "follows": str(part["follows"]),
         "point_ids": [point["id"], *([best["point_id"]] if best else [])],
         "block_bytes": answer["workload"]["block_bytes"],
         "read_share": seen.read_share,
@@ -69,30 +115,32 @@ def _gap(part: Record, point: Point, seen: SeenIo, answer: Record) -> dict[str, 
         "raw_bytes_per_s": best["bytes_per_s"] if best else None,
         "sequential": sequential,
         "gap_share": 1 - of / most if most else None,
-        **seen.facts,
+        **facts,
         "sentences": [_gap_sentence(seen, answer, sequential=sequential), _reasons_sentence(seen, answer)],
     }
 
 
-def gap_shares(gaps: Sequence[Record]) -> dict[bool, list[float]]:
+def gap_shares(gaps: Sequence[RawGap]) -> dict[bool, list[float]]:
     """How much less than the raw profile a database reached in each repeat, by whether it was read in order."""
     shares: dict[bool, list[float]] = {}
     for gap in gaps:
-        if isinstance(gap, Mapping) and gap.get("gap_share") is not None:
-            shares.setdefault(bool(gap.get("sequential")), []).append(float(gap["gap_share"]))
+        share = gap.get("gap_share") if isinstance(gap, Mapping) else None
+        if share is not None:
+            shares.setdefault(bool(gap.get("sequential")), []).append(float(share))
     return shares
 
 
-def is_sequential(part: Record) -> bool:
+def is_sequential(part: Part) -> bool:
     """Whether a raw profile reads in order: then bytes per second are what counts."""
-    shares = [activity.get("random_share") for activity in (part.get("plan") or {}).get("activity") or [{}]]
+    plan = part.get("plan")
+    shares = [activity.get("random_share") for activity in (plan.get("activity") if plan else None) or [{}]]
     each = [
         one for share in shares for one in (share if isinstance(share, list) else [1.0 if share is None else share])
     ]
     return all(share < 0.5 for share in each)
 
 
-def _gap_sentence(seen: SeenIo, answer: Record, *, sequential: bool) -> str:
+def _gap_sentence(seen: SeenIo, answer: RawAnswer, *, sequential: bool) -> str:
     who = "The storage under the database did" if seen.by_devices else "The database asked its storage for"
     mean = (
         f"{format_iops(seen.iops)} IOPS, {format_bytes(seen.size_mean_bytes)} each, {_percent(seen.read_share)} reads"
@@ -113,7 +161,7 @@ def _gap_sentence(seen: SeenIo, answer: Record, *, sequential: bool) -> str:
     return f"{who} {mean}; the raw profile holds {format_iops(best['iops'])} IOPS of {raw}: the database reaches {gap}."
 
 
-def _reasons_sentence(seen: SeenIo, answer: Record) -> str:
+def _reasons_sentence(seen: SeenIo, answer: RawAnswer) -> str:
     return capital("; ".join([*seen.reasons, f"the raw profile by {_raw_limited(answer['limited_by'])}"])) + "."
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from assay.record.figures import Figure
 from assay.record.intervals import by_answer_intervals
+from assay.record.shapes.study import Result
 from assay.workloads.registry import workloads
 
 Value = tuple[float, tuple[float, float] | None]
@@ -67,16 +67,26 @@ class StudyResult:
     band_basis: str | None = None
     point_ids: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Result:
         """The result as the manifest has it."""
-        shown = asdict(self) | {"point_ids": list(self.point_ids)}
-        del shown["answered"]
-        shown["values"] = {
-            name: {"value": value, "unit": unit_of(name), "interval_95": list(interval) if interval else None}
-            for name, (value, interval) in self.values.items()
+        return {
+            "part": self.part,
+            "levels": dict(self.levels),
+            "title": self.title,
+            "workload": self.workload,
+            "load": self.load,
+            "place": self.place,
+            "series": self.series,
+            "values": {
+                name: {"value": value, "unit": unit_of(name), "interval_95": list(interval) if interval else None}
+                for name, (value, interval) in self.values.items()
+            },
+            "limited_by": self.limited_by,
+            "reason": self.reason,
+            "band_90": list(self.band_90) if self.band_90 else None,
+            "band_basis": self.band_basis,
+            "point_ids": list(self.point_ids),
         }
-        shown["band_90"] = list(self.band_90) if self.band_90 else None
-        return shown
 
 
 def ratio_95(one: Value | None, base: Value | None) -> tuple[float, float] | None:

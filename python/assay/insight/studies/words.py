@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from assay.base.units import count_of, format_iops, format_latency
 from assay.insight.studies.result import study_figures
 from assay.record.figures import Figure
+from assay.record.shapes.study import Compared, Comparison, PublishedFigure, Result, Study
 from assay.workloads.registry import workloads
-
-Record = Mapping[str, Any]
 
 ALL_SAID = 6
 """Up to so many comparisons each gets its sentence among the headlines; more are summed up."""
@@ -64,7 +62,7 @@ def noun_of(figure: str) -> str:
     return figure.replace("_", " ") if known is None else known.noun or known.title
 
 
-def full_name_of(figure: str, results: Sequence[Record] = ()) -> str:
+def full_name_of(figure: str, results: Sequence[Result] = ()) -> str:
     """A figure as captions and axes name it, in the words of the kind that has these results."""
     own = {one.study: one for one in common_figures(results)} if results else {}
     known = own.get(figure) or study_figures().get(figure)
@@ -160,7 +158,7 @@ def _half_text(ratio: float, interval_95: Sequence[float] | None) -> str:
     return f" +- {percent_text(max(interval_95[1] - ratio, ratio - interval_95[0]))}"
 
 
-def comparison_sentence(study: Record, one: LevelAgainstBaseline) -> str:
+def comparison_sentence(study: Study, one: LevelAgainstBaseline) -> str:
     """What was found of one level, with its interval and, of a model, with how far it may be off.
 
     Parameters
@@ -180,7 +178,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _found(study: Record, one: LevelAgainstBaseline) -> str:
+def _found(study: Study, one: LevelAgainstBaseline) -> str:
     noun = noun_of(one.figure)
     if one.ratio is None:
         return f"{one.level} cannot be compared with {one.baseline}: {one.reason or 'nothing was measured'}"
@@ -195,11 +193,12 @@ def _found(study: Record, one: LevelAgainstBaseline) -> str:
             f"whether {one.level} and {one.baseline} differ in {noun} cannot be told, as there is no interval"
             f" (--repeats 3 gives one): {change} {against}"
         )
-    fall = study["comparison"].get("fall")
+    wanted = compared_in(study)
+    fall = wanted.get("fall")
     if fall and one.ratio < 1:
         return f"{noun} {fall}{_grammar(one.unit).ending} by {change.lstrip('-')} with {one.level} {against}"
     grammar = _grammar(one.unit)
-    verb = study["comparison"]["verb"] or grammar.verb
+    verb = wanted["verb"] or grammar.verb
     if one.ratio >= 2:
         return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}"
     word = grammar.more if one.ratio >= 1 else grammar.less
@@ -221,7 +220,7 @@ def _band_text(one: LevelAgainstBaseline) -> str:
     return f"; the model may be off by {' and '.join(told)} (90 % band{basis})"
 
 
-def trend_sentence(study: Record, one: LevelTrend) -> str:
+def trend_sentence(study: Study, one: LevelTrend) -> str:
     """How the figure goes over the levels."""
     noun = noun_of(one.figure)
     before = f"{one.series}: " if one.series else ""
@@ -240,12 +239,23 @@ def trend_sentence(study: Record, one: LevelTrend) -> str:
     return capital(f"{before}{noun} {one.direction}{do} at every step of {title}{sure}: {listed}.")
 
 
-def _compared_title(study: Record) -> str:
-    return str(next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"]))
+def compared_in(study: Study) -> Compared:
+    """What a study compares, where it compares something."""
+    wanted = study["comparison"]
+    assert wanted is not None
+    return wanted
+
+
+def _compared_title(study: Study) -> str:
+    by = compared_in(study)["by"]
+    return str(next(factor["title"] for factor in study["factors"] if factor["name"] == by))
 
 
 def study_sentences(
-    study: Record, compared: Sequence[LevelAgainstBaseline], trends: Sequence[LevelTrend], published: Sequence[Record]
+    study: Study,
+    compared: Sequence[LevelAgainstBaseline],
+    trends: Sequence[LevelTrend],
+    published: Sequence[PublishedFigure],
 ) -> list[str]:
     """The headline sentences: every comparison where they are few, else what they come to, series by series."""
     if published:
@@ -256,13 +266,14 @@ def study_sentences(
     return [*_far_ends(study, compared), *_summed_trends(study, trends)]
 
 
-def capacity_sentences(results: Sequence[Record]) -> list[str]:
+def capacity_sentences(results: Sequence[Result]) -> list[str]:
     """IOPS per usable terabyte of every level, with what each has of raw capacity; none where none is asked for."""
     told = [
-        f"{result['title']} {format_iops(held['iops_per_usable_tb'])} ({usable} usable of {raw} raw)"
+        f"{result['title']} {format_iops(per_tb)} ({usable} usable of {raw} raw)"
         for result in results
         for held in [result.get("capacity")]
-        if held is not None and held["iops_per_usable_tb"] is not None
+        for per_tb in [held["iops_per_usable_tb"] if held is not None else None]
+        if per_tb is not None
         for raw, usable in [capacity_texts(result)[:2]]
     ]
     return [f"IOPS per usable TB: {', '.join(told)}."] if told else []
@@ -271,7 +282,7 @@ def capacity_sentences(results: Sequence[Record]) -> list[str]:
 CAPACITY_COLUMNS = ("raw", "usable", "IOPS per usable TB")
 
 
-def capacity_texts(result: Record) -> tuple[str, ...]:
+def capacity_texts(result: Result) -> tuple[str, ...]:
     """What stands under `CAPACITY_COLUMNS` for a result of the manifest.
 
     Examples
@@ -284,11 +295,11 @@ def capacity_texts(result: Record) -> tuple[str, ...]:
     if held is None:
         return ("-",) * len(CAPACITY_COLUMNS)
     per_tb = held["iops_per_usable_tb"]
-    sizes = (f"{held[key] / 1e12:,.2f} TB" for key in ("raw_bytes", "usable_bytes"))
+    sizes = (f"{size_bytes / 1e12:,.2f} TB" for size_bytes in (held["raw_bytes"], held["usable_bytes"]))
     return (*sizes, "-" if per_tb is None else format_iops(per_tb))
 
 
-def _far_ends(study: Record, compared: Sequence[LevelAgainstBaseline]) -> list[str]:
+def _far_ends(study: Study, compared: Sequence[LevelAgainstBaseline]) -> list[str]:
     """The level farthest from the baseline in each series, or the range over the series where those are many."""
     last: dict[str, LevelAgainstBaseline] = {one.series: one for one in compared}
     ends = list(last.values())
@@ -310,7 +321,7 @@ def _far_ends(study: Record, compared: Sequence[LevelAgainstBaseline]) -> list[s
     return sentences
 
 
-def _summed_trends(study: Record, trends: Sequence[LevelTrend]) -> list[str]:
+def _summed_trends(study: Study, trends: Sequence[LevelTrend]) -> list[str]:
     if len(trends) <= 2:
         return [trend_sentence(study, one) for one in trends]
     noun = noun_of(trends[0].figure)
@@ -331,11 +342,11 @@ def _summed_trends(study: Record, trends: Sequence[LevelTrend]) -> list[str]:
     return [capital(f"{noun} {' and '.join(words)} of {len(trends)} workloads.")]
 
 
-def _published_sentences(published: Sequence[Record]) -> list[str]:
-    known = [row for row in published if row["error_share"] is not None]
+def _published_sentences(published: Sequence[PublishedFigure]) -> list[str]:
     sentences = []
     for fit, word in ((True, "fitted to"), (False, "predicted")):
-        errors = [abs(row["error_share"]) for row in known if row["fit"] is fit]
+        shares = [row["error_share"] for row in published if row["fit"] is fit]
+        errors = [abs(share) for share in shares if share is not None]
         if errors:
             within = sum(1 for error in errors if error <= 0.10)
             mean, most = percent_text(sum(errors) / len(errors)), percent_text(max(errors))
@@ -353,7 +364,7 @@ def _published_sentences(published: Sequence[Record]) -> list[str]:
 # Rows of tables, for the terminal and the report
 
 
-def common_figures(results: Sequence[Record]) -> list[Figure]:
+def common_figures(results: Sequence[Result]) -> list[Figure]:
     """Figures by which results are shown, first the one that matters: of the kind that says most of all of them.
 
     Where some are of databases and some of I/O alone, that is I/O: storage did some under the databases too.
@@ -369,31 +380,34 @@ def common_figures(results: Sequence[Record]) -> list[Figure]:
     return max(known, key=lambda figures: sum(figure.study in held for figure in figures), default=shown[0])
 
 
-def are_of_databases(results: Sequence[Record]) -> bool:
+def are_of_databases(results: Sequence[Result]) -> bool:
     """Whether results are shown as those of transactions; where some are of I/O alone, what storage did is common."""
     return common_figures(results) != common_figures([])
 
 
-def against_text(study: Record, result: Record, one: Record | None) -> str:
+def against_text(study: Study, result: Result, one: Comparison | None) -> str:
     """A result against the baseline: its comparison, or whether it is the baseline itself."""
-    if one is not None and one.get("ratio") is not None:
-        return change_text(one["ratio"], one.get("interval_95"))
-    is_base = one is None and study.get("comparison") and study["comparison"]["by"] in (result.get("levels") or {})
+    ratio = one.get("ratio") if one is not None else None
+    if one is not None and ratio is not None:
+        return change_text(ratio, one.get("interval_95"))
+    wanted = study.get("comparison")
+    is_base = one is None and wanted and wanted["by"] in (result.get("levels") or {})
     return "baseline" if is_base else "-"
 
 
-def comparison_rows(study: Record) -> tuple[list[str], list[list[str]]]:
+def comparison_rows(study: Study) -> tuple[list[str], list[list[str]]]:
     """Levels of a study against its baseline, as columns and their rows; the workload only where there are several."""
-    results, first = study["results"], common_figures(study["results"])[0]
+    results = study["results"] or []
+    first = common_figures(results)[0]
     several = len({result["workload"] for result in results}) > 1
-    compared = {(one["part"], one["place"]): one for one in study["comparisons"]}
+    compared = {(one["part"], one["place"]): one for one in study["comparisons"] or []}
     columns = ["level", *(["workload"] if several else []), first.title, "95 % interval"]
     columns += [*(["against baseline"] if compared else []), "limited by"]
     rows = []
     for result in results:
-        held, load = result["values"].get(first.study) or {}, f", {result['load']}" if result["load"] else ""
+        held, load = result["values"].get(first.study), f", {result['load']}" if result["load"] else ""
         row = [result["title"], *([result["workload"] + load] if several else [])]
-        interval = held.get("interval_95")
+        interval = held.get("interval_95") if held else None
         row.append(figure_text(held["value"], first.unit) if held else "-")
         row.append(" to ".join(figure_text(end, first.unit) for end in interval) if interval else "-")
         if compared:
@@ -402,7 +416,7 @@ def comparison_rows(study: Record) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-def published_texts(row: Record) -> tuple[str, ...]:
+def published_texts(row: PublishedFigure) -> tuple[str, ...]:
     """A published figure: title, source, published, model, error, and whether the model was fitted to it."""
     if row["kind"] == "order":
         held = {True: "holds", False: "does not hold", None: "-"}[row["holds"]]

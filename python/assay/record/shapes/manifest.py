@@ -63,6 +63,18 @@ class PlanActivity(TypedDict, total=False):
     rate: list[float] | float | None
 
 
+class PublishedBeside(TypedDict, total=False):
+    """The published figure that a part stands beside: in I/Os or bytes per second, or a ratio."""
+
+    id: Required[str]
+    source: Required[str]
+    figure: Required[str]
+    value: MaybeNumber
+    ratio_of: Text
+    fit: Flag
+    note: Text
+
+
 class Part(TypedDict, total=False):
     """A part of the run."""
 
@@ -72,10 +84,12 @@ class Part(TypedDict, total=False):
     spent_s: MaybeAmount
     plan: Plan | None
     target: Text
+    more_targets: Texts
     optional: Flag
     follows: Name | None
     continues: Flag
-    published: dict[str, Any] | None
+    published: PublishedBeside | None
+    beside: Part | None
 
 
 class Queue(TypedDict, total=False):
@@ -92,7 +106,7 @@ class Queue(TypedDict, total=False):
 
 
 class Volume(TypedDict, total=False):
-    """A file or device under load."""
+    """A file or device under load; of a run over several hosts with its host."""
 
     name: Name | None
     path: Text
@@ -108,6 +122,7 @@ class Volume(TypedDict, total=False):
     device_stack: Texts
     model: Text
     queue: Queue | None
+    host: Name | None
 
 
 class Database(TypedDict, total=False):
@@ -117,6 +132,7 @@ class Database(TypedDict, total=False):
     kind: Text
     version: Text
     settings: dict[str, Any] | None
+    host: Name | None
 
 
 From = TypedDict("From", {"from": Text}, total=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, Required
+from typing import Annotated, Literal, NotRequired, Required
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -110,7 +110,27 @@ class Comparison(TypedDict):
     ratio: MaybeAmount
     interval_95: Interval
     differs: Flag
+    band_90: NotRequired[Interval]
+    baseline_band_90: NotRequired[Interval]
+    band_basis: NotRequired[Text]
     reason: Text
+    sentence: Text
+
+
+class Trend(TypedDict, total=False):
+    """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval."""
+
+    figure: Name
+    unit: Text
+    series: Text
+    ordered: Flag
+    direction: Text
+    steps: MaybeCount
+    clear_steps: MaybeCount
+    values: list[MaybeNumber] | None
+    levels: Texts
+    most: Text
+    least: Text
     sentence: Text
 
 
@@ -144,10 +164,14 @@ class RawGap(TypedDict, total=False):
     read_share: Required[Amount]
     database_iops: Required[MaybeAmount]
     raw_iops: Required[MaybeAmount]
-    gap_share: MaybeNumber
     database_bytes_per_s: MaybeAmount
     raw_bytes_per_s: MaybeAmount
     sequential: Flag
+    gap_share: MaybeNumber
+    buffer_hit_share: MaybeNumber
+    read_bytes_per_transaction: MaybeAmount
+    written_bytes_per_transaction: MaybeAmount
+    log_bytes_per_transaction: MaybeAmount
     sentences: Required[Annotated[list[str], Field(min_length=1)]]
 
 
@@ -194,7 +218,7 @@ class Study(TypedDict, total=False):
     orders: list[PublishedOrder] | None
     results: list[Result] | None
     comparisons: list[Comparison] | None
-    trends: list[dict[str, Any]] | None
+    trends: list[Trend] | None
     sentences: Texts
     published: list[PublishedFigure] | None
     gaps: list[RawGap] | None

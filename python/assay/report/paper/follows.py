@@ -9,6 +9,7 @@ from assay.document.text import joined, percent
 from assay.insight.studies.raw_gap import gap_shares
 from assay.insight.studies.result import study_figures
 from assay.insight.studies.words import capacity_texts, capital, ending_of, figure_text, noun_of
+from assay.record.shapes.study import RawGap, Result
 from assay.record.source import Record, records
 
 ENOUGH = 0.05
@@ -23,7 +24,7 @@ def follows_of(study: Record) -> list[str]:
     """What follows from a study, in sentences; empty where nothing was found."""
     if study.get("published"):
         return _of_published(records(study["published"]))
-    texts = [*_of_comparisons(study), *_of_capacity(study), *_of_gaps(records(study.get("gaps")))]
+    texts = [*_of_comparisons(study), *_of_capacity(study), *_of_gaps(study.get("gaps") or [])]
     unsure = [one for one in records(study.get("comparisons")) if one.get("ratio") and not one.get("interval_95")]
     if unsure:
         texts.append("Some figures have no interval: repeat the study with --repeats 3 before a choice rests on them.")
@@ -105,16 +106,17 @@ def _of_steps(values: Mapping[str, float], best: float, unit: str, title: str, *
 
 
 def _of_capacity(study: Record) -> list[str]:
-    held = [result for result in records(study.get("results")) if (result.get("capacity") or {}).get("usable_bytes")]
-    sizes = {str(result["title"]): float(result["capacity"]["usable_bytes"]) for result in held}
+    results: Sequence[Result] = study.get("results") or []
+    held = [(result, size) for result in results if (size := result.get("capacity")) and size.get("usable_bytes")]
+    sizes = {str(result["title"]): float(size["usable_bytes"]) for result, size in held}
     if len(set(sizes.values())) < 2:
         return []
     most = max(sizes, key=lambda title: sizes[title])
-    shown = next(capacity_texts(result)[1] for result in held if result["title"] == most)
+    shown = next(capacity_texts(result)[1] for result, _ in held if result["title"] == most)
     return [f"Where space decides, choose {most} ({shown} usable)."]
 
 
-def _of_gaps(gaps: Sequence[Record]) -> list[str]:
+def _of_gaps(gaps: Sequence[RawGap]) -> list[str]:
     return [
         f"Derate raw profiles of this storage{' read in order' if in_order else ''} by {percent(fmean(each))} when a"
         " database is sized by them (assay size --derating)."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from assay.document.elements import FactList
 from assay.document.references import see
@@ -75,7 +74,7 @@ def objectives(sources: Sequence[PaperSource], sections: Mapping[str, str], word
     """What the paper shall decide, and for whom."""
     asked = [{"question": question_of(source), "section": sections[source.number]} for source in sources]
     distinct = {str(one["question"]): one for one in reversed(asked)}
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "objectives": paragraphs(words.objectives)
         or [
             f"To say what {target} can hold within limits that databases need, on figures that anyone can measure"

@@ -110,7 +110,7 @@ def _guidance(sources: Sequence[PaperSource]) -> list[str]:
     """What the studies of the paper say to size with."""
     texts = []
     for source in sources:
-        for in_order, each in gap_shares(records((source.study or {}).get("gaps"))).items():
+        for in_order, each in gap_shares((source.study or {}).get("gaps") or []).items():
             share, what = fmean(each), " in order" if in_order else ""
             texts.append(
                 f"A database reaches {percent(abs(share))} {'less' if share >= 0 else 'more'} than the raw profile of"

@@ -19,7 +19,7 @@ from assay.report.paper.parts import Draft, flat, own_names, slug, traced
 from assay.report.paper.sources import PaperSource, covered_s
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
-from assay.report.sections.study import UNFINISHED, study_method, study_shown
+from assay.report.sections.study import UNFINISHED, study_method, study_of, study_shown
 from assay.report.sections.summary import good_enough
 from assay.report.sections.verdict import verdict_section
 from assay.report.standings import standings
@@ -146,7 +146,7 @@ def section_of(source: PaperSource, name: str, taken: set[str]) -> Draft:
 
 
 def _study(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:
-    study = source.study
+    study = study_of(source.facts)
     assert study is not None
     made = source.made
     told = list(made.remarks.values())

@@ -35,7 +35,8 @@ from assay.insight.recording import (
     step_of,
     trends,
 )
-from assay.record.source import Record, RunFacts
+from assay.record.shapes.manifest import Recording
+from assay.record.source import RunFacts
 from assay.report.head import headed
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section, limiting_words, next_words
 
@@ -75,7 +76,7 @@ def recording_document(facts: RunFacts) -> Document:
     return headed(f"Recording: {shorten(joined(hosts), 70) or 'nothing'}", words, sections, facts.manifest)
 
 
-def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:
+def _summary(facts: RunFacts, told: Recording, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:
     load = load_of_all(rows) if rows is not None and not rows.is_empty() else None
     blocks: list[Block] = []
     if load is None:
@@ -306,7 +307,7 @@ def _rows(panel: str, series: str, steps: pl.DataFrame, step_ns: int) -> list[Pa
     return rows
 
 
-def _sources(told: Record) -> Section:
+def _sources(told: Recording) -> Section:
     columns = [
         Column("File", weight=2.2), Column("Format", weight=0.8), Column("Host"), Column("From", weight=1.3),
         Column("To", weight=1.3), Column("Values", number=True), Column("Counters taken", number=True),
