@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from posixpath import normpath
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -245,7 +245,7 @@ class IntegrityPlan(AnyPlan):
         return self
 
 
-def load_integrity_plan(data: Mapping[str, Any], *, source: str) -> IntegrityPlan:
+def load_integrity_plan(data: Mapping[str, object], *, source: str) -> IntegrityPlan:
     """A plan from its TOML or JSON form.
 
     Raises

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from assay.base.fields import FieldError, Seconds, Strict, within
 from assay.base.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
+from assay.base.tables import TableValue
 from assay.base.units import parse_bytes, parse_duration
 from assay.record.limits import parse_limits
 from assay.workloads.io.activities import IoActivity, IoWorkloadSpec
@@ -103,7 +104,7 @@ class IoPlan(AnyPlan):
         return [workload for case in self.case for workload in _combinations(({**first, **case}, *others), name)]
 
 
-def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator[IoWorkloadSpec]:
+def _combinations(activities: Sequence[Mapping[str, TableValue]], name: str) -> Iterator[IoWorkloadSpec]:
     factors = [
         (index, key, value)
         for index, activity in enumerate(activities)
@@ -126,7 +127,7 @@ def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator
         yield IoWorkloadSpec(activities=made, name=name)
 
 
-def load_plan(data: Mapping[str, Any], *, source: str) -> IoPlan:
+def load_plan(data: Mapping[str, object], *, source: str) -> IoPlan:
     """A plan from its TOML or JSON form.
 
     Raises

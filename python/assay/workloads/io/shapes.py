@@ -25,12 +25,6 @@ class IoPoint(TypedDict, total=False):
     bursts: Bursts | None
 
 
-class MeasuredIo(Point, total=False):
-    """A whole point of I/O."""
-
-    bursts: Bursts | None
-
-
 class IoEnd(TypedDict, total=False):
     """What a load of a search gave."""
 

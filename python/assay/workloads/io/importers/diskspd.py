@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from assay.record.shapes.manifest import Volume
+from assay.record.shapes.point import Sides
 from assay.telemetry.importers.importer import NotTaken, Options, TakenFile, utc_ns
 from assay.workloads.imported import (
     ImportedPoint,
@@ -205,7 +206,7 @@ class _Span:
         point = point_of(jobs, figures, self.label)
         if not point.figures["total"]:
             raise NotTaken(f"{self.label}: no I/O ended")
-        self._add_percentiles(point.figures)
+        self._add_percentiles(cast("ImportedFigures", point.figures))
         return point
 
     def _as_one(self, asked: list[ImportedJob]) -> list[ImportedJob]:
@@ -303,13 +304,18 @@ class _Span:
             latency_ns=latency_of_statistics(mean_ns, None, {}, None),
         )
 
-    def _add_percentiles(self, figures: dict[str, Any]) -> None:
+    def _add_percentiles(self, figures: ImportedFigures) -> None:
         """Percentiles and the longest latency of the time span as a whole."""
         table = self.span.find("Latency")
         if table is None:
             return
-        for direction, name in (("read", "Read"), ("write", "Write"), ("total", "Total")):
-            side = figures[direction]
+        roles = [*figures["roles"].values()]
+        alone: Sides = roles[0] if len(roles) == 1 else {}
+        for name, side, of_role in (
+            ("Read", figures["read"], alone.get("read")),
+            ("Write", figures["write"], alone.get("write")),
+            ("Total", figures["total"], alone.get("total")),
+        ):
             if side is None:
                 continue
             where = f"{self.label}: Latency {name}"
@@ -318,9 +324,8 @@ class _Span:
             most = values.pop(100.0, None)
             mean_ns = mean * 1e6 if mean is not None else side["latency_ns"].get("mean")
             side["latency_ns"] = latency_of_statistics(mean_ns, most, values, None)
-            for activity in [figures["roles"][role] for role in figures["roles"] if len(figures["roles"]) == 1]:
-                if activity[direction]:
-                    activity[direction]["latency_ns"] = side["latency_ns"]
+            if of_role:
+                of_role["latency_ns"] = side["latency_ns"]
 
 
 def _buckets(table: Element, name: str, where: str) -> Iterable[tuple[float, float]]:

@@ -21,7 +21,7 @@ from assay.document.text import (
     shorten,
     throughput_texts,
 )
-from assay.record.shapes.access import Bursts
+from assay.record.shapes.access import Bursts, BurstyPoint
 from assay.record.shapes.point import Direction, Load
 from assay.record.source import RunFacts, records
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label
@@ -37,7 +37,7 @@ from assay.workloads.io.report.part_charts import (
     throughput_lines,
 )
 from assay.workloads.io.report.points import io_points, points_of_part
-from assay.workloads.io.shapes import CacheSpan, MeasuredIo, asked_of
+from assay.workloads.io.shapes import CacheSpan, asked_of
 
 SIDES: tuple[Literal["read"], Literal["write"]] = ("read", "write")
 
@@ -48,9 +48,9 @@ def parts_section(facts: RunFacts) -> Section | None:
     return Section("parts", "Scans, log, database mix and cache", blocks) if blocks else None
 
 
-def best_of_repeats(points: Sequence[MeasuredIo], key: Callable[[MeasuredIo], tuple[str, str]]) -> list[MeasuredIo]:
+def best_of_repeats(points: Sequence[BurstyPoint], key: Callable[[BurstyPoint], tuple[str, str]]) -> list[BurstyPoint]:
     """One point a key, the one with the most throughput, by block size."""
-    best: dict[tuple[str, str], MeasuredIo] = {}
+    best: dict[tuple[str, str], BurstyPoint] = {}
     for point in points:
         kept = best.get(key(point))
         if kept is None or _moved(point) > _moved(kept):
@@ -58,7 +58,7 @@ def best_of_repeats(points: Sequence[MeasuredIo], key: Callable[[MeasuredIo], tu
     return sorted(best.values(), key=lambda point: block_bytes_of(asked_of(point)))
 
 
-def _moved(point: MeasuredIo) -> float:
+def _moved(point: BurstyPoint) -> float:
     return _rate(point.get("total")) or 0.0
 
 
@@ -67,7 +67,7 @@ def _rate(direction: Direction | None) -> float | None:
 
 
 def _scans(facts: RunFacts) -> list[Block]:
-    def access(point: MeasuredIo) -> str:
+    def access(point: BurstyPoint) -> str:
         asked = asked_of(point)
         share = asked.get("read_share")
         kind = "read" if share == 1 else "write" if share == 0 else mix_label(asked)
@@ -109,14 +109,14 @@ def _scans(facts: RunFacts) -> list[Block]:
     return [Heading("Sequential throughput"), *blocks, Table("scan-table", "Scans.", columns, cells, dense=True)]
 
 
-def appenders(point: MeasuredIo) -> int:
+def appenders(point: BurstyPoint) -> int:
     """How many append to the log at once: one outstanding write each."""
     load: Load = point.get("load") or {}
     return int(load.get("outstanding") or load.get("workers") or asked_of(point).get("streams") or 1)
 
 
 def _log(facts: RunFacts) -> list[Block]:
-    def line(point: MeasuredIo) -> str:
+    def line(point: BurstyPoint) -> str:
         count = appenders(point)
         return f"{asked_of(point).get('sync') or 'none'}, {count_of(count, 'appender')}"
 
@@ -170,7 +170,7 @@ def _database(facts: RunFacts) -> list[Block]:
     return [Heading("Database mix"), Paragraph(intro), *blocks]
 
 
-def _activities(point: MeasuredIo) -> list[Block]:
+def _activities(point: BurstyPoint) -> list[Block]:
     rows: list[ActivityRow] = []
     cells: list[list[Cell]] = []
     for activity in point["activities"] or []:
@@ -212,7 +212,7 @@ def _activities(point: MeasuredIo) -> list[Block]:
     ]
 
 
-def _bursts(point: MeasuredIo) -> list[Block]:
+def _bursts(point: BurstyPoint) -> list[Block]:
     bursts: Bursts = point.get("bursts") or {}
     sides = (("between bursts", bursts.get("read_between")), ("during bursts", bursts.get("read_during")))
     rows: list[ForegroundRow] = [
