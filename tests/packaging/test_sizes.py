@@ -25,7 +25,7 @@ EXCEPTIONS = {
     "cli/verb.py measuring": 86,
     "common/database.py lines": 529,
     "common/spec.py lines": 565,
-    "databases/storage.py storage": 73,
+    "databases/storage.py storage": 68,
     "embedded/cluster.py lines": 502,
     "embedded/server.py start": 62,
     "files/safety.py lines": 508,
@@ -51,7 +51,7 @@ EXCEPTIONS = {
     "transactions/new_order.rs run": 71,
     "transactions/order.rs run": 105,
     "transactions/payment.rs run": 72,
-    "transactions/point.py lines": 526,
+    "transactions/point.py lines": 524,
     "transactions/result.rs run": 130,
 }
 """Larger ones, by file and name, with their sizes. The list only shrinks: split one, and take it out or lower it."""

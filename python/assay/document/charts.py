@@ -7,15 +7,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from statistics import fmean
-from typing import Any
+from typing import Any, TypedDict, TypeVar
 
 import altair as alt
 
 from assay.document.limits import MEETS
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, latency_unit, log_scale, shape
 
-Row = Mapping[str, Any]
+
+class SeriesRow(TypedDict):
+    """A value of a series; rows of a figure say more."""
+
+    series: str
+    value: float | None
+
+
+AnySeriesRow = TypeVar("AnySeriesRow", bound=SeriesRow)
+
+
+class LimitLine(TypedDict):
+    """A limit on latency, nanoseconds, and its text."""
+
+    latency_ns: float
+    limit: str
+
+
+class SearchRow(TypedDict):
+    """A point of a search: its load, what was searched for, and a latency in nanoseconds where it has one.
+
+    `state` says in words whether the point is an answer; at most six differ. `mark` is what the point is of the
+    answer, such as its knee; empty for most.
+    """
+
+    load: float
+    value: float
+    latency_ns: float | None
+    point_id: str
+    state: str
+    mark: str
+
+
+class TimedSearchRow(SearchRow):
+    """A point of a search with its latency in the unit of the axis."""
+
+    latency: float
+
 
 PANEL_WIDTH = {1: 600, 2: 292}
 """Pixels of a panel by the panels in a row; the whole fits the text width of A4."""
@@ -41,12 +79,12 @@ class ChartRows(alt.InlineData):
         return self
 
 
-def ordered(rows: Sequence[Row], field: str) -> list[str]:
+def ordered(rows: Sequence[Mapping[str, object]], field: str) -> list[str]:
     """Distinct values of a field, in the order of the rows."""
     return list(dict.fromkeys(str(row[field]) for row in rows))
 
 
-def with_others(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def with_others(rows: Sequence[AnySeriesRow]) -> list[AnySeriesRow]:
     """Rows with `series` and `value` whose series can be told apart: of more, the smallest are added up as `others`.
 
     Rows of the smaller series are added up where all else in them is equal.
@@ -55,15 +93,17 @@ def with_others(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for row in rows:
         totals[row["series"]] = totals.get(row["series"], 0.0) + (row["value"] or 0.0)
     if len(totals) <= MAX_SERIES:
-        return [dict(row) for row in rows]
+        return [copy(row) for row in rows]
     kept = set(sorted(totals, key=lambda name: totals[name], reverse=True)[: MAX_SERIES - 1])
-    shown = [dict(row) for row in rows if row["series"] in kept]
-    added: dict[tuple[Any, ...], dict[str, Any]] = {}
+    shown = [copy(row) for row in rows if row["series"] in kept]
+    added: dict[tuple[tuple[str, object], ...], AnySeriesRow] = {}
     for row in rows:
         if row["series"] not in kept:
             key = tuple((name, value) for name, value in row.items() if name not in ("series", "value"))
-            own = added.setdefault(key, {**row, "series": "others", "value": 0.0})
-            own["value"] += row["value"] or 0.0
+            if key not in added:
+                added[key] = copy(row)
+                added[key]["series"], added[key]["value"] = "others", 0.0
+            added[key]["value"] = (added[key]["value"] or 0.0) + (row["value"] or 0.0)
     return [*shown, *added.values()]
 
 
@@ -99,13 +139,13 @@ def marked_lines(base: alt.Chart, hues: alt.Color, marks: alt.Shape, *, size: in
     return alt.layer(line, base.mark_point(size=size, filled=True, opacity=1).encode(color=hues, shape=marks))
 
 
-def limit_lines(limits: Sequence[Row], factor: float, scale: alt.Scale) -> list[alt.Chart]:
+def limit_lines(limits: Sequence[LimitLine], factor: float, scale: alt.Scale) -> list[alt.Chart]:
     """Dashed lines at limits on latency, each with its text above its left end.
 
     Parameters
     ----------
     limits : sequence of rows
-        `latency_ns`, `limit` (its text).
+        The limits.
     factor : float
         Nanoseconds in the unit of the axis.
     scale : altair.Scale
@@ -128,24 +168,28 @@ def rings(base: alt.Chart) -> list[alt.Chart]:
 
 
 def search_curve(
-    rows: Sequence[Row], axis_title: str, value_title: str, *, latency_title: str = "", limits: Sequence[Row] = ()
+    rows: Sequence[SearchRow],
+    axis_title: str,
+    value_title: str,
+    *,
+    latency_title: str = "",
+    limits: Sequence[LimitLine] = (),
 ) -> alt.TopLevelMixin | None:
     """What a search found over its load, and a latency beneath it where rows have one.
 
     Parameters
     ----------
     rows : sequence of rows
-        `load`, `value`, `latency_ns` (or None), `state` (whether the point is an answer, in words; at most six),
-        `mark` (what the point is of the answer, such as its knee; empty for most).
+        Points of the search.
     axis_title, value_title, latency_title : str
         What the load, the value and the latency are.
     limits : sequence of rows
-        Limits on the latency: `latency_ns`, `limit` (its text).
+        Limits on the latency.
     """
     if not rows:
         return None
     states = ordered(sorted(rows, key=lambda row: row["state"] != MEETS), "state")
-    timed = [row for row in rows if row["latency_ns"]]
+    timed = [(row, latency_ns) for row in rows if (latency_ns := row["latency_ns"])]
     most = max(row["load"] for row in rows)
     x_scale = alt.Scale(domain=[0, most * 1.05], nice=False)
     top = alt.X("load:Q", title=None, scale=x_scale, axis=alt.Axis(labels=False, ticks=False, tickMinStep=1))
@@ -153,28 +197,41 @@ def search_curve(
     value = alt.Y(
         "value:Q", title=value_title, axis=alt.Axis(format="~s", labelExpr=PLAIN_ZERO), scale=alt.Scale(zero=True)
     )
-    panels = [_search_panel(rows, states, top if timed else bottom, value, "value", [])]
+    heights = [row["value"] for row in rows]
+    panels = [_search_panel(rows, heights, states, top if timed else bottom, value, "value", [])]
     if timed:
-        factor, unit = latency_unit([row["latency_ns"] for row in timed])
+        latencies_ns = [latency_ns for _, latency_ns in timed]
+        factor, unit = latency_unit(latencies_ns)
         # A limit far above all points would press them flat.
-        near = [row for row in limits if row["latency_ns"] <= 20 * max(row["latency_ns"] for row in timed)]
-        scale, ticks = log_scale([row["latency_ns"] / factor for row in (*timed, *near)])
+        near = [row for row in limits if row["latency_ns"] <= 20 * max(latencies_ns)]
+        scale, ticks = log_scale(
+            [latency_ns / factor for latency_ns in (*latencies_ns, *(row["latency_ns"] for row in near))]
+        )
         y = alt.Y("latency:Q", title=f"{latency_title} ({unit}, log)", scale=scale,
                   axis=alt.Axis(values=ticks, format="~g"))  # fmt: skip
-        data = [{**row, "latency": row["latency_ns"] / factor} for row in timed]
-        panels.append(_search_panel(data, states, bottom, y, "latency", limit_lines(near, factor, scale)))
+        data: list[TimedSearchRow] = [{**row, "latency": latency_ns / factor} for row, latency_ns in timed]
+        lines = limit_lines(near, factor, scale)
+        panels.append(_search_panel(data, [row["latency"] for row in data], states, bottom, y, "latency", lines))
     figure: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(color="shared", shape="shared")
     return figure
 
 
 def _search_panel(
-    rows: Sequence[Row], states: Sequence[str], x: alt.X, y: alt.Y, field: str, limits: Sequence[alt.Chart]
+    rows: Sequence[SearchRow],
+    heights: Sequence[float],
+    states: Sequence[str],
+    x: alt.X,
+    y: alt.Y,
+    field: str,
+    limits: Sequence[alt.Chart],
 ) -> alt.LayerChart | alt.FacetChart:
+    """A panel of points and the line through them; `heights` is the field of each row that `y` shows."""
     base = alt.Chart(ChartRows(values=[dict(row) for row in rows])).encode(x=x, y=y)
     hues, marks = colour("state", states), shape("state", states)
     # The line runs through the mean of the points at each load, which may have been measured again.
     loads = sorted({row["load"] for row in rows})
-    means = [{"load": load, field: fmean(row[field] for row in rows if row["load"] == load)} for load in loads]
+    placed = [(row["load"], height) for row, height in zip(rows, heights, strict=True)]
+    means = [{"load": load, field: fmean(height for at, height in placed if at == load)} for load in loads]
     layers = [
         alt.Chart(ChartRows(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
         base.mark_point(size=48, filled=True, opacity=1).encode(color=hues, shape=marks),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 
@@ -55,10 +55,14 @@ class Table:
         return placed
 
 
+Specification = dict[str, object]
+"""A chart in Vega-Lite: JSON of any depth, which the libraries that draw it read."""
+
+
 class Chart(Protocol):
     """Whatever gives a specification in Vega-Lite: a chart of altair, or one that was changed."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Specification:
         """The specification."""
         ...
 

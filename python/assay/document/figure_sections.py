@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from assay.document.advice import limiting_text, next_texts, running_text
-from assay.document.charts import search_curve
+from assay.document.charts import SearchRow, search_curve
 from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table
 from assay.document.limits import limit_text, limited_text, search_state
 from assay.document.remarks import Remarks
@@ -113,14 +113,15 @@ def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[M
     ids = answer.get("point_ids") or []
     axis = str(answer.get("axis") or "load")
     marks = answer_marks(answer)
-    rows: list[dict[str, Any]] = []
+    rows: list[SearchRow] = []
     for point in points:
         value = value_of(figure, point)
         if point.get("id") in ids and value is not None:
-            load = point["load"].get(axis) or load_size(point["load"])
-            row = {"load": load, "value": value, "latency_ns": None, "point_id": point.get("id")}
-            row["state"] = search_state(point, figure.failed)
-            rows.append({**row, "mark": marks.get(point.get("id"), "")})
+            rows.append(
+                {"load": point["load"].get(axis) or load_size(point["load"]), "value": value, "latency_ns": None,
+                 "point_id": point["id"], "state": search_state(point, figure.failed),
+                 "mark": marks.get(point.get("id"), "")}
+            )  # fmt: skip
     rows.sort(key=lambda row: float(row["load"]))
     chart = search_curve(rows, axis, figure.title)
     if chart is None:

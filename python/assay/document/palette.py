@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 
-from assay.document.elements import Chart
+from assay.document.elements import Chart, Specification
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
@@ -88,9 +88,9 @@ def log_scale(values: Sequence[float]) -> tuple[alt.Scale, list[float]]:
     return alt.Scale(type="log", domain=[low, high], nice=False), whole
 
 
-def theme(chart: Chart) -> dict[str, Any]:
+def theme(chart: Chart) -> Specification:
     """Vega-Lite specification of a chart in the one theme."""
-    specification: dict[str, Any] = chart.to_dict()
+    specification = chart.to_dict()
     axis = {
         "labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
         "gridColor": GRID, "domainColor": QUIET, "tickColor": QUIET, "tickSize": 4, "titlePadding": 8,

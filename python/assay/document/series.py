@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,6 +14,20 @@ MAX_STEPS = 400
 """Steps along the time axis: a line of 500 pixels cannot show more."""
 
 NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+
+
+class PanelRow(TypedDict):
+    """A value of a panel.
+
+    `panel` is the title of its axis, unit included; `t_s` seconds since the start; a `value` of None breaks the line;
+    `log` says whether the panel's axis is logarithmic.
+    """
+
+    panel: str
+    series: str
+    t_s: float
+    value: float | None
+    log: bool
 
 
 @dataclass(frozen=True)
@@ -130,7 +144,7 @@ RESENT_TEXT = (
 )
 
 
-def resent_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def resent_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """Rows of `RESENT_PANEL`; none without storage on the network."""
     import polars as pl
 
@@ -147,12 +161,12 @@ def resent_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]
 
 def panel_rows(
     panel: str, clock: SeriesClock, columns: dict[str, pl.DataFrame], *, log: bool = False
-) -> list[dict[str, Any]]:
+) -> list[PanelRow]:
     """Rows of one panel; more than two missing values break the line with a row without value.
 
     A series may have its values several steps apart, as telemetry has where the load counts in quarters of a second.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[PanelRow] = []
     for name, frame in columns.items():
         before: int | None = None
         apart = 2 * _usual_gap(frame["step"])
@@ -171,12 +185,12 @@ def panel_rows(
     return rows
 
 
-def whole_rows(panel: str, clock: SeriesClock, columns: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
+def whole_rows(panel: str, clock: SeriesClock, columns: dict[str, pl.DataFrame]) -> list[PanelRow]:
     """Rows of a panel with a value of every series at every step, zero where there is none: areas need them all."""
     if not columns:
         return []
     steps = range(int(clock.end_s / clock.step_s + 0.999999))
-    rows = []
+    rows: list[PanelRow] = []
     for name, frame in columns.items():
         values = {int(step): float(value) for step, value in frame.select("step", "value").iter_rows()}
         for step in steps:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import altair as alt
 
 from assay.document.charts import PLAIN_ZERO, ChartRows, ordered
 from assay.document.palette import BAND, COLOURS, DASHES, INK, MAX_SERIES, log_scale
-
-Row = Mapping[str, Any]
+from assay.document.series import PanelRow
 
 WIDTH, HEIGHT, SPACING = 500, 84, 12
 PAGE_HEIGHT = 740
@@ -26,8 +25,25 @@ AREA_INK = "#FFFFFF"
 """Edge between areas, so that they are told apart in grey as well."""
 
 
-Y_AXIS: dict[str, Any] = {"tickCount": 4, "minExtent": 44, "maxExtent": 44, "titleFontSize": 10}
-"""Properties of the axes of all panels, which so begin at one place."""
+class PlacedRow(PanelRow):
+    """A value of a panel, with its place `t` on the axis."""
+
+    t: float
+
+
+class PointBand(TypedDict):
+    """A point behind the panels, seconds since the start; its `label` may be empty, every other one is `odd`."""
+
+    start_s: float
+    end_s: float
+    label: str
+    odd: bool
+
+
+def panel_axis(form: str, ticks: Sequence[float] | None = None) -> alt.Axis:
+    """The axis of values of a panel; those of all panels begin at one place."""
+    return alt.Axis(format=form, labelExpr=PLAIN_ZERO, values=alt.Undefined if ticks is None else ticks, tickCount=4,
+                    minExtent=44, maxExtent=44, titleFontSize=10)  # fmt: skip
 
 
 def panel_height(panels: int) -> float:
@@ -36,24 +52,23 @@ def panel_height(panels: int) -> float:
 
 
 def timeline(
-    rows: Sequence[Row], bands: Sequence[Row], *, end_s: float, stacked: Sequence[str] = ()
+    rows: Sequence[PanelRow], bands: Sequence[PointBand], *, end_s: float, stacked: Sequence[str] = ()
 ) -> alt.TopLevelMixin | None:
     """Panels of series over one time axis, with the points shaded behind them.
 
     Parameters
     ----------
     rows : sequence of rows
-        `panel` (title of the axis, unit included), `series`, `t_s` (seconds since the start), `value` (None breaks
-        the line), `log` (whether the panel's axis is logarithmic); panels in the order to show.
+        Values, panels in the order to show.
     bands : sequence of rows
-        The points: `start_s`, `end_s`, `label` (shown above the first panel; may be empty), `odd`.
+        The points; their labels are shown above the first panel.
     end_s : float
         End of the time axis, seconds.
     stacked : sequence of str
         Panels whose series are areas upon each other; they need a value of every series at every step.
     """
 
-    def layers(own: list[dict[str, Any]], panel: str, axis: TimeAxis) -> list[alt.Chart]:
+    def layers(own: list[PlacedRow], panel: str, axis: TimeAxis) -> list[alt.Chart]:
         shading = _bands(bands, axis.x, axis.divisor, labelled=axis.is_first)
         return [*shading, areas(own, panel, axis.x) if panel in stacked else lines(own, panel, axis.x)]
 
@@ -70,8 +85,8 @@ class TimeAxis:
 
 
 def panels_over_time(
-    rows: Sequence[Row],
-    layers: Callable[[list[dict[str, Any]], str, TimeAxis], Sequence[alt.Chart]],
+    rows: Sequence[PanelRow],
+    layers: Callable[[list[PlacedRow], str, TimeAxis], Sequence[alt.Chart]],
     *,
     end_s: float,
     title: str = "time",
@@ -99,7 +114,7 @@ def panels_over_time(
     scale = alt.Scale(domain=[0, max(end_s, 1.0) / divisor], nice=False)
     charts = []
     for number, panel in enumerate(panels):
-        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
+        own: list[PlacedRow] = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
         is_last = number == len(panels) - 1
         axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
         x = alt.X("t:Q", title=f"{title} ({unit})" if is_last else None, axis=axis, scale=scale)
@@ -112,12 +127,12 @@ def panels_over_time(
     return figure
 
 
-def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
+def lines(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> alt.Chart:
     """Lines of one panel, one colour and dash a series; `rows` as of `timeline`, with `t` on the axis `x`."""
     labels = ordered(rows, "series")[:MAX_SERIES]
     positive = [row["value"] for row in rows if row["value"]]
     format_, scale = "~s", alt.Scale(zero=True)
-    ticks: Any = alt.Undefined
+    ticks: list[float] | None = None
     if rows[0]["log"] and positive and min(positive) > 0:
         scale, ticks = log_scale(positive)
         decades = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
@@ -126,8 +141,7 @@ def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
         format_ = "~g"
     elif max(positive, default=0) < 1000:
         format_ = "~r"
-    y_axis = alt.Axis(format=format_, labelExpr=PLAIN_ZERO, values=ticks, **Y_AXIS)
-    y = alt.Y("value:Q", title=panel, scale=scale, axis=y_axis)
+    y = alt.Y("value:Q", title=panel, scale=scale, axis=panel_axis(format_, ticks))
     legend = alt.Legend(orient="right", title=None, labelLimit=110, symbolType="stroke", symbolStrokeWidth=2.2)
     hues = alt.Color("series:N", legend=legend, scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])))
     dashes = alt.StrokeDash(
@@ -140,7 +154,7 @@ def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
     return encoded
 
 
-def areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
+def areas(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> alt.Chart:
     """Areas of one panel upon each other; `rows` as of `lines`, with a value of every series at every step."""
     labels = ordered(rows, "series")
     numbered = [{**row, "place": labels.index(row["series"])} for row in rows]
@@ -150,17 +164,19 @@ def areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
         scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])),
         legend=alt.Legend(orient="right", title=None, labelLimit=110, symbolType="square"),
     )
-    axis = alt.Axis(format="~s", labelExpr=PLAIN_ZERO, **Y_AXIS)
     drawn = alt.Chart(ChartRows(values=numbered)).mark_area(
         opacity=0.9, stroke=AREA_INK, strokeWidth=0.4, interpolate="step"
     )
     stacked: alt.Chart = drawn.encode(
-        x=x, y=alt.Y("value:Q", title=panel, stack="zero", axis=axis), color=hues, order=alt.Order("place:Q")
+        x=x,
+        y=alt.Y("value:Q", title=panel, stack="zero", axis=panel_axis("~s")),
+        color=hues,
+        order=alt.Order("place:Q"),
     )
     return stacked
 
 
-def _bands(bands: Sequence[Row], x: alt.X, divisor: float, *, labelled: bool) -> list[alt.Chart]:
+def _bands(bands: Sequence[PointBand], x: alt.X, divisor: float, *, labelled: bool) -> list[alt.Chart]:
     """Shading of the points, every other one darker; labels above the panel when asked."""
     if not bands:
         return []

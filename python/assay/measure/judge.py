@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from assay.record.standstill import judged
+
+if TYPE_CHECKING:
+    from assay.record.shapes.point import Generator, Offered
 
 SUSTAINED_SHARE = 0.98
 """An open loop that did less than this share of its rate, beyond chance, did not sustain it."""
@@ -30,7 +32,7 @@ def sustained(rate: float, done_per_s: float, seconds: float) -> bool:
     return done_per_s >= rate - slack
 
 
-def offered(rate: float, done_per_s: float, seconds: float, *, unfinished: int, oldest_ns: int) -> dict[str, Any]:
+def offered(rate: float, done_per_s: float, seconds: float, *, unfinished: int, oldest_ns: int) -> Offered:
     """Return `offered` of a point of an open loop (docs/results.md).
 
     Parameters
@@ -62,8 +64,15 @@ def is_busy(fullest_share: float | None, host_share: float | None = None) -> boo
     return (fullest_share or 0) >= SATURATED_CPU_SHARE or (host_share or 0) >= SATURATED_HOST_SHARE
 
 
-def generator(facts: Mapping[str, Any], *, saturated: bool) -> dict[str, Any]:
+def generator(facts: Generator, *, saturated: bool) -> Generator:
     """Return `generator` of a point: its facts, null where it has none, and whether the point may be an answer."""
-    known = dict.fromkeys(("cpu_share", "fullest_worker_share", "schedule_lag_p99_ns", "clock_ns", "gaps"))
-    whole = known | dict(facts)
-    return whole | judged(whole["gaps"], saturated)
+    known: Generator = {
+        "cpu_share": None,
+        "fullest_worker_share": None,
+        "schedule_lag_p99_ns": None,
+        "clock_ns": None,
+        "gaps": None,
+    }
+    whole: Generator = {**known, **facts}
+    found = judged(whole["gaps"], saturated)
+    return {**whole, "saturated": found["saturated"], "reason": found["reason"]}

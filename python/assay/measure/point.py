@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from assay.measure.window import Window
+
+if TYPE_CHECKING:
+    from assay.record.shapes.point import Batches, Generator, Offered, Steady
 
 
 def measured_point(
     window: Window,
     figures: Mapping[str, Any],
     *,
-    generator: Mapping[str, Any] | None = None,
-    offered: Mapping[str, Any] | None = None,
-    batches: Mapping[str, Any] | None = None,
-    telemetry: Mapping[str, Any] | None = None,
+    generator: Generator | None = None,
+    offered: Offered | None = None,
+    batches: Batches | Mapping[str, float | Mapping[str, Sequence[float]]] | None = None,
+    telemetry: Mapping[str, float | None] | None = None,
     outside: tuple[int, int] = (0, 0),
 ) -> dict[str, Any]:
     """Return the measured part of a point.
@@ -27,6 +30,8 @@ def measured_point(
         Figures of the workload by key: `read`, `total`, `oltp`, ...
     generator, offered
         As of `assay.measure.judge`.
+    batches
+        As of `Window.batches`; of a kind with a rate of its own, by the key of that.
     outside
         I/Os that ended after the window, and the longest latency among them in ns.
     """
@@ -46,7 +51,7 @@ def measured_point(
     }
 
 
-def _steady(window: Window) -> dict[str, Any] | None:
+def _steady(window: Window) -> Steady | None:
     steady = window.steady
     if steady is None:
         return None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from assay.record.steady import Steadiness, steady_state
 from assay.telemetry import ticks
+
+if TYPE_CHECKING:
+    from assay.measure.core_reports import FileTick
+    from assay.record.shapes.point import Batches
 
 NOT_JUDGED = Steadiness(reached=False, slope_share=None, half_width_share=None)
 """Of a window whose length is given, whatever it holds."""
@@ -73,9 +77,10 @@ class Window:
         self.steady = steady_state(values)
         return self.steady
 
-    def batches(self, counted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def batches(self, counted: Sequence[FileTick]) -> Batches:
         """Figures of I/Os over equal parts of the window, from which intervals are computed (`telemetry.ticks`)."""
-        return ticks.batches(counted, self.from_tick, self.to_tick, self.interval_s)
+        found = ticks.batches(counted, self.from_tick, self.to_tick, self.interval_s)
+        return {"seconds": found["seconds"], "read": found["read"], "write": found["write"], "total": found["total"]}
 
     def rate_batches(self, per_tick: Sequence[int], seconds: float) -> tuple[float, list[float]]:
         """Length of equal parts of the window, and what ended in each of them per so many `seconds`.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.units import count_of
 from assay.record.common_figures import share_words
 from assay.record.figures import Figure
+
+if TYPE_CHECKING:
+    from assay.record.shapes.point import End
 
 Record = Mapping[str, Any]
 
@@ -66,6 +69,11 @@ def edge_words(answer: Record) -> str:
     """
     axis = str(answer["axis"])
     return f"limits met up to {load_words(answer['edge'][axis], axis).partition(' ')[2]}"
+
+
+def end_value(end: End | None, figure: Figure) -> float | None:
+    """A figure at a load of a search; None where the load is not known, or the figure was not measured there."""
+    return cast("Mapping[str, float | None]", end).get(figure.name) if end else None
 
 
 def answer_marks(answer: Record) -> dict[Any, str]:

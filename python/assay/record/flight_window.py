@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from assay.base.errors import RunFolderError
 from assay.record.flight_reading import RecordingReader, Rolls, Samples, is_reading
@@ -167,7 +167,24 @@ class _Sums:
         return [total / weight if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]
 
 
-def told(layouts: Sequence[SampleLayout]) -> list[dict[str, Any]]:
+class CatalogueMetric(TypedDict):
+    """A metric of a source, and the entities it is known of."""
+
+    metric: str
+    kind: str
+    entities: list[str]
+
+
+class CatalogueGroup(TypedDict):
+    """What a source on a host recorded."""
+
+    tier: str
+    host: str
+    source: str
+    metrics: list[CatalogueMetric]
+
+
+def told(layouts: Sequence[SampleLayout]) -> list[CatalogueGroup]:
     """A catalogue for a page: sources, their metrics, and the entities of each."""
     groups: dict[tuple[str, str, str], dict[tuple[str, str], list[str]]] = {}
     for layout in layouts:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.record.shapes.point import Point, ServedPoint
 
 
 def prefixes(folders: Iterable[str]) -> dict[str, str]:
@@ -27,7 +30,7 @@ def prefixes(folders: Iterable[str]) -> dict[str, str]:
     return {folder: f"{name}/" for folder, name in zip(distinct, told, strict=True)}
 
 
-def named_arrays(point: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+def named_arrays(point: Point) -> list[tuple[str, ServedPoint]]:
     """The arrays that a point was served by, each with what stands before its names.
 
     Names are those of the point: a study may serve another array, in another folder, for each of its points.

@@ -8,17 +8,21 @@ from __future__ import annotations
 import math
 import operator
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 if TYPE_CHECKING:
     import polars
 
     from assay.record.flight import Spread
+    from assay.record.types import Answer, Manifest, Point
 
 Record = Mapping[str, Any]
 """One JSON object of the run folder, as docs/results.md describes it."""
+
+
+OneRecord = TypeVar("OneRecord", bound=Mapping[str, object])
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,9 @@ class RunFacts:
 
     Attributes
     ----------
-    manifest : Record
+    manifest : Manifest
         `run.json`.
-    points : list of Record
+    points : list of Point
         `points.jsonl`, in the order they ended; without those of a chain that was measured again.
     series : polars.DataFrame or None
         The tall table of the series; None when the run has none.
@@ -40,8 +44,8 @@ class RunFacts:
         become minutes; by host, source, entity and metric.
     """
 
-    manifest: Record
-    points: list[Record] = field(default_factory=list)
+    manifest: Manifest
+    points: list[Point] = field(default_factory=list)
     series: polars.DataFrame | None = None
     unreadable: list[str] = field(default_factory=list)
     spreads: Mapping[tuple[str, str, str, str], Spread] = field(default_factory=dict)
@@ -52,7 +56,7 @@ class RunFacts:
         plan = self.manifest.get("plan")
         return plan.get("kind") if isinstance(plan, Mapping) else None
 
-    def point(self, point_id: str | None) -> Record | None:
+    def point(self, point_id: str | None) -> Point | None:
         """Point of an id, or None."""
         return next((point for point in self.points if point.get("id") == point_id), None)
 
@@ -61,11 +65,11 @@ class RunFacts:
         found = self.manifest.get(key) if key else None
         return found if isinstance(found, Mapping) else None
 
-    def points_of(self, kind: str) -> list[Record]:
+    def points_of(self, kind: str) -> list[Point]:
         """Points of one kind of workload, in the order they ended."""
         return [point for point in self.points if point["workload"].get("kind") == kind]
 
-    def answers_of(self, kind: str, measure: str) -> list[Record]:
+    def answers_of(self, kind: str, measure: str) -> list[Answer]:
         """Answers of one kind of workload.
 
         Parameters
@@ -75,7 +79,7 @@ class RunFacts:
         measure
             Name of the figure that was searched for: `max`, `knee` and `edge` are None where they lack it.
         """
-        found: list[Record] = []
+        found: list[Answer] = []
         for answer in self.manifest.get("answers") or []:
             workload = answer.get("workload")
             if isinstance(workload, Mapping) and workload.get("kind") == kind:
@@ -84,11 +88,11 @@ class RunFacts:
                     name: end if isinstance(end, Mapping) and end.get(measure) is not None else None
                     for name, end in ends.items()
                 }
-                found.append({**answer, **whole})
+                found.append(cast("Answer", {**answer, **whole}))
         return found
 
 
-def shaped(point: Record) -> Record:
+def shaped(point: Record) -> Point:
     """Point with what every section counts on; a report outlives a point cut short.
 
     Workload and load are empty if the point lacks them; a direction without its rates counts as not measured.
@@ -103,10 +107,10 @@ def shaped(point: Record) -> Record:
         for activity in records(point.get("activities"))
     ]
     made["limits"] = records(point.get("limits"))
-    return made
+    return cast("Point", made)
 
 
-def shaped_manifest(manifest: Record) -> Record:
+def shaped_manifest(manifest: Record) -> Manifest:
     """Manifest whose lists hold only records, and whose answers hold only whole intervals."""
     made: dict[str, Any] = {**manifest}
     for name in ("parts", "verdict", "answers"):
@@ -114,7 +118,7 @@ def shaped_manifest(manifest: Record) -> Record:
     made["answers"] = [_answer(answer) for answer in made["answers"]]
     target = manifest.get("target") or {}
     made["target"] = {**target, **{name: records(target.get(name)) for name in ("volumes", "databases")}}
-    return made
+    return cast("Manifest", made)
 
 
 def _answer(answer: Record) -> Record:
@@ -128,7 +132,11 @@ def _direction(direction: Record | None) -> Record | None:
     return direction if whole else None
 
 
-def records(values: Any) -> list[Record]:
+@overload
+def records(values: Sequence[OneRecord] | None) -> list[OneRecord]: ...
+@overload
+def records(values: object) -> list[Record]: ...
+def records(values: object) -> Sequence[Record]:
     """JSON objects of a list; none where there is no list.
 
     Examples

@@ -11,7 +11,8 @@ from assay.document.elements import Document, Place, Section
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.insight.studies.study import target_kind
-from assay.record.source import Record, RunFacts
+from assay.record.shapes.manifest import Manifest, Volume
+from assay.record.source import RunFacts
 from assay.report.facts import workload_of_run, workloads_of
 from assay.report.head import headed
 from assay.report.sections.best_practice import best_practice_section
@@ -146,7 +147,7 @@ def target_names(facts: RunFacts) -> str:
     return shorten(names[0], 58) + more
 
 
-def _volume_name(volume: Record) -> str:
+def _volume_name(volume: Volume) -> str:
     """A device by its model, a file by its file system and the device beneath, anything else by its name."""
     own = str(volume.get("name") or DASH)
     model, device, system = volume.get("model"), volume.get("device"), volume.get("file_system")
@@ -154,7 +155,7 @@ def _volume_name(volume: Record) -> str:
     return f"{str(system).split(' ', 1)[0]} on {disk}" if system else disk
 
 
-def _took(run: Record, started: int | None, ended: int | None) -> str:
+def _took(run: Manifest, started: int | None, ended: int | None) -> str:
     """How long it took, else its status; of what another program measured, who that was."""
     if run.get("imported") is not None:
         return f"measured by {joined(str(name) for name in run['imported'].get('programs') or [])}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.base.errors import AssayError
 from assay.record.flight import has_recording, spreads, unread_of
 from assay.record.machines import without_twins
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.point import Answer, Point
 from assay.record.source import Record, RunFacts, clean, records, shaped, shaped_manifest
 from assay.workloads.registry import DEFAULT_KIND, workload_known, workload_recorded, workloads
 from assay.workloads.workload import Workload
@@ -19,6 +20,9 @@ from assay.workloads.workload import Workload
 if TYPE_CHECKING:
     import polars
 
+
+Asked = TypeVar("Asked", Point, Answer)
+"""What tells of a workload."""
 
 SPREAD_METRICS = ("ios_count", "bytes")
 """Of which a flight recording's report gives percentiles and peaks of all intervals."""
@@ -54,20 +58,20 @@ def facts_of(
 ) -> RunFacts:
     """Facts from what a run folder holds: cleaned, every point and answer with its kind."""
     whole = shaped_manifest(clean(manifest))
-    answers = [_with_kind(answer) for answer in whole["answers"]]
+    answers = [_with_kind(answer) for answer in whole.get("answers") or []]
     return RunFacts(
         {**whole, "answers": answers}, [_shaped(clean(point)) for point in points], series, list(unreadable)
     )
 
 
-def _shaped(point: Record) -> Record:
+def _shaped(point: Record) -> Point:
     made = _with_kind(shaped(point))
     workload = workload_recorded(made)
     # What belongs to a check is neither steady nor unsteady, and its users are no activities.
     return {**made, "steady": {}, "activities": []} if workload and workload.verifies else made
 
 
-def _with_kind(record: Record) -> Record:
+def _with_kind(record: Asked) -> Asked:
     workload = record.get("workload")
     if not isinstance(workload, Mapping):
         return record
@@ -112,7 +116,7 @@ def workloads_of(facts: RunFacts) -> list[Workload[Any]]:
     return found or ([main] if main else [])
 
 
-def measured_points(facts: RunFacts) -> list[Record]:
+def measured_points(facts: RunFacts) -> list[Point]:
     """Points that measure a load; those that belong to a check do not."""
     return [point for point in facts.points if not ((one := workload_recorded(point)) and one.verifies)]
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import altair as alt
 
 from assay.document.charts import ChartRows
 from assay.document.palette import BAND, INK, MAX_SERIES, QUIET, colour, shape
 from assay.insight.compare import FigureDifference, RunComparison, run_letter
+
+
+class DifferenceRow(TypedDict):
+    """A difference with its interval, in percent of A."""
+
+    place: str
+    metric: str
+    percent: float
+    low: float | None
+    high: float | None
+    changed: bool
+
 
 WIDTH_PX = 460
 ROW_PX = 14
@@ -65,7 +77,7 @@ def _places(rows: list[FigureDifference]) -> tuple[list[str], int]:
 def _panel(
     comparison: RunComparison, rows: list[FigureDifference], places: list[str], titles: list[str], run: int
 ) -> alt.LayerChart | alt.FacetChart:
-    values: list[dict[str, Any]] = [
+    values: list[DifferenceRow] = [
         {
             "place": _place(row),
             "metric": row.figure.title,
@@ -78,7 +90,7 @@ def _panel(
     ]
     heading = f"{run_letter(run)} over A, difference (%)"
     y = alt.Y("place:N", title=None, sort=places, axis=alt.Axis(labelLimit=260, ticks=False))
-    base = alt.Chart(_data(values)).encode(y=y, yOffset=alt.YOffset("metric:N", sort=titles))
+    base = alt.Chart(ChartRows(values=values)).encode(y=y, yOffset=alt.YOffset("metric:N", sort=titles))
     whiskers = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5)
     markers = base.mark_point(size=55, strokeWidth=1.5, opacity=1)
     x = alt.X("percent:Q", title=heading, axis=alt.Axis(format="+.3~g"))
@@ -86,7 +98,7 @@ def _panel(
     height = ROW_PX * max(1, len(titles)) * max(1, len(places))
     return alt.layer(
         _band(comparison.smallest_share),
-        alt.Chart(_data([{"zero": 0}])).mark_rule(color=INK).encode(x=alt.X("zero:Q", title=heading)),
+        alt.Chart(ChartRows(values=[{"zero": 0}])).mark_rule(color=INK).encode(x=alt.X("zero:Q", title=heading)),
         whiskers.encode(x=alt.X("low:Q", title=heading), x2="high:Q", color=colours),
         markers.encode(
             x=x,
@@ -99,9 +111,7 @@ def _panel(
 
 def _band(smallest_share: float) -> alt.Chart:
     edges = [{"from": -100 * smallest_share, "to": 100 * smallest_share}]
-    chart: alt.Chart = alt.Chart(_data(edges)).mark_rect(color=BAND, opacity=0.2).encode(x="from:Q", x2="to:Q")
+    chart: alt.Chart = (
+        alt.Chart(ChartRows(values=edges)).mark_rect(color=BAND, opacity=0.2).encode(x="from:Q", x2="to:Q")
+    )
     return chart
-
-
-def _data(values: list[dict[str, Any]]) -> alt.InlineData:
-    return ChartRows(values=values)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import altair as alt
 
@@ -23,13 +23,29 @@ WIDTH = 190
 """Pixels of the bars; labels stand left of them, values and limits right."""
 
 
-def limit_bars(rows: Sequence[Mapping[str, Any]]) -> alt.TopLevelMixin | None:
+class LimitBar(TypedDict):
+    """A value as a share of its limit, 1 at the limit; its text has value and limit, its state is a key of `HUES`."""
+
+    label: str
+    share: float
+    text: str
+    state: str
+
+
+class NumberedBar(LimitBar):
+    """A bar at its place, cut to `SHARE_MAX`; `shown` is in percent."""
+
+    number: int
+    shown: float
+
+
+def limit_bars(rows: Sequence[LimitBar]) -> alt.TopLevelMixin | None:
     """Bars of values as shares of their limits; the limit is a line at 100 %.
 
     Parameters
     ----------
     rows : sequence of rows
-        `label`, `share` (1 is the limit), `text` (value and limit), `state`; in the order to show, at most `BARS_MAX`.
+        The bars in the order to show, at most `BARS_MAX`.
     """
     if not rows:
         return None
@@ -37,7 +53,7 @@ def limit_bars(rows: Sequence[Mapping[str, Any]]) -> alt.TopLevelMixin | None:
         raise ValueError(f"a figure holds at most {BARS_MAX} bars, got {len(rows)}")
     most = min(SHARE_MAX, max(1.0, *(row["share"] for row in rows))) * 104
     # A number before each label keeps bars with equal labels apart.
-    data = [
+    data: list[NumberedBar] = [
         {**row, "number": number, "shown": 100 * min(row["share"], SHARE_MAX)}
         for number, row in enumerate(rows, start=1)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 import altair as alt
 
@@ -12,7 +12,27 @@ from assay.base.units import format_when
 from assay.document.charts import ChartRows
 from assay.document.palette import INK, MAX_SERIES, colour, shape
 
-Row = Mapping[str, Any]
+
+class RatioRow(TypedDict):
+    """A ratio over the range of an input: `panel` says which ratio, `basis` what is compared."""
+
+    panel: str
+    input: str
+    basis: str
+    low: float
+    high: float
+    stated: float
+
+
+class LossRow(TypedDict):
+    """The loss probability of a policy at a value of an input, whose label has its unit."""
+
+    input: str
+    value: float
+    policy: str
+    stated: bool
+    loss_probability: float
+
 
 PANEL_WIDTH = 210
 CURVE_WIDTH = 262
@@ -20,13 +40,13 @@ ROW_PX = 34
 TICKS_MAX = 5
 
 
-def ratio_ranges(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def ratio_ranges(rows: Sequence[RatioRow]) -> alt.TopLevelMixin | None:
     """Bars from the smallest to the largest ratio, one row an input, one panel a ratio; a line at the stated inputs.
 
     Parameters
     ----------
     rows : sequence of rows
-        `panel` (which ratio), `input` (label with its range), `basis` (what is compared), `low`, `high`, `stated`.
+        The ratios, in the order to show.
     """
     if not rows:
         return None
@@ -34,7 +54,7 @@ def ratio_ranges(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     panels = []
     for number, panel in enumerate(_ordered(rows, "panel")):
         data = [row for row in rows if row["panel"] == panel]
-        scale, ticks = decade_scale([row[end] for row in data for end in ("low", "high")])
+        scale, ticks = decade_scale([edge for row in data for edge in (row["low"], row["high"])])
         axis = alt.Axis(labelLimit=250, ticks=False, labels=number == 0)
         base = alt.Chart(ChartRows(values=data)).encode(
             y=alt.Y("input:N", sort=inputs, title=None, axis=axis),
@@ -49,13 +69,13 @@ def ratio_ranges(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     return figure
 
 
-def loss_curves(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
+def loss_curves(rows: Sequence[LossRow], years: float) -> alt.TopLevelMixin | None:
     """Loss probability of each policy over the range of each input; rings mark the stated value.
 
     Parameters
     ----------
     rows : sequence of rows
-        `input` (label with its unit), `value`, `policy`, `stated`, `loss_probability`.
+        The probabilities, in the order to show.
     years : float
         Service life.
     """
@@ -111,5 +131,5 @@ def _axis(ticks: Sequence[float]) -> alt.Axis:
     return alt.Axis(values=list(ticks), labelExpr=shown, grid=True)
 
 
-def _ordered(rows: Sequence[Row], field: str) -> list[str]:
+def _ordered(rows: Sequence[Mapping[str, object]], field: str) -> list[str]:
     return list(dict.fromkeys(str(row[field]) for row in rows))

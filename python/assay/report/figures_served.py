@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import altair as alt
 
 from assay.document.charts import ChartRows
 from assay.document.palette import BAND, COLOURS, INK, LIMIT
-from assay.document.series_charts import WIDTH, TimeAxis, lines, panels_over_time
+from assay.document.series import PanelRow
+from assay.document.series_charts import WIDTH, PlacedRow, TimeAxis, lines, panels_over_time
 
-Row = Mapping[str, Any]
+
+class FaultSpan(TypedDict):
+    """A state of an array, seconds since the start; `kind` is a key of `SHADES`."""
+
+    start_s: float
+    end_s: float
+    kind: str
+
+
+class FaultMark(TypedDict):
+    """An event, seconds since the start, by its number in the table."""
+
+    t_s: float
+    number: int
+
+
+class TimeLabel(TypedDict):
+    """A label on the time axis, seconds since the start."""
+
+    t_s: float
+    label: str
+
 
 SHADES = {
     "warm-up": (BAND, 0.22, "grey"),
@@ -29,7 +51,7 @@ PANEL_MAX_PX = 120
 
 
 def fault_timeline(
-    rows: Sequence[Row], spans: Sequence[Row], marks: Sequence[Row], *, end_s: float
+    rows: Sequence[PanelRow], spans: Sequence[FaultSpan], marks: Sequence[FaultMark], *, end_s: float
 ) -> alt.TopLevelMixin | None:
     """Panels over one time axis.
 
@@ -38,14 +60,14 @@ def fault_timeline(
     rows : sequence of rows
         As of `series_charts.timeline`.
     spans : sequence of rows
-        `start_s`, `end_s`, `kind` (a key of `SHADES`).
+        States of the array.
     marks : sequence of rows
-        Events in order of time: `t_s`, `number`. Each gets a line; events whose labels would touch share one.
+        Events in order of time. Each gets a line; events whose labels would touch share one.
     end_s : float
         End of the time axis, seconds.
     """
 
-    def layers(own: list[dict[str, Any]], panel: str, axis: TimeAxis) -> list[alt.Chart]:
+    def layers(own: list[PlacedRow], panel: str, axis: TimeAxis) -> list[alt.Chart]:
         shading = _shading(spans, axis.x, axis.divisor, end_s, is_labelled=axis.is_first)
         marked = _marks(marks, axis.x, axis.divisor, end_s, is_labelled=axis.is_first) if marks else []
         return [*shading, lines(own, panel, axis.x), *marked]
@@ -53,7 +75,9 @@ def fault_timeline(
     return panels_over_time(rows, layers, end_s=end_s, height_max_px=PANEL_MAX_PX)
 
 
-def _shading(spans: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool) -> list[alt.Chart]:
+def _shading(
+    spans: Sequence[FaultSpan], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool
+) -> list[alt.Chart]:
     layers = []
     for kind, (hue, opacity, _) in SHADES.items():
         data = [
@@ -70,7 +94,7 @@ def _shading(spans: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is
     return layers
 
 
-def span_labels(spans: Sequence[Row], end_s: float) -> list[dict[str, Any]]:
+def span_labels(spans: Sequence[FaultSpan], end_s: float) -> list[TimeLabel]:
     """Labels of shaded spans, `t_s` and `label`, on an axis that is so long.
 
     A label that would lie on another begins after it. It is left out where its span has no room for it.
@@ -82,7 +106,7 @@ def span_labels(spans: Sequence[Row], end_s: float) -> list[dict[str, Any]]:
     >>> [(round(one["t_s"], 1), one["label"]) for one in labels]
     [(0, 'warm-up'), (9.2, 'degraded')]
     """
-    labels: list[dict[str, Any]] = []
+    labels: list[TimeLabel] = []
     free_s = 0.0
     for span in sorted(spans, key=lambda span: (span["start_s"], span["end_s"])):
         start_s, length_s = max(span["start_s"], free_s), LETTER_PX * len(span["kind"]) / WIDTH * end_s
@@ -103,7 +127,7 @@ def shades_text(kinds: Sequence[str]) -> str:
     return ", ".join(f"{kind} ({name})" for kind, (_, _, name) in SHADES.items() if kind in kinds)
 
 
-def mark_labels(marks: Sequence[Row], end_s: float) -> list[dict[str, Any]]:
+def mark_labels(marks: Sequence[FaultMark], end_s: float) -> list[TimeLabel]:
     """Labels of events, `t_s` and `label`, on an axis that is so long. Those that would touch become one, at the first.
 
     Examples
@@ -129,15 +153,15 @@ def _label(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _marks(marks: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool) -> list[alt.Chart]:
-    def chart(values: list[dict[str, Any]]) -> alt.Chart:
-        return alt.Chart(ChartRows(values=values)).encode(x=x)
-
-    layers = [chart([{"t": mark["t_s"] / divisor} for mark in marks]).mark_rule(color=INK, strokeWidth=1)]
+def _marks(marks: Sequence[FaultMark], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool) -> list[alt.Chart]:
+    rules = alt.Chart(ChartRows(values=[{"t": mark["t_s"] / divisor} for mark in marks])).encode(x=x)
+    layers = [rules.mark_rule(color=INK, strokeWidth=1)]
     if is_labelled:
         labels = [{"t": one["t_s"] / divisor, "label": one["label"]} for one in mark_labels(marks, end_s)]
-        text = chart(labels).mark_text(
-            align="center", baseline="bottom", fontSize=10, fontWeight="bold", color=INK, dy=-3
+        text = (
+            alt.Chart(ChartRows(values=labels))
+            .encode(x=x)
+            .mark_text(align="center", baseline="bottom", fontSize=10, fontWeight="bold", color=INK, dy=-3)
         )
         layers.append(text.encode(y=alt.value(0), text="label:N"))
     return layers

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, PLAIN_ZERO, ChartRows, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, shape
 
-Row = Mapping[str, Any]
+
+class GrowthRow(TypedDict):
+    """The use of a resource in a year, a share of what there is."""
+
+    year: int
+    resource: str
+    used: float
 
 
-def growth_chart(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
+class FrontierRow(TypedDict):
+    """A candidate that holds the need: its cost, or its disks, and the latency at the need in milliseconds."""
+
+    label: str
+    cost: float
+    latency_ms: float
+
+
+def growth_chart(rows: Sequence[GrowthRow], years: float) -> alt.TopLevelMixin | None:
     """Use of each resource by year; the dashed line is where it runs out, the upright one the end of the need.
 
     Parameters
     ----------
     rows : sequence of rows
-        `year`, `resource`, `used` (share of what there is).
+        The use of each resource in each year.
     years : float
         The years that the need is for.
     """
@@ -45,13 +59,13 @@ NAMED_MOST = 8
 """Points of the frontier that carry their names: more would overlap."""
 
 
-def frontier_chart(rows: Sequence[Row], cost_title: str) -> alt.TopLevelMixin | None:
+def frontier_chart(rows: Sequence[FrontierRow], cost_title: str) -> alt.TopLevelMixin | None:
     """Latency of every candidate that holds the need over its cost; a line joins those that no other beats in both.
 
     Parameters
     ----------
     rows : sequence of rows
-        `label`, `cost`, `latency_ms`.
+        The candidates.
     cost_title : str
         What the cost is.
     """
@@ -87,7 +101,7 @@ def frontier_chart(rows: Sequence[Row], cost_title: str) -> alt.TopLevelMixin | 
     return chart
 
 
-def frontier(rows: Sequence[Row]) -> list[Row]:
+def frontier(rows: Sequence[FrontierRow]) -> list[FrontierRow]:
     """Rows of which no other costs less and answers sooner, by cost.
 
     Examples
@@ -96,7 +110,7 @@ def frontier(rows: Sequence[Row]) -> list[Row]:
     >>> [row["cost"] for row in frontier(rows)]
     [1, 2]
     """
-    found: list[Row] = []
+    found: list[FrontierRow] = []
     for row in sorted(rows, key=lambda one: (one["cost"], one["latency_ms"])):
         if not found or row["latency_ms"] < found[-1]["latency_ms"]:
             found.append(row)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NotRequired, TypedDict
 
 import altair as alt
 
@@ -11,7 +11,60 @@ from assay.document.charts import PANEL_WIDTH, ChartRows, ordered
 from assay.document.palette import BAND, COLOURS, INK, MAX_SERIES, colour, latency_unit, shape
 from assay.insight.studies.words import full_name_of
 
-Row = Mapping[str, Any]
+
+class LevelRow(TypedDict):
+    """A figure at a level, with its interval and the band of a model, in its base unit; None where there is none.
+
+    `series` is one text for all where there is one; `load` is the level as a number where levels are loads; `group` is
+    what series share, and `told` names both in the text that stands for the figure.
+    """
+
+    level: str
+    load: NotRequired[float]
+    series: str
+    group: NotRequired[str]
+    told: NotRequired[str]
+    unit: str
+    value: float
+    low: float | None
+    high: float | None
+    band_low: float | None
+    band_high: float | None
+    point_ids: list[str]
+
+
+class PublishedRow(TypedDict):
+    """The error of a model against a published figure, with its interval and band, as shares of it."""
+
+    title: str
+    fit: bool | None
+    point_ids: list[str | None]
+    error: float
+    low: float | None
+    high: float | None
+    band_low: float | None
+    band_high: float | None
+
+
+class LegendRoom(TypedDict, total=False):
+    """Columns of a legend, and pixels of a label."""
+
+    columns: int
+    labelLimit: int
+
+
+class PercentRow(TypedDict):
+    """An error in percent, and whether the model was fitted to what was published."""
+
+    title: str
+    used: str
+    point_ids: list[str | None]
+    error: float
+    low: float | None
+    high: float | None
+    band_low: float | None
+    band_high: float | None
+
 
 TEXTS_MAX = 16
 """Most bars with their value above them: more would overlap."""
@@ -27,7 +80,7 @@ LETTER_PX = 5.5
 
 
 def level_figure(
-    rows: Sequence[Row], figure: str, factor_title: str, *, joined: bool, full_name: str | None = None
+    rows: Sequence[LevelRow], figure: str, factor_title: str, *, joined: bool, full_name: str | None = None
 ) -> alt.TopLevelMixin | None:
     """A figure at each level: bars, or lines where the levels rise.
 
@@ -36,8 +89,7 @@ def level_figure(
     Parameters
     ----------
     rows : sequence of rows
-        `level`, `series` (one text for all where there is one), `unit`, `value`, `low`, `high`, `band_low`,
-        `band_high` (None where there is none), in base units and in the order to show.
+        The figure at each level, in the order to show.
     figure : str
         `iops`, `nopm`, `response_p90`, ...: one of `assay.insight.studies.result.study_figures`.
     factor_title : str
@@ -53,9 +105,22 @@ def level_figure(
     if len(series) > MAX_SERIES:
         raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(series)}")
     factor, title = _unit(rows, full_name or full_name_of(figure))
-    keys = ("value", "low", "high", "band_low", "band_high")
-    data = [{**row, **{key: row[key] / factor if row[key] is not None else None for key in keys}} for row in rows]
-    most = max(row[key] or 0.0 for row in data for key in keys)
+    data: list[LevelRow] = [
+        {
+            **row,
+            "value": row["value"] / factor,
+            "low": _over(row["low"], factor),
+            "high": _over(row["high"], factor),
+            "band_low": _over(row["band_low"], factor),
+            "band_high": _over(row["band_high"], factor),
+        }
+        for row in rows
+    ]
+    most = max(
+        value or 0.0
+        for row in data
+        for value in (row["value"], row["low"], row["high"], row["band_low"], row["band_high"])
+    )
     y_axis = alt.Axis(format=",d" if most >= 20 else "~f", tickCount=6)
     y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
     step = PANEL_WIDTH[1] / len(levels)
@@ -76,12 +141,16 @@ def level_figure(
     return chart
 
 
-def _legend(series: Sequence[str]) -> dict[str, Any]:
+def _over(value: float | None, factor: float) -> float | None:
+    return None if value is None else value / factor
+
+
+def _legend(series: Sequence[str]) -> LegendRoom:
     """Two columns where the names are long."""
     return {"columns": 2, "labelLimit": 320} if max(map(len, series)) > 30 else {}
 
 
-def _unit(rows: Sequence[Row], title: str) -> tuple[float, str]:
+def _unit(rows: Sequence[LevelRow], title: str) -> tuple[float, str]:
     match rows[0]["unit"]:
         case "ns":
             factor, unit = latency_unit(row["value"] for row in rows)
@@ -118,8 +187,15 @@ def _lines(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any) ->
     placed = base.encode(x=x) if len(series) == 1 else base.encode(x=x, xOffset=aside)
     detail = placed.encode(detail="series:N")
     # Colour and shape share one legend only where both say the same of it.
-    same = {"orient": "top", "title": None, "labelLimit": 230, "symbolLimit": 0, "columns": 4, **_legend(series)}
-    marks = alt.value("circle") if len(series) == 1 else shape("series", series).legend(**same)
+    room = _legend(series)
+    marks = (
+        alt.value("circle")
+        if len(series) == 1
+        else shape("series", series).legend(
+            orient="top", title=None, labelLimit=room.get("labelLimit", 230), symbolLimit=0,
+            columns=room.get("columns", 4),
+        )
+    )  # fmt: skip
     return [
         *_intervals(detail, hues),
         detail.mark_line(strokeWidth=1.6).encode(y=y, color=hues),
@@ -141,24 +217,26 @@ def _intervals(base: alt.Chart, hue: Any) -> list[alt.Chart]:
     ]
 
 
-def published_figure(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def published_figure(rows: Sequence[PublishedRow]) -> alt.TopLevelMixin | None:
     """Error of the model against published figures: 0 is the published one, the grey band 10 % to either side.
 
     Parameters
     ----------
     rows : sequence of rows
-        `title`, `fit` (whether the model was fitted to it), `point_ids`, and `error`, `low`, `high`, `band_low`,
-        `band_high` as shares (None where there is none), in the order to show.
+        The errors, in the order to show.
     """
     if not rows:
         return None
-    keys = ("error", "low", "high", "band_low", "band_high")
-    data = [
+    data: list[PercentRow] = [
         {
             "title": row["title"],
             "used": "fitted to" if row["fit"] else "predicted",
             "point_ids": row["point_ids"],
-            **{key: row[key] * 100 if row[key] is not None else None for key in keys},
+            "error": row["error"] * 100,
+            "low": _percent(row["low"]),
+            "high": _percent(row["high"]),
+            "band_low": _percent(row["band_low"]),
+            "band_high": _percent(row["band_high"]),
         }
         for row in rows
     ]
@@ -166,7 +244,8 @@ def published_figure(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
         ordered(data, "title"),
         [word for word in ("fitted to", "predicted") if word in ordered(data, "used")],
     )
-    most = max(TOLERATED_PERCENT * 1.5, *(abs(row[key] or 0.0) * 1.1 for row in data for key in keys))
+    ends = [(row["error"], row["low"], row["high"], row["band_low"], row["band_high"]) for row in data]
+    most = max(TOLERATED_PERCENT * 1.5, *(abs(value or 0.0) * 1.1 for own in ends for value in own))
     axis = "model against published (%)"
     x = alt.X("error:Q", title=axis, scale=alt.Scale(domain=[-most, most], nice=False), axis=alt.Axis(format="+.3~g"))
     y = alt.Y("title:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, ticks=False))
@@ -186,3 +265,7 @@ def published_figure(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     ]
     chart: alt.TopLevelMixin = alt.layer(*layers).properties(width=330, height=max(80, 30 * len(titles)))
     return chart
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 import altair as alt
 
@@ -22,7 +22,32 @@ PAGE = "#FEFEFE"
 """Boxes cover the lines behind them; the style puts the colour of the page in its place."""
 
 
-Row = dict[str, Any]
+class PlacedBox(TypedDict):
+    """A box, in pixels; its `kind` is `box` or `port`."""
+
+    x: float
+    x2: float
+    y: float
+    y2: float
+    kind: str
+
+
+class PlacedText(TypedDict):
+    """A line of text around its middle, in pixels; its `kind` is `head`, `name` or `line`."""
+
+    x: float
+    y: float
+    text: str
+    kind: str
+
+
+class JoiningLine(TypedDict):
+    """A line between two boxes, in pixels."""
+
+    x: float
+    y: float
+    x2: float
+    y2: float
 
 
 def topology_figure(topology: Topology) -> alt.TopLevelMixin:
@@ -32,8 +57,8 @@ def topology_figure(topology: Topology) -> alt.TopLevelMixin:
     inner = step * (0.78 if count > 3 else 0.7)
     heights = [[_height(box) for box in boxes] for _, boxes in topology.columns]
     tall = max(sum(column) + GAP_PX * max(len(column) - 1, 0) for column in heights)
-    boxes: list[Row] = []
-    texts: list[Row] = []
+    boxes: list[PlacedBox] = []
+    texts: list[PlacedText] = []
     places: dict[tuple[int, int], tuple[float, float, float]] = {}
     for number, (title, own) in enumerate(topology.columns):
         left = number * step + (step - inner) / 2
@@ -51,7 +76,7 @@ def topology_figure(topology: Topology) -> alt.TopLevelMixin:
             texts += _texts(box, left + inner / 2, top, height, letters)
             places[number, place] = (left, left + inner, top + height / 2)
             top += height + gap
-    lines: list[Row] = [
+    lines: list[JoiningLine] = [
         {"x": places[one][1], "y": places[one][2], "x2": places[other][0], "y2": places[other][2]}
         for one, other in topology.lines
     ]
@@ -67,7 +92,7 @@ def _height(box: Box) -> float:
     return PORT_PX if box.is_port else BOX_PX + LINE_PX * max(len(box.lines) - 1, 0) + (4 if box.lines else -6)
 
 
-def _texts(box: Box, middle: float, top: float, height: float, letters: int) -> list[Row]:
+def _texts(box: Box, middle: float, top: float, height: float, letters: int) -> list[PlacedText]:
     if box.is_port:
         return [{"x": middle, "y": top + height / 2, "text": shorten(box.name, letters), "kind": "line"}]
     rows = [box.name, *box.lines]
@@ -83,11 +108,13 @@ def _texts(box: Box, middle: float, top: float, height: float, letters: int) -> 
     ]
 
 
-def _drawn(boxes: Sequence[Row], texts: Sequence[Row], lines: Sequence[Row], height: float) -> alt.TopLevelMixin:
+def _drawn(
+    boxes: Sequence[PlacedBox], texts: Sequence[PlacedText], lines: Sequence[JoiningLine], height: float
+) -> alt.TopLevelMixin:
     x = alt.X("x:Q", axis=None, title=None, scale=alt.Scale(domain=[0, WIDTH_PX], nice=False))
     y = alt.Y("y:Q", axis=None, title=None, scale=alt.Scale(domain=[0, height], reverse=True, nice=False))
 
-    def base(rows: Iterable[Row]) -> alt.Chart:
+    def base(rows: Iterable[PlacedBox | PlacedText | JoiningLine]) -> alt.Chart:
         return alt.Chart(ChartRows(values=list(rows))).encode(x=x, y=y)
 
     layers = [base(lines).mark_rule(color=QUIET, strokeWidth=0.9).encode(x2="x2:Q", y2="y2:Q")]

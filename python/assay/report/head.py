@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from assay.document.elements import Document, Section
 from assay.document.text import DASH, moment, shorten
-from assay.record.source import Record
+from assay.record.shapes.manifest import Manifest
 
 RUN_ID_LETTERS = 80
 
 
-def version_of(manifest: Record) -> str:
+def version_of(manifest: Manifest) -> str:
     """The version of Assay that made a run; empty where the manifest does not say."""
     return str((manifest.get("build") or {}).get("version") or "")
 
 
-def headed(title: str, facts: Iterable[str], sections: Sequence[Section], manifest: Record) -> Document:
+def headed(title: str, facts: Iterable[str], sections: Sequence[Section], manifest: Manifest) -> Document:
     """The document of one run.
 
     Parameters

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import Any
+from typing import TypedDict
 from xml.sax.saxutils import quoteattr
 
-from assay.document.elements import Document, FigureElement
+from assay.document.elements import Document, FigureElement, Specification
 
 _PAIR = re.compile(r"(\\+)ud[89ab][0-9a-f]{2}\1ud[c-f][0-9a-f]{2}")
 
@@ -30,16 +30,22 @@ def render(figure: FigureElement) -> str:
     return svg.replace("<svg ", label, 1)
 
 
-def _measurable(specification: dict[str, Any]) -> dict[str, Any]:
+def _measurable(specification: Specification) -> Specification:
     """A drawing without letters of two UTF-16 units: Vega cuts long labels between the two, and cannot measure a half.
 
     Expressions within it carry texts as JSON does, so that a pair stands behind one backslash or several.
     """
-    measurable: dict[str, Any] = json.loads(_PAIR.sub(r"\1ufffd", json.dumps(specification)))
+    measurable: Specification = json.loads(_PAIR.sub(r"\1ufffd", json.dumps(specification)))
     return measurable
 
 
-def _offline() -> dict[str, Any]:
+class LoadingRules(TypedDict):
+    """Addresses that drawing may load from."""
+
+    allowed_base_urls: list[str]
+
+
+def _offline() -> LoadingRules:
     # No chart refers to an address; an empty list makes vl-convert refuse one that would.
     return {"allowed_base_urls": []}
 

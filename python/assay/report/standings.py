@@ -11,7 +11,8 @@ from assay.document.limits import limit_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, shorten
 from assay.record.limits import Limit, parse_limits
-from assay.record.source import Record, RunFacts, records
+from assay.record.shapes.point import Point, VerdictLine
+from assay.record.source import RunFacts, records
 from assay.report.sections.verdict import failed_answer, judged_lines
 from assay.workloads.registry import workload_recorded
 from assay.workloads.workload import Workload
@@ -74,7 +75,7 @@ def standings(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list
     return [_standing(line, facts, remarks) for line in asked]
 
 
-def _standing(line: Record, facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Standing:
+def _standing(line: VerdictLine, facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Standing:
     question, met = shorten(str(line.get("question") or DASH), 60), line.get("met")
     failed = failed_answer(line, facts)
     # Where no load met the limits, the point at which the search gave up tells by how much.
@@ -98,7 +99,7 @@ def _standing(line: Record, facts: RunFacts, remarks: Mapping[Workload[Any], Rem
     )
 
 
-def _values(line: Record, point: Record | None) -> list[tuple[str, float]]:
+def _values(line: VerdictLine, point: Point | None) -> list[tuple[str, float]]:
     """Limits of a line with their values: its own, or all that were judged at the point of an answer."""
     text, value = str(line.get("limit") or ""), line.get("value")
     own = _parsed(text, ())
@@ -107,8 +108,8 @@ def _values(line: Record, point: Record | None) -> list[tuple[str, float]]:
     if value is None and line.get("met") is None:
         # What the point measured of other limits is no answer to this one.
         return []
-    judged = records((point or {}).get("limits"))
-    found = [(str(one.get("limit")), float(one["value"])) for one in judged if one.get("value") is not None]
+    judged = records(point.get("limits") if point else None)
+    found = [(str(one.get("limit")), float(held)) for one in judged if (held := one.get("value")) is not None]
     return found if line.get("limit") else []
 
 

@@ -20,7 +20,7 @@ from assay.record import live as live_file
 from assay.record.figures import value_of
 from assay.record.folder import Folder
 from assay.record.limits import Limit, show_value
-from assay.run.rows import point_row
+from assay.run.rows import PointRow, point_row
 from assay.workloads.registry import figures_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Live:
         self._curve_of: tuple[Any, ...] = ()
         self._axis, self._figure = "", ("", "")
         self._judged: NearestLimit | None = None
-        self._rows: deque[dict[str, Any]] = deque(maxlen=POINTS_MAX)
+        self._rows: deque[PointRow] = deque(maxlen=POINTS_MAX)
         self._done = self._error_count = 0
         self._folder: Folder | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from assay.document.text import load_size
 from assay.record.figures import value_of
@@ -12,16 +12,47 @@ from assay.record.points import load_text
 from assay.workloads.registry import figures_of
 
 
-def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """What a list shows of a point.
+class FigureTitle(TypedDict):
+    """A figure as lists name it, and the base unit of its values."""
 
-    Returns
-    -------
-    dict
-        `id`, `part`, `name`, `load` in words, `size` of the load as a number, `figures` with name, title, unit, value
-        and words, `met`, `missed` limits, `ended_by`, `errors` and when it was measured.
-    """
-    figures = [
+    name: str
+    title: str
+    unit: str
+
+
+class FigureCell(FigureTitle):
+    """A figure of a point: its value in the unit, and in words."""
+
+    value: float
+    text: str
+
+
+class PointHead(TypedDict):
+    """A point in a list: its load in words and its `size` as a number, the limits it missed, when it was measured."""
+
+    id: str
+    part: str
+    kind: str
+    name: str
+    load: str
+    size: float
+    met: bool | None
+    missed: list[str]
+    ended_by: str
+    errors: int
+    from_utc_ns: int | None
+    to_utc_ns: int | None
+
+
+class PointRow(PointHead):
+    """A point in a list, with its figures."""
+
+    figures: list[FigureCell]
+
+
+def point_row(point: Mapping[str, Any]) -> PointRow:
+    """What a list shows of a point."""
+    figures: list[FigureCell] = [
         {"name": figure.name, "title": figure.title, "unit": figure.unit, "value": value, "text": figure.words(value)}
         for figure in figures_of(point)
         if figure.compared and (value := value_of(figure, point)) is not None and math.isfinite(value)

@@ -10,10 +10,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from assay.record.figures import PERCENTILES
 from assay.record.points import blank_point
+from assay.record.shapes.point import Direction, Latency, Sides
 from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def whole(value: object, where: str) -> int:
 
 def latency_of_statistics(
     mean_ns: float | None, max_ns: float | None, percentiles_ns: Mapping[float, float], histogram: Histogram | None
-) -> dict[str, float]:
+) -> Latency:
     """Statistics of a latency: percentiles of the histogram where there is one, else those given.
 
     Parameters
@@ -176,7 +177,7 @@ def latency_of_statistics(
             found[name.replace(".", "_")] = float(histogram.percentile(100 * share))
         elif (value := percentiles_ns.get(round(100 * share, 6))) is not None:
             found[name.replace(".", "_")] = value
-    return found if max_ns is None else {**found, "max": max_ns}
+    return cast("Latency", found if max_ns is None else {**found, "max": max_ns})
 
 
 @dataclass(kw_only=True)
@@ -186,10 +187,10 @@ class Side:
     count: int
     iops: float
     bytes_per_s: float
-    latency_ns: dict[str, float] = field(default_factory=dict)
+    latency_ns: Latency = field(default_factory=Latency)
     histogram: Histogram | None = None
 
-    def as_direction(self) -> dict[str, Any]:
+    def as_direction(self) -> Direction:
         """As points have it."""
         return {
             "count": self.count,
@@ -250,7 +251,10 @@ def histogram_of_bins(bins: Iterable[tuple[int, int]], count: int) -> Histogram 
     return found if total == count and count else None
 
 
-def sides_of(read: Side | None, write: Side | None, total: Side | None) -> dict[str, Any]:
+def sides_of(read: Side | None, write: Side | None, total: Side | None) -> Sides:
     """Keys `read`, `write` and `total` of a point, role, volume or activity."""
-    named = {"read": read, "write": write, "total": total}
-    return {name: side.as_direction() if side is not None else None for name, side in named.items()}
+    return {
+        "read": read.as_direction() if read is not None else None,
+        "write": write.as_direction() if write is not None else None,
+        "total": total.as_direction() if total is not None else None,
+    }

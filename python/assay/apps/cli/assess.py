@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,10 @@ from assay.workloads.examination import FULL_FROM_S, Examination
 from assay.workloads.options import OUTPUT, TIME
 from assay.workloads.plan import ExaminationPart
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workloads
+
+if TYPE_CHECKING:
+    from assay.insight.rules.outputs import CheckDocument
+    from assay.record.shapes.manifest import Check
 
 EXAMPLES = """
 Examples:
@@ -120,7 +124,7 @@ def assess(
     start("assess", request, parts, given.shown, told=lambda: {"check": checked(directory)})
 
 
-def checked(directory: str) -> dict[str, Any]:
+def checked(directory: str) -> CheckDocument | Check:
     """What best practice finds of this host and the folder's storage: the document of `assay check`."""
     from assay.insight.rules.gather import subjects_of
     from assay.insight.rules.outputs import document

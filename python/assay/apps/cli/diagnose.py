@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +13,7 @@ from assay.base.errors import UsageError
 from assay.document.elements import Block, Cell, Paragraph, Table, Tone
 
 if TYPE_CHECKING:
-    from assay.insight.diagnosis.diagnose import Diagnosis
+    from assay.insight.diagnosis.diagnose import Diagnosis, DiagnosisRecord
 
 EXAMPLES = """
 Examples:
@@ -76,7 +75,7 @@ def diagnose(
     print_diagnosis(found, record)
 
 
-def print_diagnosis(found: Diagnosis, record: Mapping[str, Any]) -> None:
+def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
     """The causes, the matrix and the notices on the terminal."""
     from assay.document.terminal import notes, show
 
@@ -108,7 +107,7 @@ def print_diagnosis(found: Diagnosis, record: Mapping[str, Any]) -> None:
     show([*blocks, notes(record["notices"])])
 
 
-def _matrix(found: Diagnosis, record: Mapping[str, Any]) -> Table:
+def _matrix(found: Diagnosis, record: DiagnosisRecord) -> Table:
     from assay.document.terminal import table
     from assay.insight.diagnosis.matrix import RESOURCES
 
@@ -125,7 +124,7 @@ def _matrix(found: Diagnosis, record: Mapping[str, Any]) -> Table:
     return table(_title(record), ("tier", *RESOURCES), rows)
 
 
-def _title(record: Mapping[str, Any]) -> str:
+def _title(record: DiagnosisRecord) -> str:
     seconds = record["samples"] * record["step_s"]
     span = f"{seconds / 60:,.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
     return f"Tiers and resources, {span} in steps of {record['step_s']:g} s"

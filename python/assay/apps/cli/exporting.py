@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assay.apps.cli.console import say
 from assay.base.errors import AssayError, ExitCode
@@ -14,6 +14,10 @@ from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
+
+if TYPE_CHECKING:
+    from assay.record.shapes.point import Workload
+    from assay.record.types import Load, Manifest
 
 
 def rehearse_exports(names: Sequence[str], parts: Sequence[Part[Any]]) -> None:
@@ -30,7 +34,8 @@ def rehearse_exports(names: Sequence[str], parts: Sequence[Part[Any]]) -> None:
     from assay.report.exports.rehearsal import expected_point
 
     shapes = [shape for part in parts for shape in workload_of(part.plan).expected_points(part.plan)]
-    rehearse(names, [expected_point(number, *shape) for number, shape in enumerate(shapes, start=1)])
+    asked = cast("list[tuple[Workload, Load]]", shapes)
+    rehearse(names, [expected_point(number, *one) for number, one in enumerate(asked, start=1)])
 
 
 def _tell(path: Path) -> None:
@@ -62,10 +67,10 @@ def export_all(
 
     if not names:
         return code
-    points = current_points(folder.points())
+    manifest, points = cast("Manifest", folder.manifest), current_points(folder.points())
     for name in names:
         try:
-            for path in save_export(name, folder.manifest, points, folder.path):
+            for path in save_export(name, manifest, points, folder.path):
                 tell(path)
         except AssayError as error:
             say(f"assay: {error}")

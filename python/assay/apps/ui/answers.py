@@ -14,17 +14,35 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
-from assay.apps.ui.lines import FiguresQuestion, grouped
+from assay.apps.ui.lines import FigurePanel, FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, grouped
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import plain
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from assay.apps.ui.shown import (
+        AnswerLine,
+        BlockShown,
+        ComparedView,
+        FindingsView,
+        ListedPoint,
+        MatrixCell,
+        MatrixView,
+        MatrixWindow,
+        PartTitle,
+        RunView,
+        TonedText,
+    )
     from assay.document.elements import Block
+    from assay.insight.diagnosis.matrix import CellOf
     from assay.insight.diagnosis.observed import Observations
+    from assay.record.flight_window import CatalogueMetric
+    from assay.record.types import Answer as SearchAnswer
+    from assay.record.types import Manifest, Part
+    from assay.run.rows import FigureTitle
 
 WINDOWS = 24
 """Steps of the slider over the matrix."""
@@ -35,35 +53,42 @@ SHOWN_SECTIONS = 2
 ANSWER_BYTES_MAX = 64 * 2**20
 WORDS_MAX = 300
 
-Answer = Callable[[Mapping[str, Any]], Any]
+Answer = Callable[[PageQuestion], object]
 
 
-def view(asked: Mapping[str, Any]) -> dict[str, Any]:
+def view(asked: PageQuestion) -> RunView:
     """A run's points in rows, its answers, its verdict and its notices."""
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
     from assay.run.rows import point_row
 
     folder = RunFolder.open(Path(asked["path"]))
-    manifest = folder.manifest
+    manifest = cast("Manifest", folder.manifest)
     unreadable = []
     try:
         points = current_points(folder.points())
     except AssayError as error:
         points, unreadable = [], [str(error)]
-    figures: dict[str, list[dict[str, Any]]] = {}
-    rows = []
+    figures: dict[str, list[FigureTitle]] = {}
+    rows: list[ListedPoint] = []
     for point in points:
         row = point_row(point)
         titles = figures.setdefault(row["kind"], [])
         for figure in row["figures"]:
             if figure["name"] not in {one["name"] for one in titles}:
-                titles.append({key: figure[key] for key in ("name", "title", "unit")})
+                titles.append({"name": figure["name"], "title": figure["title"], "unit": figure["unit"]})
         # Ten thousand points are some megabytes: their figures go without titles.
-        rows.append(row | {"figures": {figure["name"]: figure["value"] for figure in row["figures"]}})
-    keys = ("run_id", "verb", "status", "error", "started_utc_ns", "ended_utc_ns")
+        rows.append({**row, "figures": {figure["name"]: figure["value"] for figure in row["figures"]}})
     return {
-        "run": {key: manifest.get(key) for key in keys} | {"is_recording": "recording" in manifest},
+        "run": {
+            "run_id": manifest.get("run_id"),
+            "verb": manifest.get("verb"),
+            "status": manifest.get("status"),
+            "error": manifest.get("error"),
+            "started_utc_ns": manifest.get("started_utc_ns"),
+            "ended_utc_ns": manifest.get("ended_utc_ns"),
+            "is_recording": "recording" in manifest,
+        },
         "parts": [_part(one) for one in (manifest.get("parts") or [])[:PARTS_MAX]],
         "figures": figures,
         "points": rows,
@@ -73,17 +98,16 @@ def view(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+def _part(part: Part) -> PartTitle:
     return {"name": str(part.get("name") or ""), "title": str(part.get("title") or "")}
 
 
-def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
-    from assay.record.answers import answer_marks
+def _answer(answer: SearchAnswer) -> AnswerLine:
+    from assay.record.answers import answer_marks, end_value
     from assay.workloads.registry import figures_of
 
     figures = figures_of(answer)
-    most = answer.get("max") or {}
-    value = most.get(figures[0].name) if figures else None
+    value = end_value(answer.get("max"), figures[0]) if figures else None
     return {
         "name": str((answer.get("workload") or {}).get("name") or ""),
         "part": str(answer.get("part") or ""),
@@ -94,7 +118,7 @@ def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def findings(asked: Mapping[str, Any]) -> dict[str, Any]:
+def findings(asked: PageQuestion) -> FindingsView:
     """What a run's report says first: whether it is good enough, what limits it, what to do next."""
     from assay.report.assemble import assemble
     from assay.report.facts import load_facts
@@ -111,7 +135,7 @@ def findings(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _block(block: Block) -> dict[str, Any] | None:
+def _block(block: Block) -> BlockShown | None:
     """An element of a report without its figures, which the page draws itself."""
     if block.kind == "paragraph":
         return {"kind": "paragraph", "text": block.text, "strong": block.strong, "tone": block.tone}
@@ -120,7 +144,9 @@ def _block(block: Block) -> dict[str, Any] | None:
     if block.kind == "notices":
         return {"kind": "notices", "items": [{"text": one.text, "tone": one.tone} for one in block.items]}
     if block.kind == "table":
-        rows = [[{"text": cell.text, "tone": cell.tone} for cell, _ in row] for row in block.placed()[:ROWS_MAX]]
+        rows: list[list[TonedText]] = [
+            [{"text": cell.text, "tone": cell.tone} for cell, _ in row] for row in block.placed()[:ROWS_MAX]
+        ]
         return {
             "kind": "table",
             "caption": block.caption,
@@ -130,7 +156,7 @@ def _block(block: Block) -> dict[str, Any] | None:
     return None
 
 
-def series(asked: Mapping[str, Any]) -> dict[str, Any]:
+def series(asked: PageQuestion) -> SeriesCatalogue | FiguresOverTime:
     """Figures over time of a run's series; without a question, what there is."""
     frame = _frame(Path(asked["path"]))
     if "question" not in asked:
@@ -152,14 +178,14 @@ def _frame(path: Path) -> pl.DataFrame:
     return virtual if virtual.height else frame
 
 
-def _catalogue(frame: pl.DataFrame) -> dict[str, Any]:
+def _catalogue(frame: pl.DataFrame) -> SeriesCatalogue:
     import polars as pl
 
     if not frame.height:
         return {"from_s": None, "to_s": None, "groups": []}
     keys = ["tier", "host", "source", "metric", "kind"]
     found = frame.group_by(keys).agg(pl.col("entity").unique().sort()).sort(keys)
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str, str], list[CatalogueMetric]] = {}
     for tier, host, source, metric, kind, entities in found.iter_rows():
         groups.setdefault((tier, host, source), []).append({"metric": metric, "kind": kind, "entities": entities})
     return {
@@ -173,14 +199,14 @@ def _catalogue(frame: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _lines(frame: pl.DataFrame, asked: FiguresQuestion) -> dict[str, Any]:
+def _lines(frame: pl.DataFrame, asked: FiguresQuestion) -> FiguresOverTime:
     import polars as pl
 
     asked.refuse_unknown(set(frame.select("host", "source", "metric").unique().iter_rows()))
     step_ns = max(-(-(asked.to_ns - asked.from_ns) // asked.steps), 1)
     count = -(-(asked.to_ns - asked.from_ns) // step_ns)
     inside = frame.filter((pl.col("t_ns") > asked.from_ns) & (pl.col("t_ns") <= asked.to_ns))
-    panels = []
+    panels: list[FigurePanel] = []
     for query in asked.queries:
         own = inside.filter(
             (pl.col("host") == query.host) & (pl.col("source") == query.source) & (pl.col("metric") == query.metric)
@@ -205,7 +231,7 @@ def _lines(frame: pl.DataFrame, asked: FiguresQuestion) -> dict[str, Any]:
     return {"t": [round((asked.from_ns + (step + 1) * step_ns) / 1e9, 3) for step in range(count)], "panels": panels}
 
 
-def matrix(asked: Mapping[str, Any]) -> dict[str, Any]:
+def matrix(asked: PageQuestion) -> MatrixView:
     """The matrix of tiers and resources over all time and in parts of it, and the causes."""
     from assay.insight.diagnosis.diagnose import diagnose
     from assay.insight.diagnosis.matrix import RESOURCES, matrix_of
@@ -216,11 +242,14 @@ def matrix(asked: Mapping[str, Any]) -> dict[str, Any]:
     path = Path(asked["path"])
     folder = RunFolder.open(path)
     source = ObservedSource(
-        name=path.name, manifest=folder.manifest, points=current_points(folder.points()), series=_frame(path)
+        name=path.name,
+        manifest=cast("Manifest", folder.manifest),
+        points=current_points(folder.points()),
+        series=_frame(path),
     )
     found = diagnose([source])
     observed = found.observed
-    windows = []
+    windows: list[MatrixWindow] = []
     with unrecorded():
         for begin, end in _windows(observed):
             cells = matrix_of(_cut(observed, begin, end))
@@ -267,7 +296,7 @@ def _cut(observed: Observations, begin: int, end: int) -> Observations:
     )
 
 
-def _cell(cell: Any) -> dict[str, Any]:
+def _cell(cell: CellOf) -> MatrixCell:
     return {
         "tier": cell.tier,
         "host": cell.host,
@@ -278,7 +307,7 @@ def _cell(cell: Any) -> dict[str, Any]:
     }
 
 
-def compare(asked: Mapping[str, Any]) -> dict[str, Any]:
+def compare(asked: PageQuestion) -> ComparedView:
     """What changed from one run to another."""
     from assay.insight.compare import COLUMNS, ComparedRun, compare_runs
     from assay.record.points import current_points
@@ -295,7 +324,7 @@ def compare(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def comparison_page(asked: Mapping[str, Any]) -> str:
+def comparison_page(asked: PageQuestion) -> str:
     """The page of a comparison, as `assay compare --html` writes it."""
     from assay.base.paths import printable
     from assay.insight.compare import ComparedRun, compare_runs
@@ -311,7 +340,7 @@ def comparison_page(asked: Mapping[str, Any]) -> str:
     return html_report(document, render_figures(document))
 
 
-def report(asked: Mapping[str, Any]) -> str:
+def report(asked: PageQuestion) -> str:
     """The report of a run as it stands, as a page."""
     from assay.report.assemble import assemble
     from assay.report.facts import load_facts
@@ -322,14 +351,14 @@ def report(asked: Mapping[str, Any]) -> str:
     return html_report(document, render_figures(document))
 
 
-def table(asked: Mapping[str, Any]) -> str:
+def table(asked: PageQuestion) -> str:
     """The points of a run as CSV, as `--export csv` writes them."""
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
     from assay.report.exports import EXPORTS, WHERE
 
     folder = RunFolder.open(Path(asked["path"]))
-    return EXPORTS["csv"](folder.manifest, current_points(folder.whole_points()))[WHERE["csv"]]
+    return EXPORTS["csv"](cast("Manifest", folder.manifest), current_points(folder.whole_points()))[WHERE["csv"]]
 
 
 ANSWERS: Mapping[str, Answer] = {
@@ -364,7 +393,7 @@ def _one_line(error: Exception) -> str:
     return plain(" ".join(str(error).split()))[:WORDS_MAX]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Numbers of numpy as those of Python."""
     return value.item() if hasattr(value, "item") else str(value)
 

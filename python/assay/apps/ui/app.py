@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +15,7 @@ from starlette.routing import Route
 
 from assay.apps.ui.asking import AnswerStream, Asking
 from assay.apps.ui.guard import REPORT_POLICY
-from assay.apps.ui.lines import FiguresQuestion, parse_question
+from assay.apps.ui.lines import FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, parse_question
 from assay.apps.ui.recordings import catalogue_of, lines_of
 from assay.apps.ui.runs import REPORTS, RunPlace, Runs, live_of, stamp_of
 from assay.apps.ui.watch import Events, RunsWatch, bounded
@@ -126,7 +125,7 @@ class Pages:
                 return JSONResponse(await run_in_threadpool(_recorded, place.path, question))
         except AssayError as error:
             return _wrong(str(error))
-        asked = {"question": question.model_dump()} if question is not None else {}
+        asked: PageQuestion = {"question": question.asked()} if question is not None else {}
         return self._answered("series", {**asked, "path": str(place.path)}, stamp_of(place.path)[:2])
 
     async def _compare(self, request: Request) -> Response:
@@ -181,7 +180,7 @@ class Pages:
         return StreamingResponse(_pieces(descriptor), media_type=TYPES[Path(name).suffix], headers=headers)
 
     def _answered(
-        self, kind: str, asked: Mapping[str, Any], state: object, *, media_type: str = "application/json"
+        self, kind: str, asked: PageQuestion, state: object, *, media_type: str = "application/json"
     ) -> Response:
         policy = {"content-security-policy": REPORT_POLICY} if media_type == TYPES[".html"] else {}
         return AnswerStream(self._asking, kind, asked, repr(state), {"content-type": media_type, **policy})
@@ -201,7 +200,7 @@ def _taking(handler: Handler, *names: str) -> Handler:
     return answer
 
 
-def _recorded(path: Path, question: FiguresQuestion | None) -> dict[str, Any]:
+def _recorded(path: Path, question: FiguresQuestion | None) -> SeriesCatalogue | FiguresOverTime:
     return catalogue_of(path) if question is None else lines_of(path, question)
 
 

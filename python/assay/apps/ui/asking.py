@@ -9,12 +9,12 @@ import os
 import sys
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any
 
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from assay.apps.ui.client import WhileThere
+from assay.apps.ui.lines import PageQuestion
 
 AT_ONCE = 2
 """Processes at a time: more would take the processors from what is measured."""
@@ -36,10 +36,10 @@ class Asking:
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._kept: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, str], bytes] = OrderedDict()
 
     @contextlib.asynccontextmanager
-    async def answered(self, kind: str, asked: Mapping[str, Any], state: str) -> AsyncIterator[int]:
+    async def answered(self, kind: str, asked: PageQuestion, state: str) -> AsyncIterator[int]:
         """The whole answer, as a descriptor of a file in memory.
 
         Its process has ended, and its place is another's, by the time the answer is there: a client that takes it
@@ -68,7 +68,7 @@ class Asking:
                             self._keep(key, os.pread(answer, KEPT_BYTES_MAX, 0))
             yield answer
 
-    def _is_kept(self, key: tuple[Any, ...], answer: int) -> bool:
+    def _is_kept(self, key: tuple[str, str, str], answer: int) -> bool:
         """Whether the answer is known; it is written to a file then."""
         if key not in self._kept:
             return False
@@ -76,7 +76,7 @@ class Asking:
         os.pwrite(answer, self._kept[key], 0)
         return True
 
-    def _keep(self, key: tuple[Any, ...], content: bytes) -> None:
+    def _keep(self, key: tuple[str, str, str], content: bytes) -> None:
         self._kept[key] = content
         while sum(map(len, self._kept.values())) > KEPT_ALL_BYTES_MAX:
             self._kept.popitem(last=False)
@@ -95,9 +95,7 @@ class AnswerStream(WhileThere):
         Of the answer; an error has others.
     """
 
-    def __init__(
-        self, asking: Asking, kind: str, asked: Mapping[str, Any], state: str, headers: Mapping[str, str]
-    ) -> None:
+    def __init__(self, asking: Asking, kind: str, asked: PageQuestion, state: str, headers: Mapping[str, str]) -> None:
         super().__init__()
         self._asking, self._kind, self._asked, self._state = asking, kind, asked, state
         self._own_headers = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -117,7 +115,7 @@ class AnswerStream(WhileThere):
             await JSONResponse({"error": str(error)}, status_code=422)(scope, receive, send)
 
 
-async def _ask(kind: str, asked: Mapping[str, Any], answer: int) -> None:
+async def _ask(kind: str, asked: PageQuestion, answer: int) -> None:
     """Have a process write its answer, and see it end whatever happens."""
     with _file("question") as question, _file("words") as words:
         os.pwrite(question, json.dumps(asked).encode(), 0)

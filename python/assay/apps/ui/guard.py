@@ -10,14 +10,12 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 METHODS = ("GET", "HEAD")
 
@@ -74,7 +72,7 @@ class Guard:
         Whether it is asked over TLS.
     """
 
-    def __init__(self, app: App, *, token: str, hosts: Collection[str], port: int, secure: bool = False) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, hosts: Collection[str], port: int, secure: bool = False) -> None:
         self._app, self._token, self._secure = app, token.encode(), secure
         self._hosts = {host.lower() for host in hosts}
         self._cookie_name = f"assay-{port}"
@@ -165,7 +163,7 @@ async def _send(send: Send, status: int, headers: dict[str, str], body: str, *, 
 
 
 def _with_headers(send: Send) -> Send:
-    async def sending(message: MutableMapping[str, Any]) -> None:
+    async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = list(message.get("headers", []))
             known = {name.lower() for name, _ in own}

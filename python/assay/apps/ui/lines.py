@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, NotRequired, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from typing_extensions import TypedDict
 
 from assay.base.errors import UsageError
 from assay.base.paths import plain
 from assay.base.reading import problem_of
+from assay.record.flight_window import CatalogueGroup
 
 LINES_MAX = 8
 STEPS_MAX = 1200
@@ -28,6 +30,62 @@ Seconds = Annotated[float, Field(ge=0, lt=SECONDS_MAX)]
 
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 """A question is foreign input: types as JSON has them, and no key that is not read."""
+
+
+class FigureAsked(TypedDict):
+    """What one figure shows, as JSON."""
+
+    host: str
+    source: str
+    metric: str
+    under: str
+
+
+class FiguresAsked(TypedDict):
+    """Figures of one time, as JSON; seconds since 1970."""
+
+    from_s: float
+    to_s: float
+    steps: int
+    queries: list[FigureAsked]
+
+
+class PageQuestion(TypedDict, total=False):
+    """What an answer is asked of: a run's folder, or several, and figures of its series."""
+
+    path: str
+    paths: list[str]
+    question: FiguresAsked
+
+
+class FigureLine(TypedDict):
+    """A line of a figure: values at each step, and whether there is more beneath its entity."""
+
+    entity: str
+    values: list[float | None]
+    opens: bool
+
+
+class FigurePanel(TypedDict):
+    """Lines of one figure."""
+
+    lines: list[FigureLine]
+
+
+class FiguresOverTime(TypedDict):
+    """Figures over one time; `t` is when each step ends, seconds since 1970."""
+
+    t: list[float]
+    panels: list[FigurePanel]
+
+
+class SeriesCatalogue(TypedDict):
+    """What a series holds, and its time in seconds since 1970; an empty one says no clock."""
+
+    from_s: float | None
+    to_s: float | None
+    clock: NotRequired[str]
+    groups: list[CatalogueGroup]
 
 
 class FigureQuery(BaseModel):
@@ -74,6 +132,13 @@ class FiguresQuestion(BaseModel):
         if self.from_ns >= self.to_ns:
             raise ValueError("from_s and to_s: accepted: seconds since 1970, the second later than the first")
         return self
+
+    def asked(self) -> FiguresAsked:
+        """The question as JSON."""
+        queries: list[FigureAsked] = [
+            {"host": one.host, "source": one.source, "metric": one.metric, "under": one.under} for one in self.queries
+        ]
+        return {"from_s": self.from_s, "to_s": self.to_s, "steps": self.steps, "queries": queries}
 
     @property
     def from_ns(self) -> int:
@@ -134,7 +199,7 @@ def is_mean(metric: str, kind: str) -> bool:
     return (kind != "delta" and not metric.endswith(("_bytes", "_count"))) or "_mean_" in metric
 
 
-def grouped(query: FigureQuery, found: Sequence[tuple[str, str, Values]]) -> list[dict[str, Any]]:
+def grouped(query: FigureQuery, found: Sequence[tuple[str, str, Values]]) -> list[FigureLine]:
     """Lines of a figure, the largest first.
 
     Parameters
@@ -145,7 +210,7 @@ def grouped(query: FigureQuery, found: Sequence[tuple[str, str, Values]]) -> lis
     members: dict[str, list[tuple[str, str, Values]]] = {}
     for one in found:
         members.setdefault(query.group(one[0]), []).append(one)
-    lines: list[dict[str, Any]] = []
+    lines: list[FigureLine] = []
     for name, own in members.items():
         # A group's own figures stand for it, where there are any.
         itself = [one for one in own if one[0] == name]
@@ -156,7 +221,7 @@ def grouped(query: FigureQuery, found: Sequence[tuple[str, str, Values]]) -> lis
         lines.append({"entity": name, "values": [_short(value) for value in values], "opens": has_more})
     if len(lines) > LINES_MAX:
         return sorted(lines, key=lambda line: -_size(line["values"]))[:LINES_MAX]
-    return sorted(lines, key=lambda line: str(line["entity"]))
+    return sorted(lines, key=lambda line: line["entity"])
 
 
 def _each(combine: Callable[[list[float]], float], columns: Sequence[Values]) -> Values:

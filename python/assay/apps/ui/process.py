@@ -15,7 +15,7 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import uvicorn
 
@@ -39,13 +39,24 @@ class PageServer(connections.ConnectionServer):
         self.force_exit = True
 
 
-def serve(settings: dict[str, Any]) -> int:
+class ServerSettings(TypedDict):
+    """Folders of runs, `descriptor` of the listening socket, the token and hosts, and both files of TLS or neither."""
+
+    roots: list[str]
+    descriptor: int
+    token: str
+    hosts: list[str]
+    tls_cert: NotRequired[str | None]
+    tls_key: NotRequired[str | None]
+
+
+def serve(settings: ServerSettings) -> int:
     """Serve until stopped; the exit code.
 
     Parameters
     ----------
     settings
-        `roots`, `descriptor` of the listening socket, `token`, `hosts`, and `tls_cert` and `tls_key` or neither.
+        What to serve, and where.
     """
     listening = socket.socket(fileno=settings["descriptor"])
     app, runs = pages([Path(root) for root in settings["roots"]], lambda: server.should_exit)
@@ -84,7 +95,7 @@ def serve(settings: dict[str, Any]) -> int:
 def main() -> int:
     """Serve with the settings of the descriptor that is named in the command line."""
     with open(int(sys.argv[1]), encoding="utf-8") as file:
-        settings = json.load(file)
+        settings: ServerSettings = json.load(file)
     return serve(settings)
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from assay.apps.ui.lines import FiguresQuestion, grouped
+from assay.apps.ui.lines import FigurePanel, FiguresOverTime, FiguresQuestion, SeriesCatalogue, grouped
 from assay.record.flight import SampleLayout
 from assay.record.flight_window import catalogue, span, told, window
 from assay.record.rolled import SeriesKey
 
 
-def catalogue_of(path: Path) -> dict[str, Any]:
+def catalogue_of(path: Path) -> SeriesCatalogue:
     """What a recording holds.
 
     Raises
@@ -23,7 +22,7 @@ def catalogue_of(path: Path) -> dict[str, Any]:
     return {"from_s": from_ns / 1e9, "to_s": to_ns / 1e9, "clock": "wall", "groups": told(catalogue(path))}
 
 
-def lines_of(path: Path, question: FiguresQuestion) -> dict[str, Any]:
+def lines_of(path: Path, question: FiguresQuestion) -> FiguresOverTime:
     """Figures of a recording over time; see `assay.apps.ui.lines`.
 
     Raises
@@ -39,7 +38,7 @@ def lines_of(path: Path, question: FiguresQuestion) -> dict[str, Any]:
         return any(query.takes(layout.host, layout.source, one.metric, one.entity) for query in question.queries)
 
     times, lines = window(path, question.from_ns, question.to_ns, question.steps, wanted)
-    panels = []
+    panels: list[FigurePanel] = []
     for query in question.queries:
         own = [
             (line.series.entity, line.series.kind, line.values)

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from assay.base.errors import AssayError
 from assay.base.paths import printable
@@ -23,6 +23,9 @@ from assay.record import live
 from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
+
+if TYPE_CHECKING:
+    from assay.record.types import Manifest
 
 LISTED_BYTES_MAX = 4 * 2**20
 """A larger manifest is not read for the list; the run's own page reads it in another process."""
@@ -50,6 +53,37 @@ class Stamp(NamedTuple):
 NOTHING = (0, 0, 0)
 
 
+class RunHeadline(TypedDict):
+    """What a manifest says in a list: times in seconds since 1970, and how many limits were met and missed."""
+
+    verb: str
+    kinds: list[str]
+    target: str
+    status: str
+    started_s: float | None
+    ended_s: float | None
+    met: int
+    missed: int
+    headline: str
+    error: str
+    is_recording: bool
+
+
+class RunListed(RunHeadline):
+    """A run in a list."""
+
+    id: str
+    name: str
+    folder: str
+
+
+class RunRow(RunListed):
+    """A run in a list at this moment: whether it goes on, and the names of its reports."""
+
+    live: bool
+    reports: list[str]
+
+
 class Runs:
     """Runs below some folders; what was read is kept until its files change.
 
@@ -61,7 +95,7 @@ class Runs:
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = [Path(root) for root in roots]
-        self._rows: dict[str, tuple[Stamp, dict[str, Any]]] = {}
+        self._rows: dict[str, tuple[Stamp, RunListed]] = {}
         # The list is read by several threads.
         self._reading = threading.Lock()
 
@@ -78,7 +112,7 @@ class Runs:
         """A run by its number; None where it is not there, or there no more."""
         return next((place for place in self.places() if place.id == run_id), None)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[RunRow]:
         """What a list says of every run, the newest first."""
         places = self.places()
         rows = [self.row(place) for place in places]
@@ -87,7 +121,7 @@ class Runs:
             self._rows = {key: kept for key, kept in self._rows.items() if key in known}
         return sorted(rows, key=lambda row: (row["started_s"] or 0.0, row["name"]), reverse=True)
 
-    def row(self, place: RunPlace) -> dict[str, Any]:
+    def row(self, place: RunPlace) -> RunRow:
         """What a list says of one run."""
         stamp = stamp_of(place.path)
         with self._reading:
@@ -95,7 +129,7 @@ class Runs:
             if kept is None or kept[0].manifest != stamp.manifest or kept[0].recording != stamp.recording:
                 kept = (stamp, _row(place))
                 self._rows[place.id] = kept
-        return kept[1] | {"live": is_live(stamp), "reports": reports_of(place.path)}
+        return {**kept[1], "live": is_live(stamp), "reports": reports_of(place.path)}
 
 
 def id_of(path: Path) -> str:
@@ -140,7 +174,7 @@ def is_live(stamp: Stamp, now_ns: int | None = None) -> bool:
     return newest_ns > 0 and now_ns - newest_ns < live.STALE_S * 1e9
 
 
-def live_of(path: Path) -> dict[str, Any] | None:
+def live_of(path: Path) -> dict[str, object] | None:
     """What a run that goes on says of itself; None where it says nothing, or nothing that can be read."""
     try:
         folder = Folder.open(path)
@@ -158,8 +192,8 @@ def reports_of(path: Path) -> list[str]:
     return [name for name in REPORTS if _state(path / name) != NOTHING]
 
 
-def _row(place: RunPlace) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _row(place: RunPlace) -> RunListed:
+    row: RunListed = {
         "id": place.id,
         "name": printable(place.path.name or place.path)[:TEXT_MAX],
         "folder": printable(place.path.parent)[-TEXT_MAX:],
@@ -176,15 +210,15 @@ def _row(place: RunPlace) -> dict[str, Any]:
         "is_recording": False,
     }
     if _state(place.path / MANIFEST_NAME)[2] > LISTED_BYTES_MAX:
-        return row | {"status": "not read", "error": "its run.json is too large for the list"}
+        return {**row, "status": "not read", "error": "its run.json is too large for the list"}
     try:
         with RunFolder.open(place.path) as folder:
-            return row | _told(folder.manifest)
+            return {**row, **_told(cast("Manifest", folder.manifest))}
     except (AssayError, OSError, ValueError) as error:
-        return row | {"status": "not readable", "error": " ".join(str(error).split())[:TEXT_MAX]}
+        return {**row, "status": "not readable", "error": " ".join(str(error).split())[:TEXT_MAX]}
 
 
-def _told(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _told(manifest: Manifest) -> RunHeadline:
     """What a manifest says, as far as it is what it should be."""
     verdict = [line for line in manifest.get("verdict") or [] if isinstance(line, Mapping)]
     recording = manifest.get("recording")
@@ -195,7 +229,7 @@ def _told(manifest: Mapping[str, Any]) -> dict[str, Any]:
     parts = [part.get("plan") or {} for part in manifest.get("parts") or [] if isinstance(part, Mapping)]
     kinds = dict.fromkeys(plan.get("kind") for plan in parts if isinstance(plan, Mapping))
     missed = [line for line in verdict if line.get("met") is False]
-    first = (missed or verdict or [{}])[0]
+    first = next(iter(missed or verdict), None)
     return {
         "verb": _text(manifest.get("verb")),
         "kinds": [_text(kind) for kind in kinds if kind],
@@ -205,13 +239,13 @@ def _told(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "ended_s": _seconds(ended),
         "met": sum(line.get("met") is True for line in verdict),
         "missed": len(missed),
-        "headline": _text(first.get("meaning") or first.get("question")),
+        "headline": _text(first.get("meaning") or first.get("question")) if first else "",
         "error": _text(manifest.get("error")),
         "is_recording": isinstance(recording, Mapping),
     }
 
 
-def _target(manifest: Mapping[str, Any]) -> str:
+def _target(manifest: Manifest) -> str:
     """What a run is of, in words."""
     target = manifest.get("target") or {}
     recording = manifest.get("recording") or {}

@@ -4,17 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
 from assay.insight.diagnosis.causes.registry import CAUSES
-from assay.insight.diagnosis.matrix import HOT, NONE, CellOf, first_to_saturate, matrix_of
+from assay.insight.diagnosis.matrix import HOT, NONE, CellOf, CellRecord, RisingLoad, first_to_saturate, matrix_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
 from assay.insight.diagnosis.signals import Signal, Suspicion
 from assay.insight.recording import gaps_told
 
 TITLES = {cause.name: cause.title for cause in CAUSES} | {"none": "Nothing is wrong that was recorded"}
+
+
+class EvidenceRecord(TypedDict):
+    """A signal of a cause for scripts: its value and threshold in `unit`; a note has its text alone."""
+
+    text: str
+    of: NotRequired[str]
+    entity: NotRequired[str]
+    host: NotRequired[str]
+    value: NotRequired[float | None]
+    unit: NotRequired[str | None]
+    threshold: NotRequired[float | None]
+    source: NotRequired[str | None]
+    minutes: NotRequired[float]
+
+
+class CauseRecord(TypedDict):
+    """A cause for scripts, and when its signals held together first and last; `none` has no such times."""
+
+    cause: str
+    title: str
+    confidence: float
+    resource: str | None
+    minutes: float
+    from_utc_ns: NotRequired[int]
+    to_utc_ns: NotRequired[int]
+    evidence: list[EvidenceRecord]
+    against: list[str]
+    advice: str
+
+
+class UnseenCause(TypedDict):
+    """A cause for which nothing was recorded, and what it needs."""
+
+    cause: str
+    needs: str
+
+
+class DiagnosisRecord(TypedDict):
+    """A diagnosis for scripts: steps in seconds, causes with the most likely first."""
+
+    begin_utc_ns: int | None
+    step_s: float
+    samples: int
+    hosts: list[str]
+    matrix: list[CellRecord]
+    causes: list[CauseRecord]
+    load: RisingLoad | None
+    not_looked_for: list[UnseenCause]
+    notices: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,8 +95,8 @@ class Diagnosis:
         """Whether enough was recorded for any verdict."""
         return int(self.observed.counted.sum()) >= SAMPLES_MIN and bool(self.observed.tracks)
 
-    def record(self) -> dict[str, Any]:
-        """For scripts: `matrix[]`, `causes[]`, `load`, `not_looked_for[]`, `notices[]`."""
+    def record(self) -> DiagnosisRecord:
+        """For scripts."""
         observed = self.observed
         with unrecorded():
             load = first_to_saturate(observed, list(self.cells))
@@ -62,11 +112,11 @@ class Diagnosis:
             "notices": list(self.notices),
         }
 
-    def cause_records(self) -> list[dict[str, Any]]:
+    def cause_records(self) -> list[CauseRecord]:
         """The causes for scripts; empty where none was found."""
         return [_cause(one, self.observed) for one in self.causes]
 
-    def _none(self) -> dict[str, Any]:
+    def _none(self) -> CauseRecord:
         cells = [cell for cell in self.cells if cell.state != NONE]
         known = [f"{cell.tier} {cell.host} {cell.resource}: {cell.state}, {cell.words}" for cell in cells]
         empty = [f"{cell.tier} {cell.resource}" for cell in self.cells if cell.state == NONE]
@@ -92,7 +142,7 @@ class Diagnosis:
         }
 
 
-def _cause(one: Suspicion, observed: Observations) -> dict[str, Any]:
+def _cause(one: Suspicion, observed: Observations) -> CauseRecord:
     when = np.flatnonzero(one.together)
     return {
         "cause": one.cause,
@@ -108,7 +158,7 @@ def _cause(one: Suspicion, observed: Observations) -> dict[str, Any]:
     }
 
 
-def _evidence(signal: Signal, observed: Observations) -> dict[str, Any]:
+def _evidence(signal: Signal, observed: Observations) -> EvidenceRecord:
     bound = signal.threshold
     return {
         "text": signal.words,

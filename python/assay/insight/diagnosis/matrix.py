@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one
-from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observations, Track
+from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import HOLD_SHARE, Threshold, value_text, worst_share
 
 TIERS = ("client", "application", "database", "hypervisor", "storage")
@@ -26,6 +26,56 @@ HOT, WARM, COOL, FEW, NONE = "hot", "warm", "ok", "too few samples", "no data"
 
 WARM_SHARE = 0.1
 """Share of the worst ten minutes from which a cell is warm: single steps are no finding."""
+
+
+class MeasureRecord(TypedDict):
+    """A measure of a cell for scripts: values in `unit`, minutes beyond its threshold, shares."""
+
+    aspect: str
+    what: str
+    entity: str
+    p95: float
+    worst: float
+    unit: str
+    threshold: float
+    bad_when: str
+    source: str
+    minutes_exceeded: float
+    worst_window_share: float
+    samples: int
+    state: str
+
+
+class CellRecord(TypedDict):
+    """A cell for scripts: the leading measure of each aspect, and all of them."""
+
+    tier: str
+    host: str
+    resource: str
+    state: str
+    utilisation: MeasureRecord | None
+    saturation: MeasureRecord | None
+    errors: MeasureRecord | None
+    minutes_exceeded: float
+    measures: list[MeasureRecord]
+
+
+class RisingCell(TypedDict):
+    """The measure of a cell as load rises: the first load beyond its threshold, and Spearman's rank correlation."""
+
+    tier: str
+    host: str
+    resource: str
+    what: str
+    first_load: float | None
+    correlation_with_latency: float | None
+
+
+class RisingLoad(TypedDict):
+    """How many points were measured as load rose, and what cells did meanwhile."""
+
+    points: int
+    cells: list[RisingCell]
 
 
 class CellMeasure(NamedTuple):
@@ -66,7 +116,7 @@ class Judged:
             return FEW
         return HOT if self.share >= HOLD_SHARE else WARM if self.share >= WARM_SHARE else COOL
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> MeasureRecord:
         """For scripts."""
         threshold = self.measure.threshold
         return {
@@ -119,16 +169,24 @@ class CellOf:
             return "not recorded"
         return f"{one.measure.text} {value_text(one.p95, one.measure.threshold.unit)}"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> CellRecord:
         """For scripts: the leading measure of each aspect, and all of them."""
-        found: dict[str, Any] = {"tier": self.tier, "host": self.host, "resource": self.resource, "state": self.state}
-        for aspect in ("utilisation", "saturation", "errors"):
-            own = [one for one in self.judged if one.measure.aspect == aspect]
-            best = max(own, key=lambda one: (one.share, _distance(one)), default=None)
-            found[aspect] = best.record() if best is not None else None
-        found["minutes_exceeded"] = round(self.minutes, 3)
-        found["measures"] = [one.record() for one in self.judged]
-        return found
+        return {
+            "tier": self.tier,
+            "host": self.host,
+            "resource": self.resource,
+            "state": self.state,
+            "utilisation": self._leading_of("utilisation"),
+            "saturation": self._leading_of("saturation"),
+            "errors": self._leading_of("errors"),
+            "minutes_exceeded": round(self.minutes, 3),
+            "measures": [one.record() for one in self.judged],
+        }
+
+    def _leading_of(self, aspect: str) -> MeasureRecord | None:
+        own = [one for one in self.judged if one.measure.aspect == aspect]
+        best = max(own, key=lambda one: (one.share, _distance(one)), default=None)
+        return best.record() if best is not None else None
 
 
 def _distance(one: Judged) -> float:
@@ -367,34 +425,33 @@ def _of_load(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasu
     lag = np.full(observed.steps, np.nan)
     for window in observed.windows:
         generator = window.point.get("generator") or {}
-        if generator.get("fullest_worker_share") is not None:
-            lag[window.steps] = float(generator["fullest_worker_share"])
+        if (share := generator.get("fullest_worker_share")) is not None:
+            lag[window.steps] = share
     if np.isfinite(lag).any() and host == observed.hosts[0]:
         yield "cpu", CellMeasure("utilisation", "fullest worker", lag, at.GUEST_BUSY, "generator")
 
 
-def first_to_saturate(observed: Observations, cells: list[CellOf]) -> dict[str, Any] | None:
+def first_to_saturate(observed: Observations, cells: list[CellOf]) -> RisingLoad | None:
     """Which cell leaves its threshold first as load rises, and how each goes with latency.
 
     Returns
     -------
-    dict or None
-        `points`, and `cells[]` with `first_load` and Spearman's rank correlation of the cell's leading measure with
-        the mean latency of the points; None with fewer than four loads.
+    RisingLoad or None
+        The first load and the rank correlation of each cell's leading measure with the mean latency of the points;
+        None with fewer than four loads.
     """
-    loads: list[tuple[float, float, Any]] = []
+    loads: list[tuple[float, float, Flags]] = []
     for window in observed.windows:
         asked = window.point.get("load") or {}
-        load = next(
-            (asked[key] for key in ("outstanding", "users", "rate", "streams") if asked.get(key) is not None), None
-        )
+        sizes = (asked.get("outstanding"), asked.get("users"), asked.get("rate"), asked.get("streams"))
+        load = next((size for size in sizes if size is not None), None)
         latency = window.latency_ns
         if load is not None and latency is not None:
             loads.append((float(load), latency, window.steps))
     if len({load for load, _, _ in loads}) < 4:
         return None
     loads.sort(key=lambda one: one[0])
-    found: list[dict[str, Any]] = []
+    found: list[RisingCell] = []
     for cell in cells:
         for one in cell.judged:
             values = [float(np.nanmean(one.measure.values[steps])) for _, _, steps in loads]

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.record.source import Record
+from assay.record.types import Manifest, Point
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,8 +95,8 @@ class ObservedSource:
     """One run, recording or imported file: its manifest, its points and its series."""
 
     name: str
-    manifest: Record
-    points: Sequence[Record] = ()
+    manifest: Manifest
+    points: Sequence[Point] = ()
     series: pl.DataFrame | None = None
 
 
@@ -104,16 +104,15 @@ class ObservedSource:
 class PointWindow:
     """A point of a run on the steps: what was asked, and what came of it."""
 
-    point: Record
+    point: Point
     steps: Flags
 
     @property
     def latency_ns(self) -> float | None:
         """Mean latency of all I/Os, weighted by their count; None where it was not measured."""
         total, weight = 0.0, 0.0
-        for side in ("read", "write"):
-            told = self.point.get(side) or {}
-            mean, count = (told.get("latency_ns") or {}).get("mean"), told.get("count") or 0
+        for told in (self.point.get("read"), self.point.get("write")):
+            mean, count = (told["latency_ns"].get("mean"), told["count"]) if told else (None, 0)
             if mean is not None and count:
                 total, weight = total + mean * count, weight + count
         return total / weight if weight else None
@@ -262,12 +261,12 @@ class Observations:
         own = {track.entity for track in self.tracks if track.host == host and track.entity.startswith("cpu/")}
         return float(len(own)) or None
 
-    def fact(self, host: str, name: str) -> Any:
+    def fact(self, host: str, name: Literal["cpu_count", "memory_bytes"]) -> int | None:
         """A fact of a host from the manifests, such as `cpu_count`; None where it is not known."""
         for source in self.sources:
             facts = source.manifest.get("host") or {}
-            if facts.get("hostname") == host and facts.get(name) is not None:
-                return facts[name]
+            if facts.get("hostname") == host and (fact := facts.get(name)) is not None:
+                return fact
         return None
 
     def minutes(self, steps: Flags) -> float:

@@ -8,20 +8,61 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from assay import _core
 from assay.insight.rules.registry import family_of
 from assay.insight.rules.rule import BrokenRule, Findings, NotChecked, PracticeRule
+from assay.record.shapes.manifest import CheckedRule
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 INFORMATION = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"
 
 
-def document(told: Findings, targets: Sequence[str], notices: Sequence[str]) -> dict[str, Any]:
+class CheckDocument(TypedDict):
+    """The JSON document of a check."""
+
+    schema_version: int
+    verb: str
+    targets: list[str]
+    findings: list[CheckedRule]
+    passed: list[CheckedRule]
+    not_checked: list[CheckedRule]
+    not_applicable: list[str]
+    notices: list[str]
+
+
+class SarifRule(TypedDict):
+    """A rule that a notification is of, by its id and its place among all."""
+
+    id: str
+    index: int
+
+
+class SarifNotification(TypedDict):
+    """That a rule said nothing; its message has a `text`."""
+
+    level: str
+    message: dict[str, str]
+    associatedRule: SarifRule
+
+
+class SarifDescriptor(TypedDict):
+    """A rule with its help, in texts and Markdown."""
+
+    id: str
+    name: str
+    shortDescription: dict[str, str]
+    fullDescription: dict[str, str]
+    help: dict[str, str]
+    defaultConfiguration: dict[str, str]
+    properties: dict[str, list[str]]
+
+
+def document(told: Findings, targets: Sequence[str], notices: Sequence[str]) -> CheckDocument:
     """The JSON document."""
     return {
         "schema_version": 1,
@@ -38,7 +79,7 @@ def document(told: Findings, targets: Sequence[str], notices: Sequence[str]) -> 
     }
 
 
-def record(one: BrokenRule) -> dict[str, Any]:
+def record(one: BrokenRule) -> CheckedRule:
     """A finding for scripts."""
     rule = one.rule
     return {
@@ -152,7 +193,7 @@ def sarif(told: Findings, rules: Sequence[PracticeRule]) -> str:
     return json.dumps(log, indent=1)
 
 
-def _notification(gap: NotChecked, places: Mapping[str, int]) -> dict[str, Any]:
+def _notification(gap: NotChecked, places: Mapping[str, int]) -> SarifNotification:
     """That a rule said nothing, and why: what is not known never passes."""
     subject = f"{gap.subject.name}: " if gap.subject is not None else ""
     return {
@@ -162,7 +203,7 @@ def _notification(gap: NotChecked, places: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _described(rule: PracticeRule) -> dict[str, Any]:
+def _described(rule: PracticeRule) -> SarifDescriptor:
     text = f"{rule.why} Wanted: {rule.wanted}. {rule.fix} Source: {rule.source}."
     return {
         "id": rule.id,

@@ -78,6 +78,7 @@ class Load(TypedDict, total=False):
     rate: MaybeAmount
     arrivals: Text
     users: Depth
+    streams: Depth
     burst_interval_s: MaybeAmount
     burst_bytes: MaybeCount
     burst_spread: MaybeAmount

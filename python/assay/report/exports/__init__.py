@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import printable
 from assay.record import durable
 from assay.record.folder import Folder
+from assay.record.run_folder import SCHEMA_VERSION
+from assay.record.types import Manifest, Point
 from assay.report.exports.csv import csv_files
 from assay.report.exports.fio_json import fio_json_files
 from assay.report.exports.kinds import measures_io
 from assay.report.exports.openmetrics import openmetrics_files
 
-Export = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], dict[str, str]]
+Export = Callable[[Manifest, Sequence[Point]], dict[str, str]]
 """`export(manifest, points)`: content by file name; a name may have one folder before it."""
 
 EXPORTS: dict[str, Export] = {
@@ -39,9 +40,7 @@ _FAULTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 """What code raises that meets a point of a shape it does not know."""
 
 
-def save_export(
-    name: str, manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], destination: Path
-) -> list[Path]:
+def save_export(name: str, manifest: Manifest, points: Sequence[Point], destination: Path) -> list[Path]:
     """Write a run in one format, each file whole or not at all.
 
     Parameters
@@ -100,7 +99,7 @@ def _writing(path: Path) -> Iterator[None]:
         raise durable.failure(error, f"cannot write {printable(path)}") from error
 
 
-def rehearse(names: Sequence[str], points: Sequence[Mapping[str, Any]]) -> None:
+def rehearse(names: Sequence[str], points: Sequence[Point]) -> None:
     """Try exports before anything is measured.
 
     Parameters
@@ -117,14 +116,14 @@ def rehearse(names: Sequence[str], points: Sequence[Mapping[str, Any]]) -> None:
     """
     for name in names:
         try:
-            EXPORTS[name]({}, points)
+            EXPORTS[name]({"schema_version": SCHEMA_VERSION}, points)
         except _FAULTS as error:
             raise UsageError(
                 f"--export {name}: cannot express what this plan measures ({_reason(error)}); leave it out"
             ) from error
 
 
-def left_out(name: str, points: Sequence[Mapping[str, Any]]) -> int:
+def left_out(name: str, points: Sequence[Point]) -> int:
     """How many points a format leaves out because it has no words for their kind."""
     return sum(not measures_io(point) for point in points) if name == "fio-json" else 0
 

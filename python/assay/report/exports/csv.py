@@ -11,10 +11,11 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from assay.record.figures import value_of
 from assay.record.load import LATENCIES, POINT_COLUMNS
+from assay.record.types import Manifest, Point
 from assay.report.exports.kinds import own_figures
 
 _WORKLOAD = ("skew", "streams", "align_bytes", "compressible_share", "duplicate_share", "io_mode", "sync", "sync_every")
@@ -42,7 +43,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+def export_csv(manifest: Manifest, points: Sequence[Point], out: TextIO) -> None:
     """Write one header line and one row a point (RFC 4180, lines end with CR LF).
 
     Parameters
@@ -65,14 +66,14 @@ def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]],
         writer.writerow([*run, *cells, *_limits(point)])
 
 
-def csv_files(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def csv_files(manifest: Manifest, points: Sequence[Point]) -> dict[str, str]:
     """The table as `points.csv`."""
     out = io.StringIO(newline="")
     export_csv(manifest, points, out)
     return {"points.csv": out.getvalue()}
 
 
-def _value(document: Any, keys: tuple[str, ...]) -> Any:
+def _value(document: object, keys: tuple[str, ...]) -> object:
     for key in keys:
         if not isinstance(document, Mapping):
             return None
@@ -80,17 +81,17 @@ def _value(document: Any, keys: tuple[str, ...]) -> Any:
     return document
 
 
-def _single_block_bytes(point: Mapping[str, Any]) -> Any:
+def _single_block_bytes(point: Point) -> object:
     block_bytes = _value(point, ("workload", "block_bytes"))
     return None if isinstance(block_bytes, Mapping) else block_bytes
 
 
-def _block_mix(point: Mapping[str, Any]) -> Any:
+def _block_mix(point: Point) -> object:
     block_bytes = _value(point, ("workload", "block_bytes"))
     return block_bytes if isinstance(block_bytes, Mapping) else None
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -114,7 +115,7 @@ def _plain(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
-def _limits(point: Mapping[str, Any]) -> tuple[str, str]:
+def _limits(point: Point) -> tuple[str, str]:
     """Whether every limit that could be judged is met, and the missed ones with their scope."""
     judged = [limit for limit in point.get("limits") or [] if limit.get("met") is not None]
     missed = "; ".join(f"{limit['limit']} ({limit.get('scope') or '-'})" for limit in judged if not limit["met"])

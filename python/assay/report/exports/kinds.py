@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from assay.record.figures import Figure
 from assay.workloads.registry import workload_recorded
 
+if TYPE_CHECKING:
+    from assay.record.types import Point
 
-def own_figures(point: Mapping[str, Any]) -> dict[str, Figure]:
+
+def own_figures(point: Point) -> dict[str, Figure]:
     """Figures of a point that no export has a place of its own for, by name."""
     workload = workload_recorded(point)
     return {figure.name: figure for figure in workload.exported()} if workload else {}
 
 
-def measures_io(point: Mapping[str, Any]) -> bool:
+def measures_io(point: Point) -> bool:
     """Whether other tools of storage measure such points."""
     workload = workload_recorded(point)
     return workload is not None and workload.measures_io

@@ -11,15 +11,18 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import Literal, TextIO
 
 from assay.record.figures import Figure, value_of
 from assay.record.histograms import histogram_of
+from assay.record.shapes.access import accesses_of
+from assay.record.shapes.point import Latency
+from assay.record.types import Direction, Manifest, Point
 from assay.report.exports.kinds import own_figures
 
 BUCKETS_NS = (*(round(mantissa * 10**exponent) for exponent in range(4, 10) for mantissa in (1, 2.5, 5)), 10**10)
 """Upper bounds of the histogram's buckets: 10 us to 10 s in steps of 1, 2.5 and 5."""
-QUANTILES = {
+QUANTILES: dict[Literal["p50", "p90", "p95", "p99", "p99_9", "p99_99", "max"], str] = {
     "p50": "0.5",
     "p90": "0.9",
     "p95": "0.95",
@@ -29,7 +32,7 @@ QUANTILES = {
     "max": "1.0",
 }
 """Quantile of each key of `latency_ns`."""
-DIRECTIONS = ("read", "write", "flush")
+DIRECTIONS: tuple[Literal["read", "write", "flush"], ...] = ("read", "write", "flush")
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", '"': '\\"'}
 
@@ -84,7 +87,7 @@ def _families() -> dict[str, _Family]:
     return {family.name: family for family in families}
 
 
-def _figure_families(points: Sequence[Mapping[str, Any]]) -> dict[str, _Family]:
+def _figure_families(points: Sequence[Point]) -> dict[str, _Family]:
     """A family of each figure that the kinds of the points export."""
     figures = {_metric(figure)[0]: figure for point in points for figure in own_figures(point).values()}
     return {
@@ -99,7 +102,7 @@ def _metric(figure: Figure) -> tuple[str, float]:
     return (f"{name.removesuffix('_ns')}_seconds", 1e-9) if figure.unit == "ns" else (name, 1.0)
 
 
-def export_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+def export_openmetrics(manifest: Manifest, points: Sequence[Point], out: TextIO) -> None:
     """Write all points as one OpenMetrics text, ending with `# EOF`.
 
     Parameters
@@ -119,15 +122,15 @@ def export_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str
     out.write("# EOF\n")
 
 
-def openmetrics_files(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def openmetrics_files(manifest: Manifest, points: Sequence[Point]) -> dict[str, str]:
     """The text as `openmetrics.txt`."""
     out = io.StringIO(newline="")
     export_openmetrics(manifest, points, out)
     return {"openmetrics.txt": out.getvalue()}
 
 
-def _run_labels(manifest: Mapping[str, Any]) -> dict[str, str]:
-    host, build, engine = (manifest.get(key) or {} for key in ("host", "build", "engine"))
+def _run_labels(manifest: Manifest) -> dict[str, str]:
+    host, build, engine = manifest.get("host") or {}, manifest.get("build") or {}, manifest.get("engine") or {}
     labels = {
         "run_id": manifest.get("run_id"),
         "verb": manifest.get("verb"),
@@ -144,7 +147,7 @@ def _time(utc_ns: int | None) -> str:
     return f" {utc_ns // 10**9}.{utc_ns % 10**9 // 10**6:03d}" if utc_ns else ""
 
 
-def _add_point(families: Mapping[str, _Family], point: Mapping[str, Any], run_id: str) -> None:
+def _add_point(families: Mapping[str, _Family], point: Point, run_id: str) -> None:
     seconds = float(point.get("measured_s") or 0)
     elapsed_ns = round((seconds + float(point.get("warmup_s") or 0)) * 10**9)
     started_ns = point.get("started_utc_ns")
@@ -152,11 +155,12 @@ def _add_point(families: Mapping[str, _Family], point: Mapping[str, Any], run_id
     identity = {"run_id": run_id, "point": str(point.get("id") or "")}
     families["assay_point"].add("_info", identity | _point_labels(point), 1, time_s)
     families["assay_measured_seconds"].add("", identity, seconds, time_s)
-    for name in DIRECTIONS:
-        if point.get(name):
-            _add_direction(families, point[name], identity | {"direction": name}, seconds, time_s)
+    for direction in DIRECTIONS:
+        if measured := point.get(direction):
+            _add_direction(families, measured, identity | {"direction": direction}, seconds, time_s)
     _add_summary(families["assay_service_latency_seconds"], point.get("service_latency_ns"), identity, None, time_s)
-    for kind, count in ((point.get("errors") or {}).get("kinds") or {}).items():
+    errors = point.get("errors")
+    for kind, count in ((errors.get("kinds") or {}) if errors else {}).items():
         families["assay_io_errors"].add("_total", identity | {"kind": kind}, int(count), time_s)
     for figure in own_figures(point).values():
         value, (name, factor) = value_of(figure, point), _metric(figure)
@@ -165,27 +169,36 @@ def _add_point(families: Mapping[str, _Family], point: Mapping[str, Any], run_id
     _add_judgement(families, point, identity, time_s)
 
 
-def _point_labels(point: Mapping[str, Any]) -> dict[str, str]:
-    workload, load = point.get("workload") or {}, point.get("load") or {}
-    labels = {
+def _point_labels(point: Point) -> dict[str, str]:
+    workload, load = accesses_of(point), point.get("load") or {}
+    labels: dict[str, str | float | dict[str, float] | None] = {
         "part": point.get("part"),
         "purpose": point.get("purpose"),
         "repeat": point.get("repeat"),
         "workload": workload.get("name"),
-        **{key: workload.get(key) for key in ("role", "block_bytes", "read_share", "random_share", "io_mode", "sync")},
-        **{key: load.get(key) for key in ("queue_depth", "workers", "outstanding", "rate", "arrivals")},
+        "role": workload.get("role"),
+        "block_bytes": workload.get("block_bytes"),
+        "read_share": workload.get("read_share"),
+        "random_share": workload.get("random_share"),
+        "io_mode": workload.get("io_mode"),
+        "sync": workload.get("sync"),
+        "queue_depth": load.get("queue_depth"),
+        "workers": load.get("workers"),
+        "outstanding": load.get("outstanding"),
+        "rate": load.get("rate"),
+        "arrivals": load.get("arrivals"),
     }
-    return {name: _label(value) for name, value in labels.items() if value not in (None, "")}
+    return {name: _label(value) for name, value in labels.items() if value is not None and value != ""}
 
 
-def _label(value: Any) -> str:
-    if isinstance(value, Mapping):
+def _label(value: str | float | dict[str, float]) -> str:
+    if isinstance(value, dict):
         return ",".join(f"{key}:{share}" for key, share in value.items())
     return str(value)
 
 
 def _add_direction(
-    families: Mapping[str, _Family], measured: Mapping[str, Any], labels: dict[str, str], seconds: float, time_s: str
+    families: Mapping[str, _Family], measured: Direction, labels: dict[str, str], seconds: float, time_s: str
 ) -> None:
     families["assay_ios"].add("_total", labels, int(measured["count"]), time_s)
     transferred_bytes = round(float(measured["bytes_per_s"]) * seconds)
@@ -196,19 +209,20 @@ def _add_direction(
 
 
 def _add_summary(
-    family: _Family, latency: Mapping[str, Any] | None, labels: dict[str, str], count: int | None, time_s: str
+    family: _Family, latency: Latency | None, labels: dict[str, str], count: int | None, time_s: str
 ) -> None:
     if not latency:
         return
     for key, quantile in QUANTILES.items():
-        if latency.get(key) is not None:
-            family.add("", labels | {"quantile": quantile}, latency[key] / 10**9, time_s)
-    if count is not None and latency.get("mean") is not None:
+        if (value := latency.get(key)) is not None:
+            family.add("", labels | {"quantile": quantile}, value / 10**9, time_s)
+    mean = latency.get("mean")
+    if count is not None and mean is not None:
         family.add("_count", labels, count, time_s)
-        family.add("_sum", labels, latency["mean"] * count / 10**9, time_s)
+        family.add("_sum", labels, mean * count / 10**9, time_s)
 
 
-def _add_histogram(family: _Family, measured: Mapping[str, Any], labels: dict[str, str], time_s: str) -> None:
+def _add_histogram(family: _Family, measured: Direction, labels: dict[str, str], time_s: str) -> None:
     histogram = histogram_of(measured)
     if histogram is None:
         return
@@ -233,9 +247,7 @@ def _canonical(number: float) -> str:
     return re.sub(r"\.0e", "e", repr(float(number)))
 
 
-def _add_judgement(
-    families: Mapping[str, _Family], point: Mapping[str, Any], identity: dict[str, str], time_s: str
-) -> None:
+def _add_judgement(families: Mapping[str, _Family], point: Point, identity: dict[str, str], time_s: str) -> None:
     steady, generator = point.get("steady") or {}, point.get("generator") or {}
     gauges = {
         "assay_steady": steady.get("reached"),
@@ -246,6 +258,6 @@ def _add_judgement(
         if value is not None:
             families[name].add("", identity, value, time_s)
     for limit in point.get("limits") or []:
-        if limit.get("met") is not None:
+        if (met := limit.get("met")) is not None:
             labels = identity | {"limit": str(limit["limit"]), "scope": str(limit.get("scope") or "")}
-            families["assay_limit_met"].add("", labels, limit["met"], time_s)
+            families["assay_limit_met"].add("", labels, met, time_s)

@@ -12,6 +12,7 @@ from typing import Any
 
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
+from assay.record.shapes.manifest import Parameter
 from assay.record.source import records
 from assay.report.paper.measured import title_of_source
 from assay.report.paper.parts import Draft, own_names
@@ -22,7 +23,7 @@ from assay.report.sections.points import points_section
 VALUE_LETTERS = 240
 
 
-def _differing(parameters: Mapping[str, Any], number: str) -> Block:
+def _differing(parameters: Mapping[str, Parameter], number: str) -> Block:
     made = parameter_table(parameters)
     caption = f"Parameters of the model that differ from those of run {number}."
     return replace(made, caption=caption) if isinstance(made, Table) else made
@@ -31,7 +32,7 @@ def _differing(parameters: Mapping[str, Any], number: str) -> Block:
 def settings(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """Every setting of every run: of its plans, of the servers, of the model."""
     blocks: list[Block] = []
-    arrays: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    arrays: dict[str, tuple[str, Mapping[str, Parameter]]] = {}
     for source in sources:
         own: list[Block] = [*_plan_tables(source), *_server_tables(source)]
         array = (source.manifest.get("target") or {}).get("array") or {}

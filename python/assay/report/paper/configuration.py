@@ -25,7 +25,7 @@ ENGINE = ("I/O engine", "Features in force", "Degraded")
 
 def configuration(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """Every target once with its picture, and the hosts that drove the load."""
-    configurations: list[dict[str, Any]] = []
+    configurations: list[dict[str, str]] = []
     shown: dict[str, Sequence[Block]] = {}
     for group in _grouped([source for source in sources if source.kind in MEASURED], _target_key):
         first = group[0]
@@ -69,8 +69,8 @@ def _is_model(source: PaperSource) -> bool:
 def _target_key(source: PaperSource) -> str:
     """Equal for runs whose targets are described alike."""
     target = source.manifest.get("target") or {}
-    if target.get("array"):
-        return f"array {target['array'].get('name')}"
+    if array := target.get("array"):
+        return f"array {array.get('name')}"
     volumes = [
         {key: volume.get(key) for key in ("name", "path", "role", "device_stack")}
         for volume in records(target.get("volumes"))
@@ -88,8 +88,8 @@ def _hostname(source: PaperSource) -> str:
 
 def _target_title(source: PaperSource) -> str:
     target = source.manifest.get("target") or {}
-    if target.get("array"):
-        return shorten(str(target["array"].get("title") or target["array"].get("name")), 80)
+    if array := target.get("array"):
+        return shorten(str(array.get("title") or array.get("name")), 80)
     databases = records(target.get("databases"))
     what = joined(dict.fromkeys(server_text(one) for one in databases)) if databases else "Storage"
     return capital(f"{what} of host {_hostname(source)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from assay.document.elements import FactList
 from assay.document.references import see
@@ -64,9 +63,7 @@ def summary(sources: Sequence[PaperSource], sections: Mapping[str, str], target:
 
 def when(sources: Sequence[PaperSource]) -> str:
     """When the runs were made, to the day."""
-    starts = sorted(
-        int(source.manifest["started_utc_ns"]) for source in sources if source.manifest.get("started_utc_ns")
-    )
+    starts = sorted(started for source in sources if (started := source.manifest.get("started_utc_ns")))
     days = list(dict.fromkeys(moment(start)[:10] for start in (starts[:1] + starts[-1:])))
     if not days:
         return "at a time that is not known"
@@ -77,7 +74,7 @@ def objectives(sources: Sequence[PaperSource], sections: Mapping[str, str], word
     """What the paper shall decide, and for whom."""
     asked = [{"question": question_of(source), "section": sections[source.number]} for source in sources]
     distinct = {str(one["question"]): one for one in reversed(asked)}
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "objectives": paragraphs(words.objectives)
         or [
             f"To say what {target} can hold within limits that databases need, on figures that anyone can measure"

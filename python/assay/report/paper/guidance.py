@@ -133,7 +133,7 @@ def limitations(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
             told = [(notice.text, notice.tone) for notice in run_notices(made.facts, made.remarks.values())]
             told += [(text, "plain") for text in gap_texts(made.facts, made.remarks)]
         else:
-            answer = source.manifest.get(source.kind) or {}
+            answer = source.facts.told(source.kind) or {}
             told = [(str(text), "warn") for text in answer.get("notices") or []]
         for pair in told:
             runs = notices.setdefault(pair, [])

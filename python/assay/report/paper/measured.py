@@ -81,11 +81,10 @@ def findings_of(source: PaperSource) -> tuple[str, list[str]]:
         answer = source.manifest["reliability"]
         return "", [traced(ratio_sentence(ratio, answer), [], source.number) for ratio in answer["ratios"]]
     if source.kind == "check":
-        told = source.manifest["check"]
-        broken, kept = len(told["findings"]), len(told["passed"])
-        told_of = (
-            f"{count_of(broken, 'rule')} of best practice broken, {kept} kept, {len(told['not_checked'])} not checked."
-        )
+        check = source.manifest["check"]
+        broken, kept = len(check["findings"] or []), len(check["passed"] or [])
+        unknown = len(check["not_checked"] or [])
+        told_of = f"{count_of(broken, 'rule')} of best practice broken, {kept} kept, {unknown} not checked."
         return "", [traced(told_of, [], source.number)]
     if source.kind == "recording":
         return "", _texts(recording_document(source.facts).sections[0].blocks, source)[:2]
@@ -211,7 +210,7 @@ def _asked_table(source: PaperSource, study: Record) -> Table:
 
 
 def _label(study: Record, wanted: Record) -> str:
-    factor = next((one for one in records(study.get("factors")) if one.get("name") == wanted.get("by")), {})
+    factor: Record = next((one for one in records(study.get("factors")) if one.get("name") == wanted.get("by")), {})
     levels = records(factor.get("levels"))
     return next((str(one["label"]) for one in levels if wanted["baseline"] in (one.get("key"), one.get("label"))),
                 str(wanted["baseline"]))  # fmt: skip

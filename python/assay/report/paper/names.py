@@ -280,14 +280,14 @@ class Names:
         """A host, or its name."""
         if not isinstance(value, Mapping):
             return self._host_alias(str(value))
-        made: dict[str, Any] = self.value(value)
+        made: Mapping[str, object] = self.value(value)
         return {**made, "name": self._host_alias(str(value["name"]))} if "name" in value else made
 
     def _named(self, value: Any) -> Any:
         """A database or a volume: its name stands for itself, whatever word it is."""
         if not isinstance(value, Mapping):
             return self.value(value)
-        made: dict[str, Any] = self.value(value)
+        made: Mapping[str, object] = self.value(value)
         name = str(value.get("name") or "")
         return {**made, "name": self._things[name]} if name in self._things else made
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from assay.document.elements import Block, Cell, FactList, FigureElement, Heading, Section, Table
 from assay.document.text import id_range
@@ -31,7 +30,7 @@ class Draft:
     name: str
     title: str
     template: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
     shown: Mapping[str, Sequence[Block]] = field(default_factory=dict)
     wide: bool = False
     lettered: bool = False

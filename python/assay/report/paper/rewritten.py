@@ -6,7 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from assay.document.elements import Block, Bullets, FactList, FigureElement, Heading, Notices, Paragraph, Table
+from assay.document.elements import (
+    Block,
+    Bullets,
+    Chart,
+    FactList,
+    FigureElement,
+    Heading,
+    Notices,
+    Paragraph,
+    Specification,
+    Table,
+)
 
 _DRAWN = ("title", "text", "format", "labelExpr")
 
@@ -62,10 +73,9 @@ def _data(value: Any, text: Change) -> Any:
 class Redrawn:
     """A chart whose specification is changed when it is drawn."""
 
-    def __init__(self, chart: Any, change: Callable[[Any], Any]) -> None:
+    def __init__(self, chart: Chart, change: Callable[[Specification], Specification]) -> None:
         self._chart, self._change = chart, change
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Specification:
         """The specification, changed."""
-        made: dict[str, Any] = self._change(self._chart.to_dict())
-        return made
+        return self._change(self._chart.to_dict())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict, cast
 
-from assay.document.elements import Block, Cell, Document, FigureElement, Table
+from assay.document.elements import Block, Cell, Document, FigureElement, Specification, Table
 from assay.report.paper.rewritten import Redrawn, rewritten
 from assay.report.paper.words import Units
 
@@ -88,8 +88,47 @@ def _number(text: str, units: Units) -> str:
     return _converted(text, units) if re.fullmatch(r"[\d,]+(\.\d+)?", text) else text
 
 
-def _chart(value: dict[str, Any], units: Units) -> dict[str, Any]:
+class VegaScale(TypedDict, total=False):
+    """What of a scale counts: its ends, or its names."""
+
+    domain: list[float | str]
+
+
+class VegaChannel(TypedDict, total=False):
+    """What a channel shows, and of which field."""
+
+    title: str | None
+    field: str
+    type: str
+    scale: VegaScale | None
+
+
+VegaRow = dict[str, float | str | None]
+"""A row of data, by the names of its fields."""
+
+
+class VegaData(TypedDict, total=False):
+    """Data of a view: the name of a data set, or rows."""
+
+    name: str
+    values: list[VegaRow]
+
+
+class VegaView(TypedDict, total=False):
+    """A view of a chart in Vega-Lite, as far as it is changed here."""
+
+    data: VegaData
+    datasets: dict[str, list[VegaRow]]
+    encoding: dict[str, VegaChannel]
+    layer: list[VegaView]
+    hconcat: list[VegaView]
+    vconcat: list[VegaView]
+    concat: list[VegaView]
+
+
+def _chart(specification: Specification, units: Units) -> Specification:
     """A chart whose axes in the other unit are in the wanted one, with the data that lie along them."""
+    value = cast(VegaView, specification)
     other = _NAMES["decimal" if units == "binary" else "binary"]
     factor = 1e6 / _MEBI if units == "binary" else _MEBI / 1e6
     datasets = value.get("datasets") or {}
@@ -100,42 +139,45 @@ def _chart(value: dict[str, Any], units: Units) -> dict[str, Any]:
             if not any(other in title for title in titles):
                 continue
             for layer, data in group:
-                rows = datasets.get(str(data.get("name")), data.get("values")) or []
+                rows = datasets.get(str(data.get("name"))) or data.get("values") or []
                 _scale(layer, axis, factor, rows, scaled, other, _NAMES[units])
-    return value
+    return specification
 
 
-Layer = tuple[dict[str, Any], dict[str, Any]]
+Layer = tuple[VegaView, VegaData]
 """A layer and its data, its own or those of what it is in."""
 
 
-def _groups(value: dict[str, Any], data: dict[str, Any]) -> Iterator[list[Layer]]:
+def _groups(value: VegaView, data: VegaData) -> Iterator[list[Layer]]:
     """Layers that share axes."""
     own = value.get("data") or data
     if "layer" in value:
         yield [(layer, layer.get("data") or own) for layer in value["layer"]]
     elif "encoding" in value:
         yield [(value, own)]
-    for kind in ("hconcat", "vconcat", "concat"):
-        for part in value.get(kind) or []:
+    for parts in (value.get("hconcat"), value.get("vconcat"), value.get("concat")):
+        for part in parts or []:
             yield from _groups(part, own)
 
 
 def _scale(
-    layer: dict[str, Any], axis: str, factor: float, rows: list[dict[str, Any]], scaled: set[tuple[int, str]],
+    layer: VegaView, axis: str, factor: float, rows: list[VegaRow], scaled: set[tuple[int, str]],
     other: str, wanted: str,
 ) -> None:  # fmt: skip
     encoding = layer.get("encoding", {})
     for channel in (axis, f"{axis}2", *(["text"] if axis == "y" else [])):
         shown = encoding.get(channel) or {}
-        if isinstance(shown.get("title"), str):
-            shown["title"] = shown["title"].replace(other, wanted)
-        domain = (shown.get("scale") or {}).get("domain")
-        if isinstance(domain, list) and all(isinstance(one, int | float) for one in domain):
-            shown["scale"]["domain"] = [one * factor for one in domain]
+        if isinstance(title := shown.get("title"), str):
+            shown["title"] = title.replace(other, wanted)
+        scale = shown.get("scale") or {}
+        domain = scale.get("domain")
+        if isinstance(domain, list):
+            ends = [one for one in domain if isinstance(one, int | float)]
+            if len(ends) == len(domain):
+                scale["domain"] = [one * factor for one in ends]
         name = shown.get("field")
         if name and (id(rows), name) not in scaled and shown.get("type", "quantitative") == "quantitative":
             scaled.add((id(rows), name))
             for row in rows:
-                if isinstance(row.get(name), int | float):
-                    row[name] *= factor
+                if isinstance(number := row.get(name), int | float):
+                    row[name] = number * factor

@@ -13,6 +13,7 @@ from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.units import format_duration
 from assay.insight.recording import recorded_s
+from assay.record.shapes.manifest import Manifest
 from assay.record.source import Record, RunFacts
 from assay.report.assemble import ReportInputs, examined
 from assay.report.facts import load_facts
@@ -50,7 +51,7 @@ class PaperSource:
         object.__setattr__(self, "kind", kind_of(self.facts))
 
     @property
-    def manifest(self) -> Record:
+    def manifest(self) -> Manifest:
         """Its manifest."""
         return self.facts.manifest
 

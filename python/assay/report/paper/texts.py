@@ -100,7 +100,7 @@ class Texts:
         """CSS besides that of all reports."""
         return self._sources[STYLE]
 
-    def blocks(self, name: str, fields: Mapping[str, Any], shown: Mapping[str, Sequence[Block]]) -> list[Block]:
+    def blocks(self, name: str, fields: Mapping[str, object], shown: Mapping[str, Sequence[Block]]) -> list[Block]:
         """What a template says.
 
         Parameters
@@ -151,7 +151,7 @@ class Texts:
             trace = trace.tb_next
         return f"{folder}{file}" + (f" line {line}" if line else "")
 
-    def _said(self, error: Exception, fields: Mapping[str, Any]) -> str:
+    def _said(self, error: Exception, fields: Mapping[str, object]) -> str:
         from jinja2 import UndefinedError
 
         message = plain(str(error.args[0] if error.args else error))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from assay.base.units import format_bytes
 from assay.document.elements import Block, Cell, Column, FactList, Paragraph, Table
 from assay.document.text import DASH, percent, shorten
-from assay.record.source import Record
+from assay.record.shapes.manifest import Calibration, ModelledArray, Parameter, ShownArray, Target
 
 SURVIVES = {
     "battery": "all acknowledged writes are there",
@@ -15,9 +17,9 @@ SURVIVES = {
 """What each kind of cache keeps."""
 
 
-def array_blocks(target: Record) -> list[Block]:
+def array_blocks(target: Target) -> list[Block]:
     """Facts and parameters of the manifest's `target.array`."""
-    array = target["array"]
+    array = target.get("array") or {}
     volumes = target.get("volumes") or []
     sizes = {format_bytes(volume.get("size_bytes") or 0) for volume in volumes}
     facts = [
@@ -33,7 +35,7 @@ def array_blocks(target: Record) -> list[Block]:
     return [FactList("array", facts), parameter_table(array.get("parameters") or {})]
 
 
-def served_blocks(array: Record) -> list[Block]:
+def served_blocks(array: ShownArray) -> list[Block]:
     """Facts of one of the manifest's `target.served`: an array that answered on the wall clock with real bytes."""
     served = array.get("served") or {}
     facts = [
@@ -50,12 +52,12 @@ def served_blocks(array: Record) -> list[Block]:
     return [FactList("served-array", facts)]
 
 
-def _parts(array: Record) -> str:
+def _parts(array: ModelledArray) -> str:
     """What the array has several of."""
     return "Data nodes" if "node.cores" in (array.get("parameters") or {}) else "Members"
 
 
-def _calibrated(calibration: Record | None) -> str:
+def _calibrated(calibration: Calibration | None) -> str:
     if not calibration:
         return "no: data sheets and assumptions"
     share = percent(calibration.get("error_share") or 0.0)
@@ -66,7 +68,7 @@ def _calibrated(calibration: Record | None) -> str:
     )
 
 
-def parameter_table(parameters: Record) -> Block:
+def parameter_table(parameters: Mapping[str, Parameter]) -> Block:
     """Every parameter with where it comes from."""
     if not parameters:
         return Paragraph("The run does not hold the model's parameters.")

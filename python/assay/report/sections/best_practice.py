@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from assay.base.units import count_of
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table, Tone
 from assay.document.text import shorten
-from assay.record.source import Record, RunFacts, records
+from assay.record.shapes.manifest import CheckedRule
+from assay.record.source import RunFacts, records
 
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warn", "note": "plain"}
 
@@ -36,7 +37,7 @@ def best_practice_section(facts: RunFacts) -> Section | None:
     return Section("best-practice", "Best practice", blocks)
 
 
-def findings_table(findings: Sequence[Record]) -> Table:
+def findings_table(findings: Sequence[CheckedRule]) -> Table:
     """What differs from best practice."""
     columns = [
         Column("Severity", weight=0.7), Column("Rule", weight=1.3), Column("Of"), Column("Found", weight=1.3),
@@ -57,7 +58,7 @@ def findings_table(findings: Sequence[Record]) -> Table:
     return Table("findings", "Settings that differ from best practice, worst first.", columns, rows, dense=True)
 
 
-def gaps_table(gaps: Sequence[Record]) -> Table:
+def gaps_table(gaps: Sequence[CheckedRule]) -> Table:
     """What is not known, each reason once; what a site.toml can say is one reason."""
     rules: dict[str, dict[str, None]] = {}
     for gap in gaps:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from assay.base.units import format_duration
 from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table, Tone
 from assay.document.palette import MAX_SERIES
-from assay.document.series_charts import timeline
+from assay.document.series import PanelRow
+from assay.document.series_charts import PointBand, timeline
 from assay.document.text import DASH, percent, shorten
-from assay.insight.diagnosis.diagnose import TITLES, Diagnosis, diagnose
+from assay.insight.diagnosis.diagnose import TITLES, CauseRecord, Diagnosis, diagnose
 from assay.insight.diagnosis.matrix import HOT, NONE, RESOURCES, WARM, CellOf
 from assay.insight.diagnosis.observed import SAMPLES_MIN, ObservedSource
 from assay.record.source import RunFacts
@@ -89,7 +89,7 @@ def _matrix(found: Diagnosis) -> Table:
     return Table("matrix", caption, columns, rows, dense=True)
 
 
-def _causes(causes: Sequence[dict[str, Any]]) -> Table:
+def _causes(causes: Sequence[CauseRecord]) -> Table:
     columns = [
         Column("Cause", weight=1.2),
         Column("Confidence", number=True, weight=0.7),
@@ -106,7 +106,7 @@ def _causes(causes: Sequence[dict[str, Any]]) -> Table:
                 Cell(f"{cause['cause']}: {cause['title']}"),
                 Cell(percent(cause["confidence"])),
                 Cell("; ".join(one["text"] for one in evidence) or DASH),
-                Cell("; ".join(dict.fromkeys(one["source"] for one in evidence if one.get("source"))) or DASH),
+                Cell("; ".join(dict.fromkeys(source for one in evidence if (source := one.get("source")))) or DASH),
                 Cell("; ".join(cause["against"]) or DASH),
                 Cell(cause["advice"]),
             ]
@@ -129,7 +129,7 @@ def _figure(found: Diagnosis) -> FigureElement | None:
         return None
     width = max(-(-observed.steps // STEPS_MAX), 1)
     alone = len({(cell.tier, cell.resource) for cell in cells}) == len(cells)
-    rows = []
+    rows: list[PanelRow] = []
     for cell in cells:
         one = cell.leading
         assert one is not None
@@ -163,7 +163,7 @@ def _figure(found: Diagnosis) -> FigureElement | None:
     return FigureElement("diagnosis-time", caption, f"Measures beyond their thresholds over time: {told}.", chart)
 
 
-def _bands(found: Diagnosis) -> list[dict[str, Any]]:
+def _bands(found: Diagnosis) -> list[PointBand]:
     """Spans in which the first cause held."""
     import numpy as np
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from assay.base.units import format_latency
 from assay.document.elements import Block, Cell, Column, Heading, Paragraph, Table
 from assay.document.text import DASH, percent, shorten
-from assay.record.source import Record
+from assay.record.shapes.manifest import Manifest, RunHost
+from assay.record.shapes.point import Point
 
 NAME_MAX = 40
 
 
-def hosts_blocks(run: Record, points: Sequence[Record]) -> list[Block]:
+def hosts_blocks(run: Manifest, points: Sequence[Point]) -> list[Block]:
     """Tables of the hosts and of their points; nothing of a run on one host."""
     hosts = run.get("hosts") or []
     if not hosts:
@@ -28,7 +29,7 @@ def hosts_blocks(run: Record, points: Sequence[Record]) -> list[Block]:
     ]
 
 
-def _hosts_table(hosts: Sequence[Record]) -> Table:
+def _hosts_table(hosts: Sequence[RunHost]) -> Table:
     columns = [
         Column("Host", weight=1.5), Column("Name there", weight=1.5), Column("Clock ahead", number=True),
         Column("Known to", number=True), Column("Lost", weight=2.0),
@@ -49,8 +50,8 @@ def _hosts_table(hosts: Sequence[Record]) -> Table:
     return Table("hosts", "Hosts, and how far their clocks were ahead when the run began.", columns, rows)
 
 
-def _skew_table(points: Sequence[Record]) -> list[Block]:
-    told = [(point, point["together"]) for point in points if point.get("together")]
+def _skew_table(points: Sequence[Point]) -> list[Block]:
+    told = [(point, together) for point in points if (together := point.get("together"))]
     if not told:
         return []
     columns = [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table
 from assay.document.text import DASH, id_range, joined, shorten
-from assay.record.source import Record, records
+from assay.record.shapes.manifest import ImportedResults
+from assay.record.source import records
 
 NAMES_LETTERS = 400
 
 
-def imported_section(told: Record) -> Section:
+def imported_section(told: ImportedResults) -> Section:
     """Build the section of the manifest's `imported`."""
     files = records(told.get("files"))
     columns = [

@@ -11,7 +11,8 @@ from assay.base.units import format_bytes, format_duration
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
-from assay.record.source import Record, RunFacts
+from assay.record.shapes.manifest import Manifest, Part, Volume
+from assay.record.source import RunFacts
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
 from assay.report.sections.hosts import hosts_blocks
@@ -23,11 +24,12 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
     """Build the section on host, target, engine and timing; `remarks` are those of each workload of the run."""
     run = facts.manifest
     blocks: list[Block] = [FactList("run", _run_facts(run)), Heading("Target")]
-    volumes = (run.get("target") or {}).get("volumes") or []
-    if (run.get("target") or {}).get("array"):
-        blocks += [*_own_targets(run), *array_blocks(run["target"])]
+    target = run.get("target") or {}
+    volumes = target.get("volumes") or []
+    if target.get("array"):
+        blocks += [*_own_targets(run), *array_blocks(target)]
     elif volumes:
-        for array in (run.get("target") or {}).get("served") or []:
+        for array in target.get("served") or []:
             blocks += [*served_blocks(array)]
         blocks.append(volume_table(volumes))
         if any(volume.get("queue") or volume.get("device") for volume in volumes):
@@ -38,14 +40,14 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
     blocks += [*hosts_blocks(run, facts.points), Heading("Timing")]
     blocks.append(Paragraph(timing_text(facts, [text for found in remarks.values() for text in found.timing])))
     blocks += [Paragraph(text) for found in remarks.values() for text in found.method]
-    if run.get("parts") and run.get("imported") is None:
-        blocks.append(_parts_table(run["parts"]))
+    if (parts := run.get("parts")) and run.get("imported") is None:
+        blocks.append(_parts_table(parts))
     blocks.append(Heading("Not measured"))
     blocks += [Paragraph(text) for text in gap_texts(facts, remarks)]
     return Section("method", "How it was measured", blocks)
 
 
-def _run_facts(run: Record) -> list[tuple[str, str]]:
+def _run_facts(run: Manifest) -> list[tuple[str, str]]:
     command = " ".join(str(word) for word in run.get("command") or [])
     return [
         ("Run", str(run.get("run_id") or DASH)),
@@ -55,14 +57,14 @@ def _run_facts(run: Record) -> list[tuple[str, str]]:
     ]
 
 
-def _moments(run: Record) -> list[tuple[str, str]]:
+def _moments(run: Manifest) -> list[tuple[str, str]]:
     """When it began and ended; of what another program measured, when it was read."""
     if run.get("imported") is not None:
         return [("Imported", moment(run.get("started_utc_ns")))]
     return [("Started", moment(run.get("started_utc_ns"))), ("Ended", moment(run.get("ended_utc_ns")))]
 
 
-def _own_targets(run: Record) -> list[Block]:
+def _own_targets(run: Manifest) -> list[Block]:
     """Targets of parts that have their own, and whose array it is that follows."""
     parts = run.get("parts") or []
     own = [part for part in parts if part.get("target")]
@@ -82,7 +84,7 @@ def _own_targets(run: Record) -> list[Block]:
     ]
 
 
-def volume_table(volumes: Sequence[Record]) -> Table:
+def volume_table(volumes: Sequence[Volume]) -> Table:
     """Volumes under load."""
     columns = [
         Column("Volume", weight=1.8), Column("Path", weight=3.0), Column("Kind", weight=0.9),
@@ -106,7 +108,7 @@ def volume_table(volumes: Sequence[Record]) -> Table:
     return Table("volumes", "Volumes under load.", columns, rows)
 
 
-def _contents(volume: Record) -> list[Cell]:
+def _contents(volume: Volume) -> list[Cell]:
     """Size, bytes laid out, and state of a volume; of a database's folders only the data has a size."""
     if volume.get("kind") == "database":
         return [Cell(_size(volume.get("size_bytes") or None)), Cell(DASH), Cell("the server's")]
@@ -114,7 +116,7 @@ def _contents(volume: Record) -> list[Cell]:
     return [Cell(_size(volume.get("size_bytes"))), Cell(_size(volume.get("bytes_laid_out"))), Cell(state)]
 
 
-def queue_table(volumes: Sequence[Record]) -> Table:
+def queue_table(volumes: Sequence[Volume]) -> Table:
     """Devices beneath the volumes, each stack once."""
     columns = [
         Column("Device", weight=1.6), Column("Model", weight=1.6), Column("Scheduler"),
@@ -126,7 +128,7 @@ def queue_table(volumes: Sequence[Record]) -> Table:
     for volume in volumes:
         queue = volume.get("queue") or {}
         stack = " on ".join(str(name) for name in volume.get("device_stack") or []) or _word(volume.get("device"))
-        sectors = [_size(queue.get(key)) for key in ("logical_block_bytes", "physical_block_bytes")]
+        sectors = [_size(queue.get("logical_block_bytes")), _size(queue.get("physical_block_bytes"))]
         spinning = queue.get("rotational")
         rows[stack] = [
             Cell(stack),
@@ -147,9 +149,9 @@ def queue_table(volumes: Sequence[Record]) -> Table:
     )
 
 
-def host_facts(run: Record, workloads: Iterable[Workload[Any]]) -> list[tuple[str, str]]:
+def host_facts(run: Manifest, workloads: Iterable[Workload[Any]]) -> list[tuple[str, str]]:
     """The host, and what drove the load."""
-    host, build, engine = (run.get(key) or {} for key in ("host", "build", "engine"))
+    host, build, engine = run.get("host") or {}, run.get("build") or {}, run.get("engine") or {}
     processor = " x ".join(str(word) for word in (host.get("cpu_count"), host.get("cpu_model")) if word)
     built = [
         build.get("version"), build.get("profile"), build.get("rustc"), build.get("target"),
@@ -176,7 +178,7 @@ def host_facts(run: Record, workloads: Iterable[Workload[Any]]) -> list[tuple[st
     return [(name, value) for name, value in items if name not in of_engine]
 
 
-def _imported_facts(run: Record) -> list[tuple[str, str]]:
+def _imported_facts(run: Manifest) -> list[tuple[str, str]]:
     """What is known of a run that another program measured."""
     host, version = run.get("host") or {}, (run.get("build") or {}).get("version")
     return [
@@ -215,8 +217,9 @@ def timing_of(facts: RunFacts) -> TimingWords | None:
     if not points:
         return None
     told = [point.get("steady") or {} for point in points]
-    warm, held = ([float(point.get(key) or 0) for point in points] for key in ("warmup_s", "measured_s"))
-    windows = sorted({float(one["window_s"]) for one in told if one.get("window_s")})
+    warm = [float(point.get("warmup_s") or 0) for point in points]
+    held = [float(point.get("measured_s") or 0) for point in points]
+    windows = sorted({float(window_s) for one in told if (window_s := one.get("window_s"))})
     ends = Counter(str(point.get("ended_by") or "unknown") for point in points).most_common()
     lags = [value for point in points if (value := (point.get("generator") or {}).get("cpu_share")) is not None]
     known = any(one.get("reached") is not None for one in told)
@@ -257,7 +260,7 @@ def _span(seconds: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _parts_table(parts: Sequence[Record]) -> Table:
+def _parts_table(parts: Sequence[Part]) -> Table:
     columns = [
         Column("Part"),
         Column("Title", weight=3.0),
@@ -269,8 +272,8 @@ def _parts_table(parts: Sequence[Record]) -> Table:
             Cell(_word(part.get("name"))),
             Cell(_word(part.get("title"))),
             *(
-                Cell(format_duration(part[key]) if part.get(key) is not None else DASH)
-                for key in ("planned_s", "spent_s")
+                Cell(DASH if seconds is None else format_duration(seconds))
+                for seconds in (part.get("planned_s"), part.get("spent_s"))
             ),
         ]
         for part in parts

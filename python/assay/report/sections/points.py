@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.point_cells import errors_cell, limits_cell, steady_cell
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, iops_text, latency_text, load_label, shorten, throughput_texts
-from assay.record.source import Record, RunFacts
+from assay.record.shapes.point import Point
+from assay.record.source import RunFacts
 from assay.report.facts import label_of
 
 
@@ -25,7 +27,7 @@ def points_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section:
     return Section("points", "Every point", blocks, wide=True)
 
 
-def _point_table(points: list[Record]) -> Table:
+def _point_table(points: Sequence[Point]) -> Table:
     columns = [
         Column("Point", weight=0.85), Column("Workload", weight=2.5), Column("Load", weight=1.25),
         Column("Side", weight=0.65),
@@ -38,8 +40,9 @@ def _point_table(points: list[Record]) -> Table:
     return Table("points-table", caption, columns, rows, dense=True)
 
 
-def _rows(point: Record) -> list[list[Cell]]:
-    sides = [name for name in ("read", "write") if point.get(name)] or ["total" if point.get("total") else "read"]
+def _rows(point: Point) -> list[list[Cell]]:
+    measured_sides: list[Literal["read", "write", "total"]] = [side for side in ("read", "write") if point.get(side)]
+    sides = measured_sides or ["total" if point.get("total") else "read"]
     span = len(sides)
     point_id = str(point.get("id") or DASH)
     workload = shorten(label_of(point["workload"]), 60)
@@ -53,7 +56,7 @@ def _rows(point: Record) -> list[list[Cell]]:
     for place, side in enumerate(sides):
         measured = point.get(side)
         cells = [Cell(("both" if side == "total" else side) if measured else DASH), Cell(iops_text(measured))]
-        cells += [Cell(text) for text in throughput_texts((measured or {}).get("bytes_per_s"))]
+        cells += [Cell(text) for text in throughput_texts(measured["bytes_per_s"] if measured else None)]
         cells += [Cell(latency_text(measured, name)) for name in ("mean", "p50", "p99", "p99_9", "max")]
         rows.append([*first, *cells, *last] if place == 0 else cells)
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.base.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
 from assay.document.elements import (
@@ -19,6 +19,7 @@ from assay.document.elements import (
     Table,
 )
 from assay.document.palette import MAX_SERIES
+from assay.document.series import PanelRow
 from assay.document.series_charts import timeline
 from assay.document.text import DASH, joined, moment, percent, shorten
 from assay.insight.recording import (
@@ -34,7 +35,8 @@ from assay.insight.recording import (
     step_of,
     trends,
 )
-from assay.record.source import Record, RunFacts
+from assay.record.shapes.manifest import Recording
+from assay.record.source import RunFacts
 from assay.report.head import headed
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section, limiting_words, next_words
 
@@ -74,7 +76,7 @@ def recording_document(facts: RunFacts) -> Document:
     return headed(f"Recording: {shorten(joined(hosts), 70) or 'nothing'}", words, sections, facts.manifest)
 
 
-def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:
+def _summary(facts: RunFacts, told: Recording, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:
     load = load_of_all(rows) if rows is not None and not rows.is_empty() else None
     blocks: list[Block] = []
     if load is None:
@@ -257,7 +259,7 @@ def _figure(rows: pl.DataFrame, loads: list[DeviceLoad]) -> FigureElement | None
     span_ns = int(rows["t_ns"].max() or 0) - begin  # type: ignore[arg-type]
     step_ns = max(step_of(rows), span_ns // STEPS_MAX, 1)
     several = len({load.host for load in loads}) > 1
-    charts: list[dict[str, Any]] = []
+    charts: list[PanelRow] = []
     panels: tuple[tuple[str, pl.Expr], ...] = (
         ("IOPS", pl.col("ios").sum() / pl.col("seconds").sum()),
         ("MiB/s", pl.col("bytes").sum() / pl.col("seconds").sum() / 2**20),
@@ -288,9 +290,9 @@ def _mean(latency: str, count: str) -> pl.Expr:
     return (pl.col(latency) * weight).sum() / weight.sum() / 1e6
 
 
-def _rows(panel: str, series: str, steps: pl.DataFrame, step_ns: int) -> list[dict[str, Any]]:
+def _rows(panel: str, series: str, steps: pl.DataFrame, step_ns: int) -> list[PanelRow]:
     """Rows of a panel; a gap of more than two steps breaks the line."""
-    rows: list[dict[str, Any]] = []
+    rows: list[PanelRow] = []
     before: int | None = None
     for step, value in steps.iter_rows():
         if value is None or value - value != 0.0:
@@ -305,7 +307,7 @@ def _rows(panel: str, series: str, steps: pl.DataFrame, step_ns: int) -> list[di
     return rows
 
 
-def _sources(told: Record) -> Section:
+def _sources(told: Recording) -> Section:
     columns = [
         Column("File", weight=2.2), Column("Format", weight=0.8), Column("Host"), Column("From", weight=1.3),
         Column("To", weight=1.3), Column("Values", number=True), Column("Counters taken", number=True),

@@ -20,9 +20,10 @@ from assay.document.elements import (
 )
 from assay.document.palette import chunks
 from assay.document.text import DASH, moment, shorten
+from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.study import Input, Policy, Reliability
 from assay.record.source import Record, clean
-from assay.report.figures_reliability import loss_curves, ratio_ranges
+from assay.report.figures_reliability import LossRow, RatioRow, loss_curves, ratio_ranges
 from assay.report.head import headed
 from assay.targets.arrays.model.reliability_text import (
     input_rows,
@@ -47,7 +48,7 @@ METHOD = (
 )
 
 
-def reliability_document(manifest: Record) -> Document:
+def reliability_document(manifest: Manifest) -> Document:
     """The document of a run whose manifest has the key `reliability`."""
     manifest = clean(manifest)
     answer: Reliability = manifest["reliability"]
@@ -130,10 +131,10 @@ _PANELS: tuple[tuple[Literal["five", "ten"], Literal["five_range", "ten_range"],
 )
 
 
-def _range_rows(answer: Reliability) -> list[Record]:
+def _range_rows(answer: Reliability) -> list[RatioRow]:
     """One row a ratio, input and basis."""
     labels = {one["key"]: _label(one) for one in answer["inputs"]}
-    rows: list[Record] = []
+    rows: list[RatioRow] = []
     for key, key_range, panel in _PANELS:
         for ratio in answer["ratios"]:
             spans = [(labels[one["input"]], one[key]) for one in ratio["by_input"]]
@@ -178,7 +179,7 @@ def _curve_figures(answer: Reliability) -> list[FigureElement]:
         titles.setdefault(_curve_key(one), []).append(one["title"])
     names = {key: f"{' and '.join(who)}, {key.partition('|')[0]}" for key, who in titles.items()}
     units = {one["key"]: f"{one['title']}, {one['unit']}" for one in answer["inputs"]}
-    drawn: dict[tuple[str, float, str], Record] = {}
+    drawn: dict[tuple[str, float, str], LossRow] = {}
     for number, row in enumerate(answer["curves"]):
         name = names[_curve_key(answer["policies"][number % count])]
         drawn.setdefault((row["input"], row["value"], name), {**row, "input": units[row["input"]], "policy": name})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.base.units import format_duration, format_iops, format_latency
 from assay.document.charts import with_others
@@ -14,6 +14,7 @@ from assay.document.series import (
     NICE_SECONDS,
     RESENT_PANEL,
     RESENT_TEXT,
+    PanelRow,
     SeriesClock,
     gauge,
     host_column,
@@ -25,7 +26,7 @@ from assay.document.series import (
     weighted,
     whole_rows,
 )
-from assay.document.series_charts import WIDTH, timeline
+from assay.document.series_charts import WIDTH, PointBand, timeline
 from assay.document.text import joined, moment
 from assay.record.machines import first_on_machine
 from assay.record.source import RunFacts, records
@@ -78,7 +79,7 @@ def series_section(facts: RunFacts) -> Section | None:
         return None
     step = "One value a second" if clock.step_s == 1 else f"Each step covers {format_duration(clock.step_s)}"
     has_load = any(row["panel"] == LOAD_PANEL for row in rows)
-    virtual = bool(facts.manifest.get("target", {}).get("array"))
+    virtual = bool((facts.manifest.get("target") or {}).get("array"))
     begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
     text = (
         f"{begins}, all on one time axis. {step}; {'every other point is shaded, ' if bands else ''}lines break where"
@@ -144,7 +145,7 @@ def _devices(facts: RunFacts) -> list[Device]:
     return found
 
 
-def timeline_rows(frame: pl.DataFrame, clock: SeriesClock, devices: Sequence[Device]) -> list[dict[str, Any]]:
+def timeline_rows(frame: pl.DataFrame, clock: SeriesClock, devices: Sequence[Device]) -> list[PanelRow]:
     """Rows of `figures_series.timeline`.
 
     Parameters
@@ -196,7 +197,7 @@ def _is_device(host: str | None, name: str) -> pl.Expr:
     return named if host is None else named & (pl.col("host") == host)
 
 
-def _latency_rows(load: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def _latency_rows(load: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """Latency of reads and writes; the means of each role apart where there are several, such as data and log."""
     import polars as pl
 
@@ -205,14 +206,14 @@ def _latency_rows(load: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]
     if len(roles) < 2:
         means = {f"{side} mean": weighted(load, side, 1e6) for side in ("read", "write")}
         return panel_rows(LATENCY_PANEL, clock, means | p99s, log=True)
-    rows = []
+    rows: list[PanelRow] = []
     for side in ("read", "write"):
         means = {role: weighted(load.filter(pl.col("role") == role), side, 1e6) for role in roles}
         rows += panel_rows(ROLE_PANELS[side], clock, means, log=True)
     return rows + panel_rows("p99 (ms, log)", clock, p99s, log=True)
 
 
-def _volume_rows(load: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def _volume_rows(load: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """I/Os of each volume upon each other, all its activities together; none for a single volume."""
     import polars as pl
 
@@ -228,7 +229,7 @@ def _volume_rows(load: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]
     return with_others(whole_rows(VOLUME_PANEL, clock, rates))
 
 
-def _model_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def _model_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """Panels of a modelled array, from what its members record."""
     import polars as pl
 
@@ -274,13 +275,14 @@ def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "ma
     return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=value / unit)
 
 
-def point_bands(facts: RunFacts, clock: SeriesClock) -> list[dict[str, Any]]:
+def point_bands(facts: RunFacts, clock: SeriesClock) -> list[PointBand]:
     """Shading of each point, warm-up included; labels by id, or by part where ids would not fit; of too many none."""
     spans = []
     for point in facts.points:
-        if point.get("started_utc_ns") is None:
+        started_ns = point.get("started_utc_ns")
+        if started_ns is None:
             continue
-        start = (point["started_utc_ns"] - clock.start_ns) / 1e9
+        start = (started_ns - clock.start_ns) / 1e9
         end = start + float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
         if end > 0 and start < clock.end_s:
             spans.append((max(start, 0.0), min(end, clock.end_s), point))
@@ -288,7 +290,7 @@ def point_bands(facts: RunFacts, clock: SeriesClock) -> list[dict[str, Any]]:
         return []
     spans.sort(key=lambda span: span[0])
     by_id = len(spans) <= 10
-    bands: list[dict[str, Any]] = []
+    bands: list[PointBand] = []
     free_from, part = -math.inf, None
     for number, (start, end, point) in enumerate(spans):
         wanted = str(point.get("id") or "") if by_id else str(point.get("part") or "")
@@ -301,7 +303,7 @@ def point_bands(facts: RunFacts, clock: SeriesClock) -> list[dict[str, Any]]:
     return bands
 
 
-def _told(rows: Sequence[dict[str, Any]]) -> str:
+def _told(rows: Sequence[PanelRow]) -> str:
     """Ranges of what the load saw, for readers who cannot see the figure."""
     texts = []
     for side in ("read", "write"):
@@ -323,6 +325,6 @@ def _told(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _values(rows: Sequence[dict[str, Any]], panel: str, series: str) -> list[float]:
+def _values(rows: Sequence[PanelRow], panel: str, series: str) -> list[float]:
     chosen = (row["value"] for row in rows if row["panel"] == panel and row["series"] == series)
     return [value for value in chosen if value is not None]

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, Cell, Column, FigureElement, Heading, Paragraph, Section, Table
-from assay.document.series import SeriesClock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
+from assay.document.series import (
+    PanelRow,
+    SeriesClock,
+    by_role,
+    gauge,
+    of_point,
+    panel_rows,
+    point_clock,
+    rate,
+    weighted,
+)
 from assay.document.text import DASH, percent, shorten
 from assay.record.served_names import named_arrays
-from assay.record.source import Record, RunFacts
-from assay.report.figures_served import fault_timeline, shades_text
+from assay.record.shapes.point import Lateness, Point, ServedPoint, ServedVolume
+from assay.record.source import RunFacts
+from assay.report.figures_served import FaultMark, FaultSpan, fault_timeline, shades_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +42,7 @@ def served_array_section(facts: RunFacts) -> Section | None:
     if not points:
         return None
     blocks: list[Block] = []
-    hit = [point for point in points if any(served.get("events") for served in point["served"])]
+    hit = [point for point in points if any(served.get("events") for served in point.get("served") or [])]
     for point in hit[:FIGURES_MAX]:
         blocks += _point_blocks(facts, point, is_named=len(points) > 1)
     if len(hit) > FIGURES_MAX:
@@ -40,7 +51,7 @@ def served_array_section(facts: RunFacts) -> Section | None:
     return Section("served-array", "The served array", blocks, place="answer")
 
 
-def _point_blocks(facts: RunFacts, point: Record, *, is_named: bool) -> list[Block]:
+def _point_blocks(facts: RunFacts, point: Point, *, is_named: bool) -> list[Block]:
     blocks: list[Block] = []
     if is_named:
         blocks.append(Heading(f"Point {point.get('id')}: {shorten(str(point.get('part') or DASH), 60)}"))
@@ -57,11 +68,11 @@ def _point_blocks(facts: RunFacts, point: Record, *, is_named: bool) -> list[Blo
     return blocks
 
 
-def _unit_of(point: Record) -> str:
+def _unit_of(point: Point) -> str:
     return "I/Os" if point.get("total") else "transactions"
 
 
-def _dip_sentence(served: Record, unit: str) -> str:
+def _dip_sentence(served: ServedPoint, unit: str) -> str:
     dip = served.get("dip")
     if not dip:
         return "No rate before the first event says what the load was before it: give events a later time."
@@ -69,7 +80,7 @@ def _dip_sentence(served: Record, unit: str) -> str:
     if not dip["depth_share"]:
         return f"{began} It did not fall by more than its own unevenness afterwards."
     # Of several events a later one may have made it fall.
-    after_s = (dip["fell_at_utc_ns"] - served["events"][0]["t_ns"]) / 1e9
+    after_s = ((dip["fell_at_utc_ns"] or 0) - served["events"][0]["t_ns"]) / 1e9
     later = f" {format_duration(after_s)} later" if after_s > LATER_S else ""
     fell = (
         f"It fell by {percent(dip['depth_share'])}{later}, to {dip['least_per_s']:,.0f} a second over 3 s at the least,"
@@ -80,7 +91,7 @@ def _dip_sentence(served: Record, unit: str) -> str:
 
 
 def _figure(
-    name: str, series: pl.DataFrame, point: Record, served: Record, clock: SeriesClock, prefix: str
+    name: str, series: pl.DataFrame, point: Point, served: ServedPoint, clock: SeriesClock, prefix: str
 ) -> list[Block]:
     frame = of_point(series, clock)
     rows = fault_rows(frame, clock, prefix)
@@ -98,11 +109,11 @@ def _figure(
     return [FigureElement(name, caption, told, chart, point_id=str(point.get("id")))]
 
 
-def fault_rows(frame: pl.DataFrame, clock: SeriesClock, prefix: str = "") -> list[dict[str, Any]]:
+def fault_rows(frame: pl.DataFrame, clock: SeriesClock, prefix: str = "") -> list[PanelRow]:
     """Rows of `figures_served.fault_timeline` for the panels that have any; of the array whose names begin so."""
     import polars as pl
 
-    rows: list[dict[str, Any]] = []
+    rows: list[PanelRow] = []
     tier = pl.col("tier").cast(pl.String)
     done = frame.filter((tier == "application") & (pl.col("metric") == "committed_count"))
     load = frame.filter((tier == "client") & (pl.col("source") == "assay"))
@@ -144,14 +155,14 @@ def fault_rows(frame: pl.DataFrame, clock: SeriesClock, prefix: str = "") -> lis
     return rows + panel_rows("late (ms)", clock, late_rows if not late.is_empty() else {})
 
 
-def _spans(point: Record, served: Record, clock: SeriesClock) -> list[dict[str, Any]]:
+def _spans(point: Point, served: ServedPoint, clock: SeriesClock) -> list[FaultSpan]:
     warmup_s = float(point.get("warmup_s") or 0)
-    spans = [{"start_s": 0.0, "end_s": warmup_s, "kind": "warm-up"}] if warmup_s > 0 else []
+    spans: list[FaultSpan] = [{"start_s": 0.0, "end_s": warmup_s, "kind": "warm-up"}] if warmup_s > 0 else []
     for phase in served.get("phases") or []:
         edges = [_second(phase[key], clock) for key in ("from_utc_ns", "to_utc_ns")]
         start_s, end_s = max(edges[0], 0.0), min(edges[1], clock.end_s)
         if phase["state"] != "healthy" and end_s > start_s:
-            spans.append({"start_s": start_s, "end_s": end_s, "kind": phase["state"]})
+            spans.append({"start_s": start_s, "end_s": end_s, "kind": str(phase["state"])})
     return spans
 
 
@@ -159,7 +170,7 @@ def _second(at_ns: int, clock: SeriesClock) -> float:
     return (at_ns - clock.start_ns) / 1e9
 
 
-def _marks(served: Record, clock: SeriesClock) -> list[dict[str, Any]]:
+def _marks(served: ServedPoint, clock: SeriesClock) -> list[FaultMark]:
     """Events on the axis, by their number in the table."""
     return [
         {"t_s": _second(event["t_ns"], clock), "number": number}
@@ -167,7 +178,7 @@ def _marks(served: Record, clock: SeriesClock) -> list[dict[str, Any]]:
     ]
 
 
-def _phase_table(served: Record, unit: str) -> Table:
+def _phase_table(served: ServedPoint, unit: str) -> Table:
     columns = [
         Column("Array", weight=1.2), Column("For", number=True), Column(f"{unit} per s", number=True, weight=1.3),
         Column("of healthy", number=True),
@@ -179,7 +190,7 @@ def _phase_table(served: Record, unit: str) -> Table:
         per_s = phase.get("per_s")
         rows.append(
             [
-                Cell(phase["state"]),
+                Cell(str(phase["state"])),
                 Cell(format_duration((phase["to_utc_ns"] - phase["from_utc_ns"]) / 1e9)),
                 Cell(DASH if per_s is None else f"{per_s:,.0f}"),
                 Cell(percent(per_s / usual) if per_s is not None and usual else DASH),
@@ -189,7 +200,7 @@ def _phase_table(served: Record, unit: str) -> Table:
     return Table("phases", caption, columns, rows)
 
 
-def _event_table(served: Record, clock: SeriesClock | None) -> Table:
+def _event_table(served: ServedPoint, clock: SeriesClock | None) -> Table:
     columns = [Column("No.", number=True, weight=0.4), Column("At", number=True, weight=0.6),
                Column("What happened", weight=4.0), Column("Array then", weight=1.0)]  # fmt: skip
     rows = [
@@ -204,7 +215,7 @@ def _event_table(served: Record, clock: SeriesClock | None) -> Table:
     return Table("fault-events", "What happened to the array, from the first transaction or I/O on.", columns, rows)
 
 
-def _volume_table(points: Sequence[Record]) -> Table:
+def _volume_table(points: Sequence[Point]) -> Table:
     sides = [f"{word} {what}" for word in ("Reads", "Writes") for what in ("per s", "MiB/s", "mean")]
     columns = [
         Column("Point", weight=1.4), Column("Volume"), *(Column(name, number=True) for name in sides),
@@ -219,19 +230,22 @@ def _volume_table(points: Sequence[Record]) -> Table:
     return Table("served-volumes", caption, columns, rows, dense=True)
 
 
-def _volume_cells(volume: Record) -> list[Cell]:
+def _volume_cells(volume: ServedVolume) -> list[Cell]:
+    sides = (
+        (volume.get("read_iops"), volume.get("read_bytes_per_s"), volume.get("read_latency_mean_ns")),
+        (volume.get("write_iops"), volume.get("write_bytes_per_s"), volume.get("write_latency_mean_ns")),
+    )
     cells = []
-    for side in ("read", "write"):
-        mean_ns = volume.get(f"{side}_latency_mean_ns")
+    for iops, bytes_per_s, mean_ns in sides:
         cells += [
-            Cell(f"{volume.get(f'{side}_iops') or 0.0:,.0f}"),
-            Cell(f"{(volume.get(f'{side}_bytes_per_s') or 0.0) / 2**20:,.2f}"),
+            Cell(f"{iops or 0.0:,.0f}"),
+            Cell(f"{(bytes_per_s or 0.0) / 2**20:,.2f}"),
             Cell(format_latency(mean_ns) if mean_ns is not None else DASH),
         ]
     return cells
 
 
-def _lateness_table(points: Sequence[Record]) -> Table:
+def _lateness_table(points: Sequence[Point]) -> Table:
     columns = [
         Column("Point", weight=0.8), Column("I/Os", number=True), Column("Late, mean", number=True),
         Column("Late over 1 ms", number=True), Column("Overdriven", number=True, weight=1.3),
@@ -239,7 +253,7 @@ def _lateness_table(points: Sequence[Record]) -> Table:
     ]  # fmt: skip
     rows = []
     for point in points:
-        for served in point["served"]:
+        for served in point.get("served") or []:
             rows.append([Cell(str(point.get("id") or DASH)), *_lateness_cells(served.get("lateness") or {})])
     caption = (
         "How late answers left against the model's times. A second is overdriven in which more than 1 % left over 1 ms"
@@ -248,7 +262,7 @@ def _lateness_table(points: Sequence[Record]) -> Table:
     return Table("lateness", caption, columns, rows)
 
 
-def _lateness_cells(late: Mapping[str, Any]) -> list[Cell]:
+def _lateness_cells(late: Lateness) -> list[Cell]:
     count, mean_ns = late.get("ios") or 0, late.get("mean_ns")
     marked = bool(late.get("overdriven"))
     return [

@@ -23,14 +23,15 @@ from assay.document.text import DASH, moment, shorten
 from assay.insight.sizing import text as words
 from assay.insight.sizing.answer import cost_text, times_text
 from assay.insight.studies.words import capital
+from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.sizing import Chosen, Sizing
-from assay.record.source import Record, clean
-from assay.report.figures_sizing import frontier_chart, growth_chart
+from assay.record.source import clean
+from assay.report.figures_sizing import FrontierRow, GrowthRow, frontier_chart, growth_chart
 from assay.report.head import headed
 from assay.targets.arrays.model.configuration import size_text
 
 
-def sizing_document(manifest: Record) -> Document:
+def sizing_document(manifest: Manifest) -> Document:
     """The document of a run whose manifest has the key `sizing`."""
     manifest = clean(manifest)
     answer: Sizing = manifest["sizing"]
@@ -144,13 +145,14 @@ def _candidates(answer: Sizing) -> Section:
     return Section("candidates", "Candidates", blocks)
 
 
-def _frontier_rows(answer: Sizing) -> list[Record]:
+def _frontier_rows(answer: Sizing) -> list[FrontierRow]:
     by_cost = answer["cheapest_by"] == "cost"
     return [
-        {"label": one["label"], "cost": one["cost"] if by_cost else one["disks"], "latency_ms": latency_ns / 1e6}
+        {"label": one["label"], "cost": cost, "latency_ms": latency_ns / 1e6}
         for one in answer["candidates"]
-        for latency_ns in [one.get("latency_ns")]
-        if one["holds"] and latency_ns
+        if one["holds"] and (latency_ns := one.get("latency_ns"))
+        for cost in [one["cost"] if by_cost else one["disks"]]
+        if cost is not None
     ]
 
 
@@ -170,7 +172,7 @@ def _frontier(answer: Sizing) -> FigureElement:
 
 def _growth(answer: Sizing) -> Section:
     best = answer["chosen"]["cheapest"]
-    rows = [
+    rows: list[GrowthRow] = [
         {"year": one["year"], "resource": name, "used": used}
         for one in best["growth"]["years"]
         for name, used in one["used"].items()

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NotRequired, TypedDict, TypeVar
 
 from assay.base.units import format_bytes, format_iops
 from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table, Tone
@@ -26,25 +26,29 @@ from assay.insight.studies.words import (
     published_texts,
 )
 from assay.record.figures import Figure as Measure
+from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.study import Comparison, PublishedFigure, Result, Study
 from assay.record.source import Record, RunFacts
 from assay.report.facts import label_of
-from assay.report.figures_study import level_figure, published_figure
+from assay.report.figures_study import LevelRow, PublishedRow, level_figure, published_figure
+
+Told = TypeVar("Told", Point, Answer)
+"""What tells of a part's workload."""
 
 
 def study_of(facts: RunFacts) -> Study | None:
     """What a run says of its study; None if the run is no study."""
-    study: Study | None = facts.manifest.get("study")
+    study = facts.manifest.get("study")
     return study if isinstance(study, Mapping) and study.get("title") else None
 
 
 def with_levels(facts: RunFacts) -> RunFacts:
     """The run with the levels of a part before the name of each workload, so that every section tells them apart."""
-    titles = {part.get("name"): part.get("title") for part in facts.manifest.get("parts") or []}
+    titles = {part["name"]: part.get("title") for part in facts.manifest.get("parts") or []}
 
-    def named(record: Record) -> Record:
-        title, workload = titles.get(record.get("part")), record.get("workload")
-        if not title or not isinstance(workload, Mapping):
+    def named(record: Told) -> Told:
+        title, workload = titles.get(record.get("part") or ""), record.get("workload")
+        if not title or not workload:
             return record
         label = label_of(workload)
         name = label if label.startswith(title) else f"{title}: {label}"
@@ -64,6 +68,16 @@ def study_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section | None
     blocks += study_shown(facts, study, remarks) or [Paragraph(UNFINISHED)]
     blocks += [Paragraph(text) for text in study_method(facts, study, remarks)]
     return Section("study", str(study["title"]), blocks)
+
+
+class LevelTold(TypedDict):
+    """What a row says of its level, with the load where levels are loads."""
+
+    level: str
+    load: NotRequired[float]
+    series: str
+    group: str
+    told: str
 
 
 UNFINISHED = "The run had not ended when this was written: nothing has been compared yet."
@@ -148,7 +162,7 @@ def _gap_figures(study: Record) -> list[Block]:
     values = {result["part"]: result.get("values") or {} for result in study["results"]}
     ids = {result["part"]: result.get("point_ids") or [] for result in study["results"]}
     for number, gap in enumerate(study.get("gaps") or [], start=1):
-        rows = []
+        rows: list[LevelRow] = []
         figure = "bytes_per_s" if gap.get("sequential") else "iops"
         for level, part, value in (
             ("database", gap["follows"], gap[f"database_{figure}"]),
@@ -168,7 +182,7 @@ def _gap_figures(study: Record) -> list[Block]:
 def _beside_figure(study: Record) -> list[Block]:
     """How long the queries beside take alone and together, by level."""
     found = [one for one in study.get("beside") or [] if one["together"]["mean_s"]]
-    rows = [
+    rows: list[LevelRow] = [
         {"level": one["title"], "series": series, "unit": "ns", "value": one[key]["mean_s"] * 1e9,
          "low": None, "high": None, "band_low": None, "band_high": None, "point_ids": one["point_ids"]}
         for one in found
@@ -189,7 +203,7 @@ def _gap_caption(gap: Record) -> str:
     return f"{what} under the database, and most of {blocks} within limits on the same storage. Points {ids}."
 
 
-def _groups(rows: Sequence[Record]) -> list[list[str]]:
+def _groups(rows: Sequence[LevelRow]) -> list[list[str]]:
     """Series by figure: all in one where they fit, else by the level they share, at most six together."""
     series = list(dict.fromkeys(row["series"] for row in rows))
     if len(series) <= MAX_SERIES:
@@ -204,7 +218,7 @@ def _groups(rows: Sequence[Record]) -> list[list[str]]:
     return [part for names in by_group.values() for part in chunks(names)]
 
 
-def _figure(name: str, title: str, by: str, number: int, rows: Sequence[Record], chart: Any) -> FigureElement:
+def _figure(name: str, title: str, by: str, number: int, rows: Sequence[LevelRow], chart: Any) -> FigureElement:
     banded = any(row["band_low"] is not None for row in rows)
     told = joined(f"{row['told']} {figure_text(row['value'], row['unit'])}" for row in rows)
     spanned = any(row["low"] is not None for row in rows)
@@ -214,7 +228,7 @@ def _figure(name: str, title: str, by: str, number: int, rows: Sequence[Record],
     return FigureElement(f"study-{name.replace('_', '-')}-{number}", caption, f"{title} by {by}: {told}.", chart)
 
 
-def _rows(study: Record, factor: Record, name: str) -> list[dict[str, Any]]:
+def _rows(study: Record, factor: Record, name: str) -> list[LevelRow]:
     """Rows of `level_figure`, by the levels of the compared factor in their order."""
     labels = {level["key"]: level["label"] for level in factor["levels"]}
     others = [one for one in study["factors"] if one["name"] != factor["name"]]
@@ -232,7 +246,7 @@ def _rows(study: Record, factor: Record, name: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: order.index(row["level"]))
 
 
-def _row(result: Record, name: str, told: Record) -> dict[str, Any]:
+def _row(result: Record, name: str, told: LevelTold) -> LevelRow:
     """A row for `level_figure`: the result's words (`told`), its value, its interval and the band of its model."""
     held = result["values"][name]
     interval = held.get("interval_95") or (None, None)
@@ -247,7 +261,7 @@ def _row(result: Record, name: str, told: Record) -> dict[str, Any]:
 def _load_figures(facts: RunFacts, study: Record) -> list[Block]:
     """The first figure over the load, with a line per combination of levels, where one workload ran at several."""
     name = common_figures(study["results"])[0].study
-    by_axis: dict[str, list[dict[str, Any]]] = {}
+    by_axis: dict[str, list[LevelRow]] = {}
     for axis, row in _load_rows(facts, study, name):
         by_axis.setdefault(axis, []).append(row)
     blocks: list[Block] = []
@@ -262,7 +276,7 @@ def _load_figures(facts: RunFacts, study: Record) -> list[Block]:
     return blocks
 
 
-def _load_rows(facts: RunFacts, study: Record, name: str) -> list[tuple[str, dict[str, Any]]]:
+def _load_rows(facts: RunFacts, study: Record, name: str) -> list[tuple[str, LevelRow]]:
     """Rows of `level_figure` for workloads that ran at several loads, each with the key of the load that differs."""
     sweeps: dict[tuple[object, ...], list[tuple[Record, Record]]] = {}
     for result in study["results"]:
@@ -284,7 +298,7 @@ def _load_rows(facts: RunFacts, study: Record, name: str) -> list[tuple[str, dic
             several = len(workloads[result["title"]]) > 1
             series = f"{result['title']}, {result['workload']}" if several else str(result["title"])
             size = load[axis]
-            told = {"level": f"{size:g}", "load": size, "series": series, "group": series,
+            told: LevelTold = {"level": f"{size:g}", "load": size, "series": series, "group": series,
                     "told": f"{series} at {size:g}"}  # fmt: skip
             rows.append((axis, _row(result, name, told)))
     return rows
@@ -386,17 +400,18 @@ def _published(study: Record) -> list[Block]:
     published: Sequence[Record] = study["published"]
     told_rows: Sequence[PublishedFigure] = study["published"]
     ids = {result.get("part"): next(iter(result.get("point_ids") or []), None) for result in study.get("results") or []}
-    rows = []
+    rows: list[PublishedRow] = []
     for row in published:
         if row.get("error_share") is None:
             continue
-        spans = {
-            f"{name}{end}": row[key][at] / row["published"] - 1 if row.get(key) else None
-            for name, key in (("", "interval_95"), ("band_", "band_90"))
-            for at, end in enumerate(("low", "high"))
-        }
-        own = {"title": row["title"], "fit": row["fit"], "point_ids": [ids.get(row.get("id"))]}
-        rows.append({**own, "error": row["error_share"], **spans})
+        (low, high), (band_low, band_high) = (
+            [edge / row["published"] - 1 for edge in row[key]] if row.get(key) else (None, None)
+            for key in ("interval_95", "band_90")
+        )
+        rows.append(
+            {"title": row["title"], "fit": row["fit"], "point_ids": [ids.get(row.get("id"))],
+             "error": row["error_share"], "low": low, "high": high, "band_low": band_low, "band_high": band_high}
+        )  # fmt: skip
     blocks: list[Block] = []
     chart = published_figure(rows)
     if chart is not None:

@@ -12,7 +12,7 @@ from assay.document.remarks import Remarks
 from assay.document.text import joined, sentence
 from assay.record.limits import show_value
 from assay.record.source import RunFacts
-from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, limit_bars
+from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, LimitBar, limit_bars
 from assay.report.sections import best_practice
 from assay.report.sections.diagnosis import limiting_words, next_words
 from assay.report.standings import Standing, standings
@@ -117,9 +117,12 @@ def _excuses(found: Sequence[Standing]) -> list[str]:
 
 def _picture(found: Sequence[Standing]) -> list[Block]:
     """Measured values as bars against their limits, the worst first; of equal questions the worst alone."""
-    ranked = sorted((one for one in found if one.share is not None), key=lambda one: -(one.share or 0.0))
-    distinct = list({(one.question, one.what, one.bound): one for one in reversed(ranked)}.values())[::-1]
-    rows = [_bar(one) for one in distinct[:BARS_MAX]]
+    known = [(one, one.share) for one in found if one.share is not None]
+    ranked = sorted(known, key=lambda pair: -pair[1])
+    distinct = list({(one.question, one.what, one.bound): (one, share) for one, share in reversed(ranked)}.values())[
+        ::-1
+    ]
+    rows = [_bar(one, share) for one, share in distinct[:BARS_MAX]]
     chart = limit_bars(rows)
     if chart is None:
         return []
@@ -132,11 +135,11 @@ def _picture(found: Sequence[Standing]) -> list[Block]:
     return [FigureElement("limits", caption, f"Measured values against their limits: {told}.", chart)]
 
 
-def _bar(one: Standing) -> dict[str, Any]:
+def _bar(one: Standing, share: float) -> LimitBar:
     missed = one.met is False
     return {
         "label": f"{one.question}: {one.what}",
-        "share": one.share,
+        "share": share,
         "text": f"{'✗' if missed else '✓'} {show_value(one.value, one.unit)}, limit {one.bound}",
         "state": (EXCUSED if one.excuse else MISSED) if missed else MET,
     }

@@ -5,13 +5,14 @@ from __future__ import annotations
 from assay.document.elements import Cell, Column, Section, Table, Tone
 from assay.document.limits import limit_text
 from assay.document.text import BASE_UNITS, DASH, NOT_MEASURED, shorten, value_text
-from assay.record.source import Record, RunFacts
+from assay.record.shapes.point import Answer, VerdictLine
+from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART
 from assay.report.facts import measured_points
 from assay.workloads.registry import workloads
 
 
-def verdict_word(line: Record) -> tuple[str, Tone]:
+def verdict_word(line: VerdictLine) -> tuple[str, Tone]:
     """Word and tone of a verdict line: a value without a limit was measured, but nothing was asked of it."""
     if line.get("met") is True:
         return "✓ met", "good"
@@ -20,7 +21,7 @@ def verdict_word(line: Record) -> tuple[str, Tone]:
     return ("no limit" if line.get("value") is not None and not line.get("limit") else NOT_MEASURED), "quiet"
 
 
-def judged_lines(facts: RunFacts) -> list[Record]:
+def judged_lines(facts: RunFacts) -> list[VerdictLine]:
     """Lines of the verdict; what was moved during a check is no answer to a question.
 
     A search that only the load generator ended says nothing of a limit: its line was not measured, not missed.
@@ -32,7 +33,7 @@ def judged_lines(facts: RunFacts) -> list[Record]:
     return [{**line, "met": None} if is_undecided(line, facts) else line for line in kept]
 
 
-def failed_answer(line: Record, facts: RunFacts) -> Record | None:
+def failed_answer(line: VerdictLine, facts: RunFacts) -> Answer | None:
     """The search that found no load within its limits, of which a line tells; None for any other line."""
     if line.get("met") is not False or line.get("point_id"):
         return None
@@ -40,7 +41,7 @@ def failed_answer(line: Record, facts: RunFacts) -> Record | None:
     return next((a for a in answers if not a.get("max") and a["workload"].get("name") == line.get("question")), None)
 
 
-def is_undecided(line: Record, facts: RunFacts) -> bool:
+def is_undecided(line: VerdictLine, facts: RunFacts) -> bool:
     """Whether the load generator, or hosts apart, ended the search of a line before any limit was missed."""
     answer = failed_answer(line, facts)
     return answer is not None and answer.get("limited_by") in ("generator", HOSTS_APART)
@@ -52,7 +53,7 @@ def verdict_section(facts: RunFacts) -> Section | None:
     return Section("verdict", "Verdict", [_table(lines)]) if lines else None
 
 
-def _table(verdict: list[Record]) -> Table:
+def _table(verdict: list[VerdictLine]) -> Table:
     columns = [
         Column("Question", weight=2.0),
         Column("Limit", weight=2.3),
@@ -75,7 +76,7 @@ def _table(verdict: list[Record]) -> Table:
     return Table("verdict-table", "Verdict: what was asked, its limit, and what was found.", columns, rows)
 
 
-def _value_text(line: Record) -> str:
+def _value_text(line: VerdictLine) -> str:
     """The value of a line in the words of the figure that has its unit."""
     value, unit = line.get("value"), line.get("unit")
     if value is None and unit is None:

@@ -5,11 +5,9 @@ What a kind needs, drivers above all, is loaded only when a database of it is op
 
 from __future__ import annotations
 
-from typing import Any
-
 from assay.base.errors import NotSupported
 from assay.targets.databases.common.database import Database
-from assay.targets.databases.common.layout import TableLayout
+from assay.targets.databases.common.layout import LaidOutTables, TableLayout
 from assay.targets.databases.common.spec import DatabaseSpec
 from assay.targets.databases.common.table_set import TableSet
 
@@ -41,7 +39,7 @@ def open_database(spec: DatabaseSpec, table_set: TableSet) -> Database:
     return SqlServer(spec, table_set)
 
 
-def lay_out(database: Database, layout: TableLayout, *, scale: int, connections: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: TableLayout, *, scale: int, connections: int) -> LaidOutTables:
     """Lay the tables out, from the plain layout; all is on storage when it returns.
 
     Parameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from assay import _core
 from assay.base.errors import Interrupted
@@ -14,6 +13,7 @@ from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.brokerage.plan import BrokeragePlan
 from assay.workloads.brokerage.tables import DRAWN, GROWING, KIND
 from assay.workloads.transactions.job import TransactionsJob
+from assay.workloads.transactions.shapes import Condition
 
 REFERENCES, CARDINALITIES = 4, 5
 """Numbers of what is checked after the three conditions."""
@@ -33,7 +33,7 @@ class BrokerageJob(TransactionsJob[BrokeragePlan]):
         for _, text in database.table_set.statements(database.dialect, "cleanup"):
             database.execute(text)
 
-    def own_conditions(self, database: Database) -> Iterator[dict[str, Any]]:
+    def own_conditions(self, database: Database) -> Iterator[Condition]:
         """Whether all references are met, and whether the tables have the rows that they should."""
         statements = database.table_set.statements(database.dialect, "references")
         checked = violations = 0
@@ -75,7 +75,7 @@ def fits(table: str, count: int, expected: Mapping[str, int], is_fresh: bool) ->
     return least <= count <= most
 
 
-def _condition(number: int, title: str, checked: int, violations: int, example: str | None) -> dict[str, Any]:
+def _condition(number: int, title: str, checked: int, violations: int, example: str | None) -> Condition:
     return {
         "id": number,
         "title": title,

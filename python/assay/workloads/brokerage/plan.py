@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self, TypedDict
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -17,6 +17,7 @@ from assay.record.limits import Limit, parse_limits
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, MAINTENANCE
 from assay.workloads.brokerage.figures import FIGURES
+from assay.workloads.brokerage.shapes import BrokerageFacts
 from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND, NEWS_BYTES
 from assay.workloads.databases.plan import DATABASE
 from assay.workloads.options import Option
@@ -29,6 +30,7 @@ from assay.workloads.transactions.plan import (
     parse_mix,
     shares_of,
 )
+from assay.workloads.transactions.shapes import Transaction
 
 CUSTOMERS_DEFAULT = 1000
 
@@ -88,6 +90,17 @@ class BrokerageLayout(TransactionsLayout):
 
     partition_table: PartitionTable = ""
     """The table that is partitioned by ranges of the trade's key; `hottest` is found from a trace."""
+
+
+class BrokerageOfCore(TypedDict):
+    """What the core's plan has of these transactions alone; `next_trades` of each database."""
+
+    rows_seed: int | None
+    days: int
+    next_trades: list[int]
+    think_scale: float
+    pipeline: bool
+    isolation: str
 
 
 class BrokeragePlan(TransactionsPlan):
@@ -154,7 +167,7 @@ class BrokeragePlan(TransactionsPlan):
         brokers = (self.customers or CUSTOMERS_DEFAULT) // CUSTOMERS_OF_BROKER
         return [share * CUSTOMERS_OF_BROKER for share in shares_of(brokers, databases)]
 
-    def core_fields(self, target: DatabaseTarget) -> dict[str, Any]:
+    def core_fields(self, target: DatabaseTarget) -> BrokerageOfCore:
         """What the core's plan has of the kind alone.
 
         Raises
@@ -180,7 +193,7 @@ class BrokeragePlan(TransactionsPlan):
             "isolation": "default",
         }
 
-    def facts(self, scale: int) -> dict[str, Any]:
+    def facts(self, scale: int) -> BrokerageFacts:
         """A point's `workload`, on so many customers in all."""
         return {
             "kind": KIND,
@@ -188,9 +201,12 @@ class BrokeragePlan(TransactionsPlan):
             "preset": self.name,
             "customers": scale,
             "mix": self.mix.model_dump(),
-            "layout": self.layout.model_dump(mode="json"),
+            "layout": self.layout.told(),
             "background": list(self.background),
-            **{key: getattr(self, key) for key in ("mode", "draw", "days", "retries")},
+            "mode": self.mode,
+            "draw": self.draw,
+            "days": self.days,
+            "retries": self.retries,
         }
 
     def desk_connections(self, users: int, databases: int) -> int:
@@ -199,7 +215,7 @@ class BrokeragePlan(TransactionsPlan):
         places = databases * max(min(threads, (self.connections or users) // databases), 1)
         return places * math.ceil(users / (places * USERS_PER_CLERK))
 
-    def judged(self, by_transaction: Mapping[str, Any]) -> Mapping[str, Any]:
+    def judged(self, by_transaction: dict[str, Transaction]) -> dict[str, Transaction]:
         """Figures of each transaction, with its share of the mix, and whether it and its response are right.
 
         `pass_mix`: the share is off by no more than `MIX_TOLERANCE_SHARE` of itself or `MIX_DEVIATIONS` standard
@@ -209,7 +225,7 @@ class BrokeragePlan(TransactionsPlan):
         limits = [limit for limit in parse_limits(self.limits, FIGURES) if limit.unit == "ns"]
         counts = {name: by_transaction[name]["count"] or 0 for name in self.mix.shares}
         total = sum(counts.values())
-        found = {}
+        found: dict[str, Transaction] = {}
         for name, figures in by_transaction.items():
             own = [limit for limit in limits if limit.direction in ("response", name)]
             expected = self.mix.shares.get(name)
@@ -238,7 +254,7 @@ def _answered(latency_ns: Mapping[str, float | None] | None, limits: Sequence[Li
     return True
 
 
-def load_brokerage_plan(data: Mapping[str, Any], *, source: str) -> BrokeragePlan:
+def load_brokerage_plan(data: Mapping[str, object], *, source: str) -> BrokeragePlan:
     """A plan from its TOML or JSON form.
 
     Raises

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from assay.record.common_figures import COMMON_FIGURES
-from assay.record.figures import Figure, Record
+from assay.record.figures import Figure
 from assay.record.shapes.point import Point
+from assay.workloads.databases.shapes import Storage
 
 
 def under(role: str, figure: Figure) -> Figure:
@@ -31,7 +32,7 @@ CPU_BUSY_SHARE = 0.8
 """From here on processors are the limit, as the presets' `cpu<80%` has it (the method's acceptance limits)."""
 
 
-def cpu_of_server(storage_of: Callable[[Point], Record]) -> Figure:
+def cpu_of_server(storage_of: Callable[[Point], Storage]) -> Figure:
     """The server's share of its host; what the load itself takes does not count against it.
 
     Parameters
@@ -41,8 +42,7 @@ def cpu_of_server(storage_of: Callable[[Point], Record]) -> Figure:
     """
 
     def value(point: Point) -> float | None:
-        share: Any = storage_of(point).get("server_cpu_share")
-        return cast("float | None", share)
+        return storage_of(point).get("server_cpu_share")
 
     return replace(
         COMMON_FIGURES["cpu_share"],

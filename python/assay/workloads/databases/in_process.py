@@ -8,11 +8,12 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from assay import _core
 from assay.base.errors import AssayError, OutOfSpace
 from assay.targets.databases import Database
+from assay.targets.databases.common.facts import CoreConnection
 
 CHUNKS_TOGETHER = 8
 """Chunks of a transaction: each commit of a column store writes what is left of row groups."""
@@ -21,6 +22,37 @@ BATCH_ROWS = 122_880
 """Rows handed over at once: a row group of DuckDB."""
 
 Chunk = tuple[str, int, int]
+
+
+class CoreError(TypedDict):
+    """An error that the core reports."""
+
+    kind: str
+    text: str
+
+
+class LoadReport(TypedDict):
+    """How a load stands: bytes, and nanoseconds since it began."""
+
+    state: str
+    error: CoreError | None
+    rows: int
+    bytes: int
+    chunks_done: int
+    chunks_total: int
+    chunks_skipped: int
+    elapsed_ns: int
+    reconnects: int
+
+
+class AskedRows(TypedDict):
+    """What is to be loaded into a database: all chunks of its scale but those done, or just those named."""
+
+    name: str
+    scale: int
+    done: NotRequired[list[Chunk]]
+    chunks: NotRequired[list[Chunk]]
+    connection: NotRequired[CoreConnection]
 
 
 class InProcessLoad:
@@ -34,18 +66,18 @@ class InProcessLoad:
         How many insert at once.
     """
 
-    def __init__(self, databases: Sequence[Database], asked: Sequence[dict[str, Any]], threads: int) -> None:
+    def __init__(self, databases: Sequence[Database], asked: Sequence[AskedRows], threads: int) -> None:
         self._waiting: deque[tuple[Database, int, Chunk]] = deque()
         self._skipped = 0
         for database, one in zip(databases, asked, strict=True):
-            done = {tuple(chunk) for chunk in one.get("done", ())}
+            done = {(kind, unit, part) for kind, unit, part in one.get("done", ())}
             chunks = one.get("chunks") or _core.chunks_of(database.table_set.rows, one["scale"])
-            left = [tuple(chunk) for chunk in chunks if tuple(chunk) not in done]
+            left = [(kind, unit, part) for kind, unit, part in chunks if (kind, unit, part) not in done]
             self._skipped += len(chunks) - len(left)
             self._waiting.extend((database, one["scale"], chunk) for chunk in left)
         self._total = len(self._waiting) + self._skipped
         self._rows = self._bytes = self._done = 0
-        self._error: dict[str, str] | None = None
+        self._error: CoreError | None = None
         self._stopping = False
         self._guard = threading.Lock()
         self._began, self._ended = time.monotonic_ns(), 0
@@ -67,19 +99,18 @@ class InProcessLoad:
                 state = "failed" if is_over else "running"
             elif is_over:
                 state = "done" if self._done + self._skipped == self._total else "stopped"
-            return json.dumps(
-                {
-                    "state": state,
-                    "error": self._error,
-                    "rows": self._rows,
-                    "bytes": self._bytes,
-                    "chunks_done": self._done,
-                    "chunks_total": self._total,
-                    "chunks_skipped": self._skipped,
-                    "elapsed_ns": (self._ended or time.monotonic_ns()) - self._began,
-                    "reconnects": 0,
-                }
-            )
+            report: LoadReport = {
+                "state": state,
+                "error": self._error,
+                "rows": self._rows,
+                "bytes": self._bytes,
+                "chunks_done": self._done,
+                "chunks_total": self._total,
+                "chunks_skipped": self._skipped,
+                "elapsed_ns": (self._ended or time.monotonic_ns()) - self._began,
+                "reconnects": 0,
+            }
+            return json.dumps(report)
 
     def finish(self, within_s: float) -> str:
         """Begin no more chunks, and wait for those that are under way."""

@@ -26,7 +26,7 @@ class DatabaseJob(Job, Generic[P]):
     document_key: ClassVar[str]
     """Key of the manifest under which the kind tells of a run as a whole."""
     disclaimer: ClassVar[str] = ""
-    nothing_done: ClassVar[Mapping[str, Any]] = {"actions_done": {}, "load": None}
+    nothing_done: ClassVar[Mapping[str, object]] = {"actions_done": {}, "load": None}
     """What there is to say before anything was done."""
 
     told: dict[str, Any]
@@ -49,7 +49,7 @@ class DatabaseJob(Job, Generic[P]):
         """How much is loaded, as people are told."""
         return self.target.scale_total
 
-    def dropped(self) -> dict[str, Any]:
+    def dropped(self) -> Mapping[str, object]:
         """What there is to say once the tables are gone."""
         return {"load": None}
 
@@ -85,7 +85,7 @@ class DatabaseJob(Job, Generic[P]):
             done = list(dict.fromkeys([*done, action]))
             self.keep(actions_done=self.told["actions_done"] | {self.part.name: done})
 
-    def keep(self, **figures: Any) -> None:
+    def keep(self, **figures: object) -> None:
         """Add to what is known of the part, on storage too."""
         self.told |= figures
         self.context.folder.update(**{self.document_key: self.told})
@@ -101,7 +101,7 @@ class DatabaseJob(Job, Generic[P]):
                 self.keep(load=None)
                 self.context.note(f"{size.words(self.scale_told)} had been loaded before")
             return
-        self.keep(load=loaded | {target.databases[0].table_set.scale: self.scale_told})
+        self.keep(load={**loaded, target.databases[0].table_set.scale: self.scale_told})
         self.context.display.tell(
             f"loaded {size.words(self.scale_told)}: {loaded['rows']:,} rows at"
             f" {loaded['rows_per_s']:,.0f} rows/s, {format_duration(loaded['seconds'])} in all"

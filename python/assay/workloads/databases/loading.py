@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from assay import _core
 from assay.base.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
@@ -18,7 +18,7 @@ from assay.base.progress import Display, Gauge, Moment, ProgressStep
 from assay.base.units import format_bytes, format_duration
 from assay.targets.databases import Database
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.workloads.databases.in_process import InProcessLoad
+from assay.workloads.databases.in_process import AskedRows, CoreError, InProcessLoad, LoadReport
 from assay.workloads.databases.opening import is_part_of, shape_of
 from assay.workloads.databases.plan import DatabasesPlan, load_connections
 
@@ -113,14 +113,24 @@ HINTS = {"space": "; free some space under the server, and run again"}
 """What to do about errors of a kind."""
 
 
-def core_error(error: dict[str, Any]) -> AssayError:
+class RowsLoaded(TypedDict):
+    """What was loaded: bytes, seconds with indexes and writing to storage, and rows per second of loading alone."""
+
+    rows: int
+    bytes: int
+    seconds: float
+    rows_per_s: float
+    resumed: bool
+
+
+def core_error(error: CoreError) -> AssayError:
     """The exception for an error that the core reports, `{"kind", "text"}`."""
     return ERRORS.get(error["kind"], IoFailed)(error["text"] + HINTS.get(error["kind"], ""))
 
 
 def load_tables(
     target: DatabaseTarget, plan: DatabasesPlan, *, display: Display, interrupt: threading.Event
-) -> dict[str, Any] | None:
+) -> RowsLoaded | None:
     """Load what is not loaded yet.
 
     Returns
@@ -237,9 +247,9 @@ def _load_rows(
     *,
     display: Display,
     interrupt: threading.Event,
-) -> dict[str, Any]:
+) -> LoadReport:
     """Load the rows; returns the last report."""
-    asked = [
+    asked: list[AskedRows] = [
         {
             "name": database.name,
             "scale": target.scale[database.name],
@@ -249,7 +259,7 @@ def _load_rows(
     ]
     load = _start(databases, asked, plan, target.shape[databases[0].name])
     while True:
-        report: dict[str, Any] = json.loads(load.poll())
+        report: LoadReport = json.loads(load.poll())
         display.point(_progress(report))
         if report["state"] != "running":
             break
@@ -269,17 +279,17 @@ def load_chunks(database: Database, plan: DatabasesPlan, chunks: Sequence[Chunk]
     OpenFailed, OutOfSpace, IoFailed
         They could not be loaded; none of a chunk that failed is there.
     """
-    asked = {"name": database.name, "scale": scale, "chunks": list(chunks)}
+    asked: AskedRows = {"name": database.name, "scale": scale, "chunks": list(chunks)}
     load = _start([database], [asked], plan, shape_of(database, plan))
     while True:
-        report = json.loads(load.poll())
+        report: LoadReport = json.loads(load.poll())
         if report["state"] != "running":
-            return int(_ended(report)["rows"])
+            return _ended(report)["rows"]
         time.sleep(CHUNK_LOOK_S)
 
 
 def _start(
-    databases: Sequence[Database], asked: list[dict[str, Any]], plan: DatabasesPlan, shape: Mapping[str, int]
+    databases: Sequence[Database], asked: list[AskedRows], plan: DatabasesPlan, shape: Mapping[str, int]
 ) -> LoadingJob:
     """Start the core on servers, and threads of this process on a database that lives in it."""
     if any(database.in_process for database in databases):
@@ -301,13 +311,13 @@ def _start(
     )
 
 
-def _ended(report: dict[str, Any]) -> dict[str, Any]:
+def _ended(report: LoadReport) -> LoadReport:
     if report["state"] != "done":
         raise core_error(report["error"] or {"kind": "other", "text": "the load ended before its last chunk"})
     return report
 
 
-def _progress(report: dict[str, Any]) -> LoadProgress:
+def _progress(report: LoadReport) -> LoadProgress:
     seconds = max(report["elapsed_ns"] / 1e9, 1e-9)
     done, total = report["chunks_done"], max(report["chunks_total"], 1)
     left = total - report["chunks_skipped"] - done

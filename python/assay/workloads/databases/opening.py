@@ -96,7 +96,8 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
         elif action == "restore":
             if saved is None:
                 raise UsageError(f"{database.name}: there is no saved state; keep one with the action: save")
-            kind, scale = "complete", saved[key]
+            saved_scale = saved[key]
+            kind, scale = "complete", saved_scale if isinstance(saved_scale, int) else None
         else:
             _refuse_unloaded(database, action, kind)
             _refuse_other_shape(database, there, plan)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from assay.workloads.databases.storage import data_devices
-from assay.workloads.workload import Record, SeenIo
+from assay.workloads.databases.shapes import Device, Storage
+from assay.workloads.databases.storage import Side, bytes_per_s_of, data_devices, iops_of
+from assay.workloads.workload import SeenIo
 
 
 def seen_io(
-    storage: Record,
+    storage: Storage,
     *,
-    facts: Mapping[str, Any] | None = None,
+    facts: Mapping[str, float | str | None] | None = None,
     reasons: Sequence[str] = (),
     reads_alone: bool = False,
 ) -> SeenIo | None:
@@ -30,16 +30,18 @@ def seen_io(
         Whether writes do not count.
     """
     devices = data_devices(storage)
-    counted = devices or [storage.get("database") or {}]
-    sides = ("read",) if reads_alone else ("read", "write")
-    reads, writes, moved = (
-        sum(one.get(key) or 0.0 for one in counted for key in keys)
-        for keys in (
-            ("read_iops",),
-            [f"{side}_iops" for side in sides if side != "read"],
-            [f"{side}_bytes_per_s" for side in sides],
-        )
-    )
+    database = storage.get("database") or {}
+
+    sides: tuple[Side, ...] = ("read",) if reads_alone else ("read", "write")
+
+    def total(key: str, of_device: Callable[[Device, Side], float], *sides: Side) -> float:
+        """Sum over all devices, or else what the servers asked."""
+        if not devices:
+            return sum(database.get(f"{side}_{key}") or 0.0 for side in sides)
+        return sum(of_device(one, side) for one in devices for side in sides)
+
+    reads, writes = total("iops", iops_of, "read"), total("iops", iops_of, *sides[1:])
+    moved = total("bytes_per_s", bytes_per_s_of, *sides)
     iops = reads + writes
     if not iops or not moved:
         return None
@@ -48,7 +50,7 @@ def seen_io(
         size_mean_bytes=moved / iops,
         read_share=reads / iops,
         by_devices=bool(devices),
-        devices=frozenset(device["device"] for device in storage.get("devices", ())),
+        devices=frozenset(str(device["device"]) for device in storage.get("devices") or ()),
         facts=facts or {},
         reasons=tuple(reasons),
     )

@@ -7,15 +7,18 @@ Where both are known, bytes per transaction are those of the devices.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
+from assay.record.shapes.point import Direction, Sides
 from assay.telemetry.summary import Sum, sums
+from assay.workloads.databases.shapes import Device, File, PerTransaction, Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Record = Mapping[str, Any]
+Side = Literal["read", "write"]
+SIDES: tuple[Side, Side] = ("read", "write")
 
 DATABASES = ("postgresql", "mariadb", "mssql")
 """Sources of rows that database servers count."""
@@ -33,7 +36,7 @@ def storage(
     is_local: bool,
     *,
     cpu_count: int | None = None,
-) -> dict[str, Any]:
+) -> Storage:
     """Figures of a window; None where they are not known.
 
     A row counts with the share of its interval that lies in the window. Rates are per time that rows cover, so that a
@@ -70,21 +73,16 @@ def storage(
     database = _database(servers)
     seconds = (end_ns - start_ns) / _SECOND_NS
     moved = {
-        side: sum(device[f"{side}_bytes_per_s"] for device in devices) if devices else database[f"{side}_bytes_per_s"]
-        for side in ("read", "write")
+        side: sum(bytes_per_s_of(device, side) for device in devices) if devices else database[f"{side}_bytes_per_s"]
+        for side in SIDES
     }
 
-    per_transaction: dict[str, float | None] = {}
-    if transactions_count is not None:
-        rates = {"read": moved["read"], "written": moved["write"], "log": database["log_bytes_per_s"]}
-        for what, rate in rates.items():
-            each = None if rate is None or not transactions_count else rate * seconds / transactions_count
-            per_transaction[f"{what}_bytes_per_transaction"] = each
+    rates = (moved["read"], moved["write"], database["log_bytes_per_s"])
     requests, misses = servers.total("page_requests_count"), servers.total("page_reads_count")
     return {
         "seconds": seconds,
         "devices": devices,
-        **per_transaction,
+        **_per_transaction(rates, seconds, transactions_count),
         "log_flush_latency_mean_ns": _log_flush_latency(servers),
         "log_flushes_per_s": servers.per_second("log_flushes_count"),
         "buffer_hit_share": max(0.0, 1 - (misses or 0.0) / requests) if requests else None,
@@ -98,27 +96,52 @@ def storage(
     }
 
 
-def _reads_to_writes(devices: Sequence[Record], database: Record) -> dict[str, float | None] | None:
+def _per_transaction(
+    rates: tuple[float | None, float | None, float | None], seconds: float, transactions_count: float | None
+) -> PerTransaction:
+    """Bytes of the whole window, read, written and of the log, at these rates a second; nothing for other work."""
+    if transactions_count is None:
+        return {}
+    read, written, log = (
+        None if rate is None or not transactions_count else rate * seconds / transactions_count for rate in rates
+    )
+    return {
+        "read_bytes_per_transaction": read,
+        "written_bytes_per_transaction": written,
+        "log_bytes_per_transaction": log,
+    }
+
+
+def bytes_per_s_of(device: Device, side: Side) -> float:
+    """Bytes per second that a device read or wrote."""
+    return (device.get("read_bytes_per_s") if side == "read" else device.get("write_bytes_per_s")) or 0.0
+
+
+def iops_of(device: Device, side: Side) -> float:
+    """Reads or writes per second of a device."""
+    return (device.get("read_iops") if side == "read" else device.get("write_iops")) or 0.0
+
+
+def _reads_to_writes(devices: Sequence[Device], database: Mapping[str, float | None]) -> dict[str, float | None] | None:
     """Reads for each write, in operations and in bytes, of the devices with data; else as the servers asked.
 
     None where nothing is known.
     """
-    own = [device for device in devices if "data" in device["roles"]]
+    own = [device for device in devices if "data" in (device["roles"] or ())]
 
-    def ratio(key: str) -> float | None:
+    def ratio(key: str, of_device: Callable[[Device, Side], float]) -> float | None:
         reads, writes = (
-            sum(device[f"{side}_{key}"] for device in own) if own else database[f"{side}_{key}"]
-            for side in ("read", "write")
+            sum(of_device(device, side) for device in own) if own else database[f"{side}_{key}"] for side in SIDES
         )
         return reads / writes if reads is not None and writes else None
 
-    found = {"operations": ratio("iops"), "bytes": ratio("bytes_per_s")}
+    found = {"operations": ratio("iops", iops_of), "bytes": ratio("bytes_per_s", bytes_per_s_of)}
     return found if any(value is not None for value in found.values()) else None
 
 
-def data_devices(storage: Record) -> list[Record]:
+def data_devices(storage: Storage) -> list[Device]:
     """Devices of STORAGE that hold data."""
-    return [device for device in storage.get("devices") or () if "data" in device["roles"]]
+    return [device for device in storage.get("devices") or () if "data" in (device["roles"] or ())]
 
 
 class _Deltas:
@@ -165,11 +188,11 @@ def _database(sums: _Deltas) -> dict[str, float | None]:
     }
 
 
-def _files(found: Sequence[Sum]) -> list[dict[str, Any]]:
+def _files(found: Sequence[Sum]) -> list[File]:
     """What was written to each file that a server tells of, the most first."""
     written = [one for one in found if one.source in DATABASES and one.metric == "file_written_bytes" and one.total]
-    rates = [{"file": one.entity, "write_bytes_per_s": one.per_ns * _SECOND_NS} for one in written]
-    return sorted(rates, key=lambda file: -file["write_bytes_per_s"])
+    most_first = sorted(written, key=lambda one: -(one.per_ns * _SECOND_NS))
+    return [{"file": one.entity, "write_bytes_per_s": one.per_ns * _SECOND_NS} for one in most_first]
 
 
 def _log_flush_latency(sums: _Deltas) -> float | None:
@@ -178,34 +201,44 @@ def _log_flush_latency(sums: _Deltas) -> float | None:
     return sums.mean("log_write_time_ns", "log_writes_count") if flush is None else flush
 
 
-def _devices(found: Sequence[Sum], devices_by_role: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def _devices(found: Sequence[Sum], devices_by_role: Mapping[str, Sequence[str]]) -> list[Device]:
     """One entry for each device that rows cover, in the order of the roles."""
-    entries = []
+    entries: list[Device] = []
     for name in dict.fromkeys(name for devices in devices_by_role.values() for name in devices):
         own = [one for one in found if one.source == "block" and one.entity == name]
         if any(one.metric == "read_ios_count" for one in own):
             roles = [role for role, devices in devices_by_role.items() if name in devices]
-            entries.append({"device": name, "roles": roles} | _device(own))
+            entries.append(_device(name, roles, own))
     return entries
 
 
-def _device(own: Sequence[Sum]) -> dict[str, Any]:
-    entry: dict[str, Any] = {}
+def _device(name: str, roles: list[str], own: Sequence[Sum]) -> Device:
     counted, spent_ns = _Deltas(own), {one.metric: one.total for one in own if one.kind == "gauge"}
-    counts = {side: counted.total(f"{side}_ios_count") or 0.0 for side in ("read", "write")}
-    for side in ("read", "write"):
-        entry[f"{side}_iops"] = counted.per_second(f"{side}_ios_count") or 0.0
-    for side in ("read", "write"):
-        entry[f"{side}_bytes_per_s"] = counted.per_second(f"{side}_bytes") or 0.0
-    for side in ("read", "write"):
+    counts = {side: counted.total(f"{side}_ios_count") or 0.0 for side in SIDES}
+
+    def latency_ns(side: Side) -> float | None:
         # The kernel adds up whole milliseconds: of few fast I/Os it may have counted none.
         side_ns = spent_ns.get(f"{side}_latency_mean_ns", 0.0)
-        entry[f"{side}_latency_mean_ns"] = side_ns / counts[side] if counts[side] and side_ns else None
-    for side in ("read", "write"):
+        return side_ns / counts[side] if counts[side] and side_ns else None
+
+    def size_bytes(side: Side) -> float | None:
         moved = counted.total(f"{side}_bytes") or 0.0
-        entry[f"{side}_size_mean_bytes"] = moved / counts[side] if counts[side] else None
+        return moved / counts[side] if counts[side] else None
+
     total = sum(counts.values())
-    return entry | {"read_share": counts["read"] / total if total else None}
+    return {
+        "device": name,
+        "roles": roles,
+        "read_iops": counted.per_second("read_ios_count") or 0.0,
+        "write_iops": counted.per_second("write_ios_count") or 0.0,
+        "read_bytes_per_s": counted.per_second("read_bytes") or 0.0,
+        "write_bytes_per_s": counted.per_second("write_bytes") or 0.0,
+        "read_latency_mean_ns": latency_ns("read"),
+        "write_latency_mean_ns": latency_ns("write"),
+        "read_size_mean_bytes": size_bytes("read"),
+        "write_size_mean_bytes": size_bytes("write"),
+        "read_share": counts["read"] / total if total else None,
+    }
 
 
 def _server_cpu_share(
@@ -220,7 +253,7 @@ def _server_cpu_share(
     return min(1.0, max(0.0, means["user_share"] + means["system_share"] - own))
 
 
-def roles_of(storage: Record) -> dict[str, Any]:
+def roles_of(storage: Storage) -> dict[str, Sides]:
     """What the devices of each role did: `roles` of a point, on which limits are judged; means only.
 
     The log's writes are those of its device where it has one of its own. Otherwise the database's own count and time
@@ -232,45 +265,52 @@ def roles_of(storage: Record) -> dict[str, Any]:
     storage
         What `storage` returned.
     """
-    seconds = storage["seconds"]
-    roles: dict[str, Any] = {}
-    for role in dict.fromkeys(role for device in storage["devices"] for role in device["roles"]):
-        own = [device for device in storage["devices"] if role in device["roles"]]
-        if role == "data" or not any("data" in device["roles"] for device in own):
+    seconds, devices = storage["seconds"] or 0.0, storage["devices"] or []
+    roles: dict[str, Sides] = {}
+    for role in dict.fromkeys(role for device in devices for role in device["roles"] or ()):
+        own = [device for device in devices if role in (device["roles"] or ())]
+        if role == "data" or not any("data" in (device["roles"] or ()) for device in own):
             roles[role] = _directions(own, seconds)
     database = storage.get("database") or {}
-    if not storage["devices"] and database.get("read_bytes_per_s") is not None:
-        sides = [_seen_by_database(database, side, seconds) for side in ("read", "write")]
+    if not devices and database.get("read_bytes_per_s") is not None:
+        sides = [_seen_by_database(database, side, seconds) for side in SIDES]
         roles["data"] = {"read": sides[0], "write": sides[1], "total": _merged(sides, seconds)}
-    if "log" not in roles and database.get("log_bytes_per_s") is not None:
+    log_bytes_per_s = database.get("log_bytes_per_s")
+    if "log" not in roles and log_bytes_per_s is not None:
         count = database.get("log_writes_per_s") or storage.get("log_flushes_per_s") or 0.0
-        write = _direction(count, database["log_bytes_per_s"], storage["log_flush_latency_mean_ns"], seconds)
+        write = _direction(count, log_bytes_per_s, storage["log_flush_latency_mean_ns"], seconds)
         roles["log"] = {"read": None, "write": write, "total": write}
     return roles
 
 
-def volumes_of(storage: Record) -> list[dict[str, Any]]:
+def volumes_of(storage: Storage) -> list[Sides]:
     """Each device by itself, so that a mean does not hide the slow one: `volumes` of a point.
 
     A device that carries the log beside data is listed as data: its latency is not that of the log.
     """
-    return [
-        {"name": device["device"], "role": "data" if "data" in device["roles"] else device["roles"][0]}
-        | _directions([device], storage["seconds"])
-        for device in storage["devices"]
-    ]
+    return [_volume(device, storage["seconds"] or 0.0) for device in storage["devices"] or ()]
 
 
-def _directions(devices: Sequence[Record], seconds: float) -> dict[str, Any]:
-    sides = [_merged([_of_device(device, side, seconds) for device in devices], seconds) for side in ("read", "write")]
+def _volume(device: Device, seconds: float) -> Sides:
+    roles = device["roles"] or ["data"]
+    return {
+        "name": device["device"],
+        "role": "data" if "data" in roles else roles[0],
+        **_directions([device], seconds),
+    }
+
+
+def _directions(devices: Sequence[Device], seconds: float) -> Sides:
+    sides = [_merged([_of_device(device, side, seconds) for device in devices], seconds) for side in SIDES]
     return {"read": sides[0], "write": sides[1], "total": _merged(sides, seconds)}
 
 
-def _of_device(device: Record, side: str, seconds: float) -> dict[str, Any] | None:
-    return _direction(device[f"{side}_iops"], device[f"{side}_bytes_per_s"], device[f"{side}_latency_mean_ns"], seconds)
+def _of_device(device: Device, side: Side, seconds: float) -> Direction | None:
+    mean_ns = device["read_latency_mean_ns"] if side == "read" else device["write_latency_mean_ns"]
+    return _direction(iops_of(device, side), bytes_per_s_of(device, side), mean_ns, seconds)
 
 
-def _seen_by_database(database: Record, side: str, seconds: float) -> dict[str, Any] | None:
+def _seen_by_database(database: Mapping[str, float | None], side: Side, seconds: float) -> Direction | None:
     return _direction(
         database.get(f"{side}_iops") or 0.0,
         database.get(f"{side}_bytes_per_s") or 0.0,
@@ -279,14 +319,14 @@ def _seen_by_database(database: Record, side: str, seconds: float) -> dict[str, 
     )
 
 
-def _direction(iops: float, bytes_per_s: float, mean_ns: float | None, seconds: float) -> dict[str, Any] | None:
+def _direction(iops: float, bytes_per_s: float, mean_ns: float | None, seconds: float) -> Direction | None:
     if not iops:
         return None
     return {"count": round(iops * seconds), "iops": iops, "bytes_per_s": bytes_per_s, "latency_ns": {"mean": mean_ns},
             "histogram": None}  # fmt: skip
 
 
-def _merged(sides: Sequence[dict[str, Any] | None], seconds: float) -> dict[str, Any] | None:
+def _merged(sides: Sequence[Direction | None], seconds: float) -> Direction | None:
     """Several directions as one; its mean latency is weighted by I/Os, and None if one of them is not known."""
     active = [side for side in sides if side is not None]
     iops = sum(side["iops"] for side in active)

@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from assay import _core
 from assay.base.errors import OutOfMemory
@@ -15,7 +15,7 @@ from assay.base.units import format_bytes, parse_duration
 from assay.targets.files.spec import FAULTS
 from assay.targets.files.target import StorageTarget
 from assay.targets.host import free_memory_bytes
-from assay.workloads.integrity.files import PlacedFile
+from assay.workloads.integrity.files import PlacedFile, PlannedFile
 from assay.workloads.integrity.plan import PAGE_BYTES, USERS_MAX_AUTOMATIC, IntegrityPlan
 
 POOL_SHARE = 0.25
@@ -48,7 +48,87 @@ def tick_s(plan: IntegrityPlan) -> float:
     return 1.0 if plan.timing.stress_s >= 20 else 0.25
 
 
-def verify_plan(plan: IntegrityPlan, files: Sequence[PlacedFile], *, run_id: int) -> dict[str, Any]:
+class RandomUsers(TypedDict):
+    """Users that change pages here and there."""
+
+    users: int
+    jump_share: float
+    chain_min: int
+    chain_max: int
+    update_share: float
+    log_bytes_min: int
+    log_bytes_max: int
+    rollback_share: float
+    sleep_ns: int
+
+
+class AuditUsers(TypedDict):
+    """Users that read pages in order."""
+
+    users: int
+    pages: int
+    delay_after_cycles: int
+    delay_ns: int
+
+
+class BulkUsers(TypedDict):
+    """Users that read ahead, or change many pages at once."""
+
+    users: int
+    pages_min: int
+    pages_max: int
+    delay_after_cycles: int
+    delay_ns: int
+
+
+class ShrinkUsers(TypedDict):
+    """Users that change the sizes of files."""
+
+    users: int
+    interval_min_ns: int
+    interval_max_ns: int
+    extents_min: int
+    extents_max: int
+
+
+class PlannedUsers(TypedDict):
+    """The users of a plan by their kinds."""
+
+    random: RandomUsers
+    audit: AuditUsers
+    read_ahead: BulkUsers
+    bulk_update: BulkUsers
+    shrink: ShrinkUsers
+
+
+class PlannedVerification(PlannedUsers):
+    """A plan as the compiled core takes it."""
+
+    files: list[PlannedFile]
+    seed: int
+    run_id: int
+    cycles: int
+    stress_ns: int
+    pool_bytes: int
+    cache_hit_share: float
+    max_outstanding: int
+    target_io_ns: int
+    bursts: bool
+    scatter_gather: bool
+    write_through: bool
+    force_read_ahead: bool
+    look_first: bool
+    rewrite_after_ns: int
+    pages_per_io: int
+    rereads: int
+    reread_pause_ns: int
+    long_io_ns: int
+    io_timeout_ns: int
+    stop_on_error: bool
+    interval_ns: int
+
+
+def verify_plan(plan: IntegrityPlan, files: Sequence[PlacedFile], *, run_id: int) -> PlannedVerification:
     """The plan as the compiled core takes it (`crates/integrity/src/plan.rs`)."""
     data_bytes = sum(file.size_bytes for file in files if not file.log)
     pool_bytes = plan.memory_bytes or int(free_memory_bytes() * POOL_SHARE)
@@ -91,7 +171,7 @@ def run_plan(plan: IntegrityPlan, target: StorageTarget, files: Sequence[PlacedF
     return json.dumps(asked)
 
 
-def _users(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> dict[str, Any]:
+def _users(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> PlannedUsers:
     cpus = len(os.sched_getaffinity(0))
     pages = most_pages(files)
     random, audit, ahead, bulk, shrink = plan.random, plan.audit, plan.read_ahead, plan.bulk_update, plan.shrink
@@ -158,8 +238,8 @@ def narrowed(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> list[str]:
     ]
 
 
-def faulty_plan(target: StorageTarget) -> dict[str, Any] | None:
-    """Faults to inject, as the compiled core takes them; None for other targets."""
+def faulty_plan(target: StorageTarget) -> dict[str, int | float] | None:
+    """Faults to inject by name, as the compiled core takes them, with their seed; None for other targets."""
     options = target.examined[0].spec.options if target.examined[0].spec.kind == "faulty" else None
     if options is None:
         return None

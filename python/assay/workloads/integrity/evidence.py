@@ -9,21 +9,43 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from assay.base.paths import plain, printable
 from assay.record import durable
 from assay.record.folder import PRIVATE, Folder
+from assay.workloads.integrity.shapes import Finding
 
 FOLDER_NAME = "evidence"
 BYTES_A_LINE = 16
 
-Record = Mapping[str, Any]
+
+class NamedOperation(TypedDict, total=False):
+    """An operation near a finding, with the name of its file; times in nanoseconds since the run began."""
+
+    at_ns: int
+    ended_ns: int | None
+    op: str
+    user: str
+    file: str | None
+    page: int
+    pages: int
+    generation: int
+    result: int
 
 
-def write_evidence(run_path: Path, finding: Record, raw: Record) -> str:
+class Evidence(TypedDict, total=False):
+    """Images of a finding, base64, and the operations before it."""
+
+    expected_image: str | None
+    received_image: str | None
+    other_images: list[str]
+    history: list[NamedOperation]
+
+
+def write_evidence(run_path: Path, finding: Finding, raw: Evidence) -> str:
     """Write the folder of a finding.
 
     Parameters
@@ -33,7 +55,7 @@ def write_evidence(run_path: Path, finding: Record, raw: Record) -> str:
     finding
         The finding as docs/integrity.md has it.
     raw
-        The finding as the compiled core reports it: its images are base64, its history a list.
+        What the compiled core reports beside it: images in base64, and the history.
 
     Returns
     -------
@@ -67,7 +89,7 @@ def write_evidence(run_path: Path, finding: Record, raw: Record) -> str:
     return f"{FOLDER_NAME}/{name}"
 
 
-def difference_lines(finding: Record, expected: bytes | None, received: bytes | None) -> Iterator[str]:
+def difference_lines(finding: Finding, expected: bytes | None, received: bytes | None) -> Iterator[str]:
     """What is wrong in words, then the differing bytes side by side, sixteen a line; equal lines are left out.
 
     Examples
@@ -107,17 +129,18 @@ def difference_lines(finding: Record, expected: bytes | None, received: bytes | 
         yield f"{start:06x}  {left.hex(' '):<{width}}  {right.hex(' ')}"
 
 
-def history_lines(finding: Record, history: Iterable[Record]) -> Iterator[str]:
+def history_lines(finding: Finding, history: Iterable[NamedOperation]) -> Iterator[str]:
     """The last operations near the page, a line each, times in seconds since the run began."""
     yield headline(finding)
     yield f"{'begun_s':>14} {'ended_s':>14}  {'operation':<10} {'user':<12} file, page, pages, generation, result"
     for entry in history:
-        ended = "-" if entry.get("ended_ns") is None else f"{entry['ended_ns'] / 1e9:.6f}"
+        ended_ns = entry.get("ended_ns")
+        ended = "-" if ended_ns is None else f"{ended_ns / 1e9:.6f}"
         rest = ", ".join(plain(str(entry.get(key))) for key in ("file", "page", "pages", "generation", "result"))
         yield f"{entry['at_ns'] / 1e9:>14.6f} {ended:>14}  {entry['op']!s:<10} {entry['user']!s:<12} {rest}"
 
 
-def headline(finding: Record) -> str:
+def headline(finding: Finding) -> str:
     """A finding in one line: what, whether it stayed, and where.
 
     Examples
@@ -126,7 +149,8 @@ def headline(finding: Record) -> str:
     'lost (transient) in assay.dat, page 7, offset 57344'
     """
     lasting = "persistent" if finding.get("persistent") else "transient"
-    also = f", or {', '.join(map(str, finding['also']))}" if finding.get("also") else ""
+    others = finding.get("also")
+    also = f", or {', '.join(map(str, others))}" if others else ""
     where = f" in {plain(str(finding['file']))}" if finding.get("file") is not None else ""
     where += f", page {finding['page']}" if finding.get("page") is not None else ""
     where += f", offset {finding['offset_bytes']}" if finding.get("offset_bytes") is not None else ""

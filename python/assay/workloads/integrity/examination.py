@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from assay.workloads.examination import Examination
 from assay.workloads.integrity.plan import (
     IntegrityPlan,
@@ -22,7 +20,7 @@ STRESS_SHARE = 0.7
 
 def _part(asked: Examination) -> Part[IntegrityPlan]:
     """A short run of all users but the one that changes sizes: the files are the other parts' too."""
-    timing: dict[str, Any] = {"stress_s": max(asked.planned_s * STRESS_SHARE, 1.0)}
+    timing = {"stress_s": max(asked.planned_s * STRESS_SHARE, 1.0)}
     if asked.timeout_s is not None:
         timing |= {"io_timeout_s": asked.timeout_s, "long_io_s": min(IntegrityTiming().long_io_s, asked.timeout_s)}
     data = read_integrity_preset("default").model_dump(mode="json", exclude_unset=True) | asked.given

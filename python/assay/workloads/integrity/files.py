@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from assay import _core
 from assay.base.errors import AssayError, NotAnswering, UsageError
@@ -39,6 +39,21 @@ SHARED_LOG_MIN_BYTES, SHARED_LOG_MAX_BYTES = 8 << 20, 1 << 30
 GROWTH_MAX = 2
 INCREMENTS = 20
 """A file may grow to twice its size, by twentieths of it."""
+
+
+class PlannedFile(TypedDict):
+    """A file as the compiled core takes it (`crates/integrity/src/plan.rs`), with the descriptor that is held of it."""
+
+    name: str
+    path: str
+    log: bool
+    base_bytes: int
+    size_bytes: int
+    max_bytes: int
+    increment_bytes: int
+    sector_bytes: int
+    held: int | None
+    direct: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +104,20 @@ class PlacedFile:
         """Whether its size may change."""
         return self.max_bytes > self.size_bytes
 
-    def to_plan(self, *, direct: bool) -> dict[str, Any]:
+    def to_plan(self, *, direct: bool) -> PlannedFile:
         """The file as the compiled core takes it."""
-        facts = {key: value for key, value in vars(self).items() if key != "volume"}
-        return facts | {"path": printable(self.path), "direct": direct}
+        return {
+            "name": self.name,
+            "path": printable(self.path),
+            "log": self.log,
+            "base_bytes": self.base_bytes,
+            "size_bytes": self.size_bytes,
+            "max_bytes": self.max_bytes,
+            "increment_bytes": self.increment_bytes,
+            "sector_bytes": self.sector_bytes,
+            "held": self.held,
+            "direct": direct,
+        }
 
 
 def place_files(target: StorageTarget, plan: IntegrityPlan) -> list[PlacedFile]:

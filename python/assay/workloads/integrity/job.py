@@ -6,29 +6,31 @@ Each finished phase becomes a point; findings get their evidence as they come.
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from assay import _core
 from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering, error_named
 from assay.base.progress import Gauge, Moment
 from assay.base.units import format_bytes, format_duration
+from assay.measure.core_reports import engine_report, figures_report
 from assay.measure.follower import Follower
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget, discard_created
 from assay.targets.files.volume import begin_io
 from assay.telemetry.ticks import add_ticks, latency_gauges, sides_mean_ns
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
+from assay.workloads.integrity.core_report import EndedPhase, VerificationReport, VerifiedTick, verification_report
 from assay.workloads.integrity.evidence import headline, write_evidence
 from assay.workloads.integrity.files import PlacedFile, make_files, place_files, tidy_files
 from assay.workloads.integrity.phase import phase_facts, phase_figures, phase_window
 from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import IntegrityResult, findings_line, verified_line
+from assay.workloads.integrity.shapes import Finding, Integrity, PhaseFacts
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
 from assay.workloads.integrity.watch import PathWatch
 from assay.workloads.job import Job, PartContext
@@ -48,9 +50,9 @@ TICKS_KEPT = 100_000
 """Batches of rows and ticks kept for a point's telemetry and batches; of phases of many hours the last ones."""
 
 
-def _phase_of(point: Point) -> Mapping[str, Any]:
+def _phase_of(point: Point) -> PhaseFacts:
     """Which phase a point is."""
-    return point["workload"]
+    return cast("PhaseFacts", point["workload"])
 
 
 class IntegrityJob(Job):
@@ -79,7 +81,8 @@ class IntegrityJob(Job):
             self.told = told
             for point in known:
                 phase = _phase_of(point)
-                yield Keep(ask=self.ask(phase["phase"], phase["cycle"]), measured=None, repeat=phase["cycle"] - 1)
+                name, cycle = phase["phase"] or "", phase["cycle"] or 1
+                yield Keep(ask=self.ask(name, cycle), measured=None, repeat=cycle - 1)
             return
         files = place_files(self.target, self.plan)
         for notice in narrowed(self.plan, files):
@@ -133,7 +136,7 @@ class _Run:
         run_id = new_run_id()
         start = _core.CrashCheck if opened.target.after_crash else _core.Verification
         self.core = start(run_plan(self.plan, opened.target, files, run_id=run_id))
-        self.engine = json.loads(self.core.engine())
+        self.engine = engine_report(self.core.engine())
         self.interval_s = tick_s(self.plan)
         self.started_ns = time.time_ns()
         self.result = IntegrityResult(
@@ -150,7 +153,7 @@ class _Run:
             self.context.folder.series_writer(),
             kept=lambda batches: batches[-BATCHES_KEPT:],
         )
-        self.ticks: deque[dict[str, Any]] = deque(maxlen=TICKS_KEPT)
+        self.ticks: deque[VerifiedTick] = deque(maxlen=TICKS_KEPT)
         self.saved_at = time.monotonic()
         self.unsaved = True
         self.silenced: set[tuple[str, bool]] = set()
@@ -171,7 +174,6 @@ class _Run:
         self.follower.begin()
         self.context.under_load.begin()
         deadline = 0.0
-        report: dict[str, Any] = {"phase": "prepare"}
         # A file that may change its size keeps a quarter of it (crates/integrity/src/users/shrink.rs).
         least: dict[Path, int] = {}
         for file in self.files:
@@ -179,7 +181,7 @@ class _Run:
             least[file.path] = max(end, least.get(file.path, 0))
         with PathWatch(least, {} if self.opened.target.after_crash else least) as watch:
             while True:
-                report = json.loads(self.core.poll())
+                report = verification_report(self.core.poll())
                 self._take(report)
                 yield from self._phases(report)
                 if report["state"] != "running":
@@ -199,7 +201,7 @@ class _Run:
         if self.error is not None:
             raise self.error
 
-    def _reason_to_stop(self, watch: PathWatch, report: Mapping[str, Any]) -> AssayError | None:
+    def _reason_to_stop(self, watch: PathWatch, report: VerificationReport) -> AssayError | None:
         if watch.gone is not None:
             return IoFailed(watch.gone)
         if self.context.interrupt.is_set():
@@ -208,7 +210,7 @@ class _Run:
             )
         return None
 
-    def _judge_end(self, report: Mapping[str, Any], watch: PathWatch) -> None:
+    def _judge_end(self, report: VerificationReport, watch: PathWatch) -> None:
         """Why the run ended early; what disappeared explains whatever failed after it."""
         if report["state"] == "not-answering":
             self.error = NotAnswering(f"{self._names()}: stopped answering: {report['detail']}")
@@ -221,17 +223,17 @@ class _Run:
         try:
             deque(self._stopped(), maxlen=0)
         finally:
-            self.opened.told = self.result.document()
-        self._note_journal()
-        self._write_end()
+            told = self.result.document()
+            self.opened.told = {**told}
+        self._note_journal(told)
+        self._write_end(told)
         gone = isinstance(self.error, IoFailed)
         if not self.hangs and not gone and not self.opened.target.after_crash:
             tidy_files(self.opened.target, self.files, self.plan, keep=self.result.has_persistent)
 
-    def _note_journal(self) -> None:
+    def _note_journal(self, told: Integrity) -> None:
         """What an after-crash check could prove, and what not."""
-        assert self.opened.told is not None
-        journal = self.opened.told.get("journal")
+        journal = told.get("journal")
         if journal is None:
             return
         end = "the run ended by itself" if journal["ended"] else "it ends where the run was cut off"
@@ -242,7 +244,7 @@ class _Run:
             "; what was acknowledged after its last record is not proven"
         )
 
-    def _stopped(self) -> Iterator[dict[str, Any]]:
+    def _stopped(self) -> Iterator[VerificationReport]:
         """Stop the core, once; gives what it still reports."""
         if self.has_ended:
             return
@@ -250,7 +252,7 @@ class _Run:
         self.core.stop()
         deadline = time.monotonic() + self.plan.timing.io_timeout_s
         while not isinstance(self.error, NotAnswering):
-            report = json.loads(self.core.poll())
+            report = verification_report(self.core.poll())
             self._take(report)
             yield report
             if report["state"] != "running":
@@ -261,9 +263,8 @@ class _Run:
             # The wait is here rather than in the compiled core, so that a second Ctrl-C is heard.
             time.sleep(LOOK_S)
 
-    def _write_end(self) -> None:
-        told, now_ns = self.opened.told, time.time_ns()
-        assert told is not None
+    def _write_end(self, told: Integrity) -> None:
+        now_ns = time.time_ns()
         found = findings_line(told)
         self.log.summarise(self.result.file_facts(), utc_ns=now_ns)
         self.log.say("ERROR" if found else "INFORMATION", found or verified_line(told), utc_ns=now_ns)
@@ -272,7 +273,7 @@ class _Run:
         self.follower.close(f"{self.opened.part.name}-end")
         self.context.folder.update(integrity=told)
 
-    def _take(self, report: Mapping[str, Any]) -> None:
+    def _take(self, report: VerificationReport) -> None:
         """Everything new in a report: ticks, findings, finished phases, I/Os that take long."""
         self.ticks.extend(report["ticks"])
         entities = [(self.files[tick["file"]].name, self._role(tick["file"])) for tick in report["ticks"]]
@@ -292,18 +293,18 @@ class _Run:
         self.log.flush()
         self._show(report)
 
-    def _tell(self, finding: Mapping[str, Any], *, in_detail: bool) -> None:
-        known = (str(finding["file"]), finding["page"], str(finding["operation"]))
+    def _tell(self, finding: Finding, *, in_detail: bool) -> None:
+        known = (str(finding["file"]), finding["page"] or 0, str(finding["operation"]))
         if finding["kind"] == "long_io" and known in self.waited:
             return
-        kind = (finding["kind"], finding["persistent"])
+        kind = (str(finding["kind"]), bool(finding["persistent"]))
         if in_detail:
             self.context.display.tell(f"FOUND {headline(finding)}: {finding['explanation']}")
         elif kind not in self.silenced:
             self.silenced.add(kind)
             self.context.display.tell(f"more findings like {headline(finding)} are counted only")
 
-    def _tell_long(self, report: Mapping[str, Any]) -> None:
+    def _tell_long(self, report: VerificationReport) -> None:
         now = set()
         for io in report["long_outstanding"]:
             name = self.files[io["file"]].name
@@ -317,7 +318,7 @@ class _Run:
         self.waiting = now
         self.waited |= now
 
-    def _phases(self, report: Mapping[str, Any]) -> Steps:
+    def _phases(self, report: VerificationReport) -> Steps:
         """A step for each phase that has ended."""
         for number in range(len(self.result.phases), len(report["phases"])):
             phase = report["phases"][number]
@@ -334,21 +335,28 @@ class _Run:
             self.log.say("INFORMATION", f"phase {name} of cycle {cycle} ended", utc_ns=time.time_ns())
             self._save()
 
-    def _ended_phase(self, number: int, phase: Mapping[str, Any], point_id: str) -> Measured:
+    def _ended_phase(self, number: int, phase: EndedPhase, point_id: str) -> Measured:
         """Figures of a finished phase."""
         self.follower.sample()
         self.follower.write()
         figures = phase_figures(
-            json.loads(self.core.point(number)) | {"engine": self.engine},
+            figures_report(self.core.point(number)),
+            self.engine,
             phase_window(phase, started_ns=self.started_ns, interval_s=self.interval_s, ended_by=self._ended_by()),
             ticks=self.ticks,
             telemetry=self.follower.written,
             devices=self.opened.devices,
         )
-        facts = {key: phase[key] for key in ("pages_verified", "pages_written")}
         seconds = (phase["to_ns"] - phase["from_ns"]) / 1e9
         self.result.phases.append(
-            {"name": phase["name"], "cycle": phase["cycle"], "seconds": seconds, "point_id": point_id, **facts}
+            {
+                "name": phase["name"],
+                "cycle": phase["cycle"],
+                "seconds": seconds,
+                "point_id": point_id,
+                "pages_verified": phase["pages_verified"],
+                "pages_written": phase["pages_written"],
+            }
         )
         self.follower.close(point_id)
         return Measured(figures=figures)
@@ -361,11 +369,11 @@ class _Run:
         return "interrupted" if isinstance(self.error, Interrupted) else "failed"
 
     def _save(self) -> None:
-        self.opened.told = self.result.document()
+        self.opened.told = {**self.result.document()}
         self.context.folder.update(integrity=self.opened.told)
         self.unsaved, self.saved_at = False, time.monotonic()
 
-    def _show(self, report: Mapping[str, Any]) -> None:
+    def _show(self, report: VerificationReport) -> None:
         now, counts = time.monotonic(), report["counts"]
         moved = counts["bytes_verified"] + counts["bytes_written"]
         self.rates.append((now, counts["pages_verified"], moved))

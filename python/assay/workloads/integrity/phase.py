@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.measure import judge
 from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.telemetry.summary import summarise
+from assay.workloads.integrity.core_report import EndedPhase, VerifiedTick
 from assay.workloads.integrity.plan import PAGE_BYTES, IntegrityPlan
+from assay.workloads.integrity.shapes import PhaseAsked
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from assay.measure.core_reports import CoreFigures
+    from assay.record.shapes.point import Engine
 
-def phase_facts(plan: IntegrityPlan, name: str, cycle: int) -> dict[str, Any]:
+
+def phase_facts(plan: IntegrityPlan, name: str, cycle: int) -> PhaseAsked:
     """What a point says of its workload."""
     return {
         "kind": "integrity",
@@ -28,7 +33,7 @@ def phase_facts(plan: IntegrityPlan, name: str, cycle: int) -> dict[str, Any]:
     }
 
 
-def phase_window(phase: Mapping[str, Any], *, started_ns: int, interval_s: float, ended_by: str) -> Window:
+def phase_window(phase: EndedPhase, *, started_ns: int, interval_s: float, ended_by: str) -> Window:
     """The window of a phase: all of it, whether it was steady or not.
 
     Parameters
@@ -52,10 +57,11 @@ def phase_window(phase: Mapping[str, Any], *, started_ns: int, interval_s: float
 
 
 def phase_figures(
-    figures: dict[str, Any],
+    figures: CoreFigures,
+    engine: Engine,
     window: Window,
     *,
-    ticks: Sequence[Mapping[str, Any]],
+    ticks: Sequence[VerifiedTick],
     telemetry: Sequence[pa.RecordBatch],
     devices: Collection[str],
 ) -> dict[str, Any]:
@@ -63,8 +69,8 @@ def phase_figures(
 
     Parameters
     ----------
-    figures
-        The core's figures over the phase.
+    figures, engine
+        The core's figures over the phase, and what did the I/O.
     ticks, telemetry
         Those of the run so far.
     devices
@@ -74,7 +80,7 @@ def phase_figures(
     gaps = figures.pop("generator")["gaps"]
     measured = measured_point(
         window,
-        figures,
+        {**figures, "engine": engine},
         generator=judge.generator({"gaps": gaps}, saturated=False),
         batches=window.batches(ticks),
         telemetry=summarise(telemetry, window.start_ns, window.end_ns, devices=devices),

@@ -4,31 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from assay.base.units import format_bytes
 from assay.targets.files.spec import FAULTS
 from assay.workloads.integrity.core_plan import STATE_BYTES
-from assay.workloads.integrity.evidence import FOLDER_NAME
+from assay.workloads.integrity.core_report import (
+    CoreFinding,
+    FileWork,
+    LastWrite,
+    PagePlace,
+    VerificationReport,
+    VerifiedCounts,
+)
+from assay.workloads.integrity.evidence import FOLDER_NAME, Evidence
 from assay.workloads.integrity.files import PlacedFile
+from assay.workloads.integrity.shapes import Expected, Finding, Integrity, Phase, VerifiedFile
 from assay.workloads.integrity.sqliosim_log import LOG_NAME
 
 DETAILS_MAX = 25
 """Findings of a kind, persistent and transient apart, told in detail and with evidence; all are counted."""
 
-COUNTED = ("pages_verified", "bytes_verified", "pages_written", "bytes_written", "resizes")
-
-Record = Mapping[str, Any]
+NOTHING: VerifiedCounts = {
+    "pages_verified": 0, "bytes_verified": 0, "pages_written": 0, "bytes_written": 0, "resizes": 0,
+}  # fmt: skip
+"""What is verified before the first report."""
 
 
 class TakenFinding(NamedTuple):
-    """A finding as docs/integrity.md has it, and as the core reported it but with names of files in its history.
+    """A finding as docs/integrity.md has it, and its evidence with names of files in the history.
 
     `is_news` is false for one that was told by this name before, `in_detail` for one that is only counted.
     """
 
-    finding: dict[str, Any]
-    raw: Record
+    finding: Finding
+    raw: Evidence
     is_news: bool
     in_detail: bool
 
@@ -56,11 +66,11 @@ class IntegrityResult:
         self._understood = list(understood)
         self._started_ns = started_ns
         self._kinds: dict[int, tuple[str, bool]] = {}
-        self._details: dict[int, dict[str, Any]] = {}
-        self._last: dict[str, Any] = {}
+        self._details: dict[int, Finding] = {}
+        self._last: VerificationReport | None = None
         self._alike: Counter[tuple[str, bool]] = Counter()
         """Findings so far by kind, persistent and transient apart."""
-        self.phases: list[dict[str, Any]] = []
+        self.phases: list[Phase] = []
         """Finished phases, with the ids of their points."""
 
     @property
@@ -73,7 +83,7 @@ class IntegrityResult:
         """Whether a finding is still to be seen on the storage."""
         return any(persistent for _, persistent in self._kinds.values())
 
-    def take(self, report: Record) -> list[TakenFinding]:
+    def take(self, report: VerificationReport) -> list[TakenFinding]:
         """Note a report; gives its findings, new ones and changed ones."""
         self._last = {**report, "ticks": [], "findings": []}
         taken = []
@@ -88,35 +98,46 @@ class IntegrityResult:
             in_detail = number in self._details or self._alike[named] <= DETAILS_MAX
             if in_detail:
                 self._details[number] = finding
-            history = [{**entry, "file": self._name(entry["file"])} for entry in raw["history"]]
-            taken.append(TakenFinding(finding, {**raw, "history": history}, is_news, in_detail))
+            taken.append(TakenFinding(finding, self._evidence(raw), is_news, in_detail))
         return taken
 
-    def document(self) -> dict[str, Any]:
+    def _evidence(self, raw: CoreFinding) -> Evidence:
+        return {
+            "expected_image": raw["expected_image"],
+            "received_image": raw["received_image"],
+            "other_images": raw["other_images"],
+            "history": [{**entry, "file": self._name(entry["file"])} for entry in raw["history"]],
+        }
+
+    def document(self) -> Integrity:
         """The `integrity` of docs/integrity.md as far as the run has come."""
         report = self._last
-        counts = report.get("counts") or dict.fromkeys(COUNTED, 0)
-        audited = bool(report.get("audited"))
+        counts = report["counts"] if report else NOTHING
+        audited = report["audited"] if report else False
         data = [file for file in self._files if not file.log]
         logs = [file for file in self._files if file.log]
         pages = sum(file.pages for file in data)
-        return {
+        told: Integrity = {
             "passed": audited and not self._kinds,
             "audited": audited,
             "findings": _counted(kind for kind, _ in self._kinds.values()),
             "transient": _counted(kind for kind, persistent in self._kinds.values() if not persistent),
             "persistent": _counted(kind for kind, persistent in self._kinds.values() if persistent),
-            "injected": _named(report.get("injected")),
-            "observable": _named(report.get("observable")),
-            "masked": _named(report.get("masked")),
+            "injected": _named(report["injected"] if report else None),
+            "observable": _named(report["observable"] if report else None),
+            "masked": _named(report["masked"] if report else None),
             "seed": self._seed,
             "run_identity": f"{self._run_id:016x}",
-            "cycles": report.get("cycle", 0),
+            "cycles": report["cycle"] if report else 0,
             "pages": pages,
-            **{key: counts[key] for key in COUNTED},
+            "pages_verified": counts["pages_verified"],
+            "bytes_verified": counts["bytes_verified"],
+            "pages_written": counts["pages_written"],
+            "bytes_written": counts["bytes_written"],
+            "resizes": counts["resizes"],
             "expected_state_bytes": STATE_BYTES * sum(file.pages_most for file in self._files),
             "log_blocks": sum(file.pages for file in logs),
-            "stopped_on_error": bool(report.get("stopped_on_error")),
+            "stopped_on_error": report["stopped_on_error"] if report else False,
             "phases": self.phases,
             "files": self.file_facts(),
             "understood": self._understood,
@@ -124,59 +145,73 @@ class IntegrityResult:
             "details_left_out": len(self._kinds) - len(self._details),
             "evidence": FOLDER_NAME,
             "error_log": LOG_NAME,
-            **({"journal": report["journal"]} if "journal" in report else {}),
         }
+        if report and "journal" in report:
+            told["journal"] = {**report["journal"]}
+        return told
 
-    def file_facts(self) -> list[dict[str, Any]]:
+    def file_facts(self) -> list[VerifiedFile]:
         """Each file of the database, with what its I/O was like."""
-        reported = self._last.get("files") or []
+        reported = self._last["files"] if self._last else []
         return [_file_facts(file, raw) for file, raw in zip(self._files, reported, strict=False)]
 
-    def _finding(self, raw: Record) -> dict[str, Any]:
+    def _finding(self, raw: CoreFinding) -> Finding:
         expected = raw["expected"]
         return {
             "id": f"F{raw['id']:04d}",
-            **{key: raw[key] for key in ("kind", "also", "persistent")},
+            "kind": raw["kind"],
+            "also": raw["also"],
+            "persistent": raw["persistent"],
             "file": self._name(raw["file"]),
-            **{key: raw[key] for key in ("page", "offset_bytes", "length_bytes", "phase", "cycle")},
+            "page": raw["page"],
+            "offset_bytes": raw["offset_bytes"],
+            "length_bytes": raw["length_bytes"],
+            "phase": raw["phase"],
+            "cycle": raw["cycle"],
             "found_utc_ns": self._started_ns + raw["found_ns"],
-            **{key: raw[key] for key in ("by", "rereads", "explanation")},
+            "by": raw["by"],
+            "rereads": raw["rereads"],
+            "explanation": raw["explanation"],
             "expected": None if expected is None else self._expected(expected),
             "units": [{**unit, "file": self._name(unit["file"])} for unit in raw["units"]],
-            **{key: raw[key] for key in ("differing_bytes", "ranges")},
+            "differing_bytes": raw["differing_bytes"],
+            "ranges": raw["ranges"],
             "elsewhere": self._elsewhere(raw["elsewhere"]),
-            **{key: raw[key] for key in ("operation", "errno")},
+            "operation": raw["operation"],
+            "errno": raw["errno"],
             "evidence": None,
         }
 
-    def _expected(self, raw: Record) -> dict[str, Any]:
+    def _expected(self, raw: LastWrite) -> Expected:
         return {
             "file": self._name(raw["file"]),
-            **{key: raw[key] for key in ("page", "generation")},
+            "page": raw["page"],
+            "generation": raw["generation"],
             "written_utc_ns": None if raw["written_ns"] is None else self._started_ns + raw["written_ns"],
-            **{key: raw[key] for key in ("writer", "lsn", "checksum")},
+            "writer": raw["writer"],
+            "lsn": raw["lsn"],
+            "checksum": raw["checksum"],
         }
 
-    def _elsewhere(self, raw: Record | None) -> dict[str, Any] | None:
+    def _elsewhere(self, raw: PagePlace | None) -> Expected | None:
         return None if raw is None else {"file": self._name(raw["file"]), "page": raw["page"]}
 
     def _name(self, index: int | None) -> str | None:
         return None if index is None else self._files[index].name
 
 
-def findings_line(integrity: Record) -> str:
+def findings_line(integrity: Integrity) -> str:
     """Counts of findings by name, in one line."""
+    persistent = integrity["persistent"] or {}
     found = [
-        f"{name} {count} ({integrity['persistent'][name]} persistent)"
-        for name, count in integrity["findings"].items()
-        if count
+        f"{name} {count} ({persistent[name]} persistent)" for name, count in integrity["findings"].items() if count
     ]
     return ", ".join(found)
 
 
-def verified_line(integrity: Record) -> str:
+def verified_line(integrity: Integrity) -> str:
     """How much was verified, in words."""
-    verified = f"{integrity['pages_verified']:,} pages ({format_bytes(integrity['bytes_verified'])}) verified"
+    verified = f"{integrity['pages_verified']:,} pages ({format_bytes(integrity['bytes_verified'] or 0)}) verified"
     return f"{verified}, {integrity['pages_written']:,} written"
 
 
@@ -191,7 +226,7 @@ def _named(counts: Mapping[str, int] | None) -> dict[str, int] | None:
     return None if counts is None else dict.fromkeys(FAULTS, 0) | dict(counts)
 
 
-def _file_facts(file: PlacedFile, raw: Record) -> dict[str, Any]:
+def _file_facts(file: PlacedFile, raw: FileWork) -> VerifiedFile:
     return {
         "name": file.name,
         "path": str(file.path),
@@ -199,7 +234,11 @@ def _file_facts(file: PlacedFile, raw: Record) -> dict[str, Any]:
         "size_bytes": raw["size_bytes"],
         "target_io_ms": raw["target_io_ns"] / 1e6,
         "average_io_ms": raw["average_io_ns"] / 1e6,
-        **{key: raw[key] for key in ("throttled", "reads", "scatter_reads", "writes", "gather_writes")},
+        "throttled": raw["throttled"],
+        "reads": raw["reads"],
+        "scatter_reads": raw["scatter_reads"],
+        "writes": raw["writes"],
+        "gather_writes": raw["gather_writes"],
         "io_time_ms": raw["io_time_ns"] / 1e6,
         "slowest_io_ms": raw["slowest_io_ns"] / 1e6,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Required
+from typing import Annotated, Required
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
@@ -101,6 +101,18 @@ class VerifiedFile(TypedDict, total=False):
     slowest_io_ms: MaybeAmount
 
 
+class Journal(TypedDict, total=False):
+    """What the journal of a run that crashed holds."""
+
+    acknowledged: MaybeCount
+    promised_pages: MaybeCount
+    log_promised: MaybeCount
+    log_end: MaybeCount
+    complete: Flag
+    ended: Flag
+    cut_off: Flag
+
+
 class Integrity(TypedDict, total=False):
     """What a run that verifies found."""
 
@@ -131,7 +143,7 @@ class Integrity(TypedDict, total=False):
     details_left_out: MaybeCount
     evidence: Text
     error_log: Text
-    journal: dict[str, Any] | None
+    journal: Journal | None
 
 
 class PhaseFacts(TypedDict, total=False):
@@ -140,6 +152,15 @@ class PhaseFacts(TypedDict, total=False):
     phase: Text
     cycle: MaybeCount
     page_bytes: MaybeCount
+
+
+class PhaseAsked(PhaseFacts, total=False):
+    """What a point says of its workload."""
+
+    kind: Text
+    name: Text
+    io_mode: Text
+    sync: Text
 
 
 @with_config(STRICT)

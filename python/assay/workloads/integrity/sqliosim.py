@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import normpath
-from typing import Any, NoReturn
+from typing import Any, NoReturn, NotRequired, TypedDict, cast
 
 from assay.base.errors import UsageError
 from assay.base.reading import nearest, validated
 from assay.base.units import format_bytes
 from assay.base.windows_paths import PathMap, is_windows, local_path, parse_maps
 from assay.workloads.integrity.plan import LOG_MAX_BYTES, PAGE_BYTES, IntegrityPlan
-from assay.workloads.integrity.sqliosim_keys import ALIASES, FILE, MB, ORDERED, SECTIONS, Setting
+from assay.workloads.integrity.sqliosim_keys import ALIASES, FILE, MB, ORDERED, SECTIONS, Setting, SettingValue
 
 CONFIG_MAX_BYTES = 1 << 20
 """Largest configuration that is read; the shipped ones have 2 KB."""
@@ -76,6 +76,17 @@ def parse_sqliosim(text: str | bytes, *, source: str, maps: Sequence[str] = ()) 
     return _Reader(source, parse_maps(maps)).read(text)
 
 
+class FileValues(TypedDict):
+    """What a section says of a file, sizes in bytes."""
+
+    InitialSize: int
+    MaxSize: NotRequired[int]
+    Increment: int
+    LogFile: bool
+    Shrinkable: bool
+    Sparse: bool
+
+
 @dataclass
 class _Reader:
     """One configuration being read."""
@@ -91,7 +102,7 @@ class _Reader:
         given = self._sections(_decoded(content, self.source))
         values = {name: self._values(name, keys, given.get(name, {})) for name, keys in SECTIONS.items()}
         for section, least, most in ORDERED:
-            if values[section][least] > values[section][most]:
+            if float(values[section][least]) > float(values[section][most]):
                 texts = {key: SECTIONS[section][key].default for key in (least, most)} | dict(given.get(section, {}))
                 self._refuse(section, least, texts[least], f"at most {most}={texts[most]}")
         config = values["CONFIG"]
@@ -156,9 +167,9 @@ class _Reader:
         if texts.setdefault(key, text).lower() != text.lower():
             self._refuse(section, key, text, f"one value; it was {_short(texts[key])} before")
 
-    def _values(self, section: str, settings: Mapping[str, Setting], texts: Texts) -> dict[str, Any]:
+    def _values(self, section: str, settings: Mapping[str, Setting], texts: Texts) -> dict[str, SettingValue]:
         """Values of a section, with a line for each key given and one for the defaults of all others."""
-        values: dict[str, Any] = {}
+        values: dict[str, SettingValue] = {}
         others = []
         for key, setting in settings.items():
             text = texts.get(key, setting.default)
@@ -180,8 +191,8 @@ class _Reader:
             self.lines.append(f"[{section}] not given, so SQLIOSim's defaults: {', '.join(others)}")
         return values
 
-    def _files(self, given: Mapping[str, Texts]) -> list[dict[str, Any]]:
-        files: list[dict[str, Any]] = []
+    def _files(self, given: Mapping[str, Texts]) -> list[dict[str, SettingValue]]:
+        files: list[dict[str, SettingValue]] = []
         for section in sorted(given.keys() - SECTIONS.keys(), key=lambda name: int(name.removeprefix("File"))):
             texts = given[section]
             if texts.keys() <= {"FileName"} and not texts.get("FileName"):
@@ -195,11 +206,12 @@ class _Reader:
             raise UsageError(f"{self.source}: no {kind} file; at least one [FileN] with LogFile={flag} is needed")
         return files
 
-    def _file(self, section: str, texts: Texts) -> dict[str, Any]:
+    def _file(self, section: str, texts: Texts) -> dict[str, SettingValue]:
         path = self._path(section, texts.get("FileName", ""))
         if "InitialSize" not in texts:
             self._refuse(section, "InitialSize", None, "the file's first size in MB")
-        values = self._values(section, FILE, texts)
+        found = self._values(section, FILE, texts)
+        values = cast("FileValues", found)
         most_bytes = values.get("MaxSize", values["InitialSize"])
         if values["LogFile"] and max(values["InitialSize"], most_bytes) > LOG_MAX_BYTES:
             key = "InitialSize" if values["InitialSize"] > LOG_MAX_BYTES else "MaxSize"
@@ -217,7 +229,7 @@ class _Reader:
                 "a log is written in the round" if values["LogFile"] else "a file that is not Shrinkable keeps its size"
             )
             self._say(section, "MaxSize", texts["MaxSize"], f"no effect; {why}")
-        return {"path": path} | {FILE[key].field: value for key, value in values.items()}
+        return {"path": path} | {FILE[key].field: value for key, value in found.items()}
 
     def _path(self, section: str, name: str) -> str:
         if not name:
@@ -249,11 +261,11 @@ class _Reader:
         raise UsageError(f"{self.source}: [{section}] {given}; accepted: {accepted}")
 
 
-def _objections(plan: IntegrityPlan, values: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _objections(plan: IntegrityPlan, values: Mapping[str, Mapping[str, SettingValue]]) -> Iterator[str]:
     """What SQLIOSim would object to or change, and `assay verify` does as asked."""
     config, random = values["CONFIG"], plan.random
     data_files = [file for file in plan.files if not file.log]
-    if (cpus := config.get("CPUCount")) is not None:
+    if isinstance(cpus := config.get("CPUCount"), int):
         users_most = max(cpus * 1023 - 100, 0)
         users = sum(max(kind.users, 0) for kind in (random, plan.audit, plan.read_ahead, plan.bulk_update))
         if users > users_most:

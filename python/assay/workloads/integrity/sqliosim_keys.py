@@ -15,6 +15,9 @@ from assay.workloads.integrity.plan import DATA_MAX_BYTES
 
 MB = 1 << 20
 
+SettingValue = bool | int | float | str
+"""What a key becomes: a flag, a number in plain units, or a text."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -23,10 +26,10 @@ class Number:
     accepted: str
     least: int
     most: int
-    convert: Callable[[int], Any]
+    convert: Callable[[int], int | float]
     show: Callable[[Any], str]
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> int | float:
         """The value in plain units; ValueError with what is accepted."""
         number = int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else None
         if number is None or not self.least <= number <= self.most:
@@ -45,7 +48,7 @@ class Flag:
             raise ValueError("TRUE or FALSE")
         return flags[text.lower()]
 
-    def show(self, value: bool) -> str:
+    def show(self, value: SettingValue) -> str:
         """`yes` or `no`."""
         return "yes" if value else "no"
 
@@ -63,9 +66,9 @@ class Text:
             raise ValueError(self.accepted)
         return text
 
-    def show(self, value: str) -> str:
+    def show(self, value: SettingValue) -> str:
         """The text."""
-        return value
+        return str(value)
 
 
 def _shown_seconds(seconds: float) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from assay.base.paths import plain
 from assay.record.folder import replace_file
 from assay.workloads.integrity.evidence import headline
+from assay.workloads.integrity.shapes import Finding, VerifiedFile
 
 LOG_NAME = "errors.xml"
 ENTRIES_MAX = 1000
@@ -53,21 +54,21 @@ class SqliosimLog:
         """Add an entry without a finding."""
         self._add(f"entry {len(self._entries)}", kind, text, utc_ns, user, "", NONE)
 
-    def find(self, finding: Mapping[str, Any]) -> None:
+    def find(self, finding: Finding) -> None:
         """Add a finding, or replace what the log says of it."""
         kind: EntryType = "WARNING" if finding["kind"] == "long_io" else "ERROR"
-        result = RESULTS.get(finding["kind"], ERROR_VALIDATION)
+        result = RESULTS.get(finding["kind"] or "", ERROR_VALIDATION)
         self._add(
             f"finding {finding['id']}",
             kind,
             finding_text(finding),
-            finding["found_utc_ns"],
+            finding["found_utc_ns"] or 0,
             str(finding.get("by") or "Simulator"),
             str(finding.get("operation") or ""),
             result,
         )
 
-    def summarise(self, files: Sequence[Mapping[str, Any]], *, utc_ns: int) -> None:
+    def summarise(self, files: Sequence[VerifiedFile], *, utc_ns: int) -> None:
         """Add the final summary of each file (docs/integrity.md, `files`)."""
         if self._left_out:
             text = f"{self._left_out} more entries are left out; run.json counts all findings"
@@ -105,7 +106,7 @@ class SqliosimLog:
         self._changed = True
 
 
-def finding_text(finding: Mapping[str, Any]) -> str:
+def finding_text(finding: Finding) -> str:
     """A finding as the log describes it."""
     if finding["kind"] in ("io_error", "long_io"):
         return f"{headline(finding)}. {finding.get('explanation') or ''}".strip()
@@ -115,7 +116,7 @@ def finding_text(finding: Mapping[str, Any]) -> str:
     return f"{text}. {headline(finding)}. {finding.get('explanation') or ''}".strip()
 
 
-def file_summary(file: Mapping[str, Any]) -> str:
+def file_summary(file: VerifiedFile) -> str:
     """The final summary of a file, in SQLIOSim's words."""
     return "\n".join(
         (

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assay import _core
 from assay.base.errors import UsageError
@@ -22,7 +22,7 @@ from assay.workloads.integrity.files import files_by_path, place_files
 from assay.workloads.integrity.job import IntegrityJob
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
-from assay.workloads.integrity.shapes import SHAPES
+from assay.workloads.integrity.shapes import SHAPES, Integrity
 from assay.workloads.integrity.verdict import integrity_line
 from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
@@ -146,12 +146,12 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """Whether every page was right."""
-        told = manifest.get("integrity")
+        told: Integrity | None = manifest.get("integrity")
         return Conclusion(first=[integrity_line(told)] if told else [])
 
     def failures(self, told: Record) -> str | None:
         """Findings by name."""
-        found = findings_line(told)
+        found = findings_line(cast("Integrity", told))
         return f"integrity failed: {found}" if found else None
 
     # Report

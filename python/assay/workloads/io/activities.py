@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, Self, TypedDict, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.base.fields import Bytes, Seconds, Share, Strict, percent, unnamed
 from assay.base.units import format_bytes, parse_bytes
 from assay.workloads.options import Option
+
+if TYPE_CHECKING:
+    from assay.record.shapes.access import Access, Accesses
+    from assay.record.shapes.point import Load
 
 Role = Literal["data", "log", "tempdb"]
 
@@ -117,6 +121,12 @@ class ActivityAccess(Strict):
         return max(self.blocks)
 
 
+LOAD_KEYS = frozenset(
+    {"queue_depth", "outstanding", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread", "workers"}
+)
+"""Keys of an activity that say how hard is asked."""
+
+
 class IoActivity(ActivityAccess):
     """One role's access under one load: `queue_depth`, `outstanding`, `rate`, or bursts."""
 
@@ -170,6 +180,10 @@ class IoActivity(ActivityAccess):
         """Most I/Os outstanding per worker, on so many volumes."""
         return self.depth if self.outstanding is None else -(-self.outstanding // (self.workers * volumes))
 
+    def asked(self) -> Access:
+        """The access as points have it, without the load."""
+        return cast("Access", self.model_dump(mode="json", exclude={*LOAD_KEYS}))
+
     def describe(self) -> str:
         """Short name: block, order, mix."""
         sizes = " + ".join(format_bytes(size) for size in sorted(self.blocks))
@@ -209,10 +223,10 @@ class IoWorkloadSpec(Strict):
 
         `axis` is `outstanding` or `rate`. What divides evenly among the workers is a queue depth.
         """
-        change: dict[str, Any] = {"rate": load}
+        change: dict[str, float | None] = {"rate": load}
         if axis == "outstanding":
             depth, left_over = divmod(int(load), workers)
-            in_total = {"queue_depth": None, "outstanding": int(load)}
+            in_total: dict[str, float | None] = {"queue_depth": None, "outstanding": int(load)}
             change = in_total if left_over else {"queue_depth": depth, "outstanding": None}
         first = self.activities[0].model_copy(update=change)
         return self.model_copy(update={"activities": (first, *self.activities[1:])})
@@ -224,7 +238,7 @@ class IoWorkloadSpec(Strict):
             kept = {str(size): weight for size, weight in activity.blocks.items() if size % sector_bytes == 0}
             if not kept:
                 return None
-            change: dict[str, Any] = {}
+            change: dict[str, int | dict[str, float]] = {}
             if len(kept) < len(activity.blocks):
                 change["block_bytes"] = kept
             if activity.align_bytes is not None and activity.align_bytes % sector_bytes:
@@ -232,32 +246,22 @@ class IoWorkloadSpec(Strict):
             fitted.append(activity.model_copy(update=change))
         return self.model_copy(update={"activities": tuple(fitted)})
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Accesses:
         """The `workload` object of a point: everything but the load."""
-        load_keys = {
-            "queue_depth",
-            "outstanding",
-            "rate",
-            "arrivals",
-            "burst_interval_s",
-            "burst_bytes",
-            "burst_spread",
-            "workers",
-        }
         first = self.activities[0]
-        facts: dict[str, Any] = {"kind": "io", "name": self.title}
         if len(self.activities) == 1:
-            facts |= first.model_dump(mode="json", exclude=load_keys | {"name"})
+            asked = first.model_dump(mode="json", exclude={*LOAD_KEYS, "name"})
+            facts = cast("Accesses", {"kind": "io", "name": self.title, **asked})
             facts["align_bytes"] = first.align_bytes or min(first.blocks)
             return facts
-        facts["activities"] = [
-            {**activity.model_dump(mode="json", exclude=load_keys), "load": load_facts(activity, 1)}
-            for activity in self.activities
-        ]
-        return facts
+        return {
+            "kind": "io",
+            "name": self.title,
+            "activities": [{**activity.asked(), "load": load_facts(activity, 1)} for activity in self.activities],
+        }
 
 
-def load_facts(activity: IoActivity, volumes: int) -> dict[str, Any]:
+def load_facts(activity: IoActivity, volumes: int) -> Load:
     """The `load` object of a point: workers in total over the activity's volumes."""
     workers = activity.workers * volumes
     if activity.burst_bytes is not None:
@@ -276,7 +280,16 @@ def load_facts(activity: IoActivity, volumes: int) -> dict[str, Any]:
     return {"queue_depth": activity.depth, "workers": workers, "outstanding": activity.depth * workers}
 
 
-def parse_skew(skew: str) -> dict[str, Any]:
+class Skew(TypedDict):
+    """How accesses are spread, in the generator's form: `uniform`, `zipf` with its theta, `hot` with both shares."""
+
+    kind: str
+    theta: NotRequired[float]
+    access_share: NotRequired[float]
+    space_share: NotRequired[float]
+
+
+def parse_skew(skew: str) -> Skew:
     """The generator's form of `uniform`, `zipf:THETA`, `hot:ACCESS/SPACE`.
 
     Raises

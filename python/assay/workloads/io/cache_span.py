@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from assay.base.units import format_bytes, format_latency
+from assay.record.shapes.point import Point
+from assay.workloads.io.shapes import CacheSpan, CacheStep, asked_of
 
 PART = "cache-span"
 STEP_SHARE = 1.5
 """Latency this many times that of the smaller spans, and staying so, is taken for the end of a cache."""
 
 
-def cache_span(points: Iterable[Mapping[str, Any]], size_bytes: int) -> dict[str, Any] | None:
+def cache_span(points: Iterable[Point], size_bytes: int) -> CacheSpan | None:
     """The manifest's `cache_span` from the points of its part; None without them."""
-    steps = [
+    steps: list[CacheStep] = [
         {
-            "span_bytes": round(point["workload"]["region"][1] * size_bytes),
-            "latency_mean_ns": point["read"]["latency_ns"]["mean"],
-            "latency_p50_ns": point["read"]["latency_ns"]["p50"],
-            "iops": point["read"]["iops"],
+            "span_bytes": round((asked_of(point)["region"] or (0.0, 1.0))[1] * size_bytes),
+            "latency_mean_ns": read["latency_ns"]["mean"],
+            "latency_p50_ns": read["latency_ns"]["p50"],
+            "iops": read["iops"],
             "point_id": point["id"],
         }
         for point in points
-        if point["part"] == PART and point["read"]
+        if point["part"] == PART and (read := point["read"])
     ]
     if not steps:
         return None
-    steps.sort(key=lambda step: step["span_bytes"])
-    ends_at = cache_end_bytes([(step["span_bytes"], step["latency_p50_ns"]) for step in steps])
-    largest = format_bytes(steps[-1]["span_bytes"])
+    steps.sort(key=lambda step: step["span_bytes"] or 0)
+    ends_at = cache_end_bytes([(step["span_bytes"] or 0, step["latency_p50_ns"] or 0.0) for step in steps])
+    largest = format_bytes(steps[-1]["span_bytes"] or 0)
     if ends_at is None:
         note = f"no step up to {largest}: either no cache, or one that holds all of it"
     else:

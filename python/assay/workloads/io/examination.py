@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from assay.workloads.examination import Examination
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span_plan import cache_span_plan
 from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan, read_preset
 from assay.workloads.plan import ExaminationPart, Part
 
-REDUCED: dict[str, dict[str, Any]] = {
+REDUCED: dict[str, dict[str, list[str] | list[float]]] = {
     "oltp": {"block_bytes": ["8K", "64K"], "read_share": [0.7]},
     "dss": {"block_bytes": ["256K"]},
     "log": {"block_bytes": ["512", "8K", "60K"]},
@@ -34,14 +32,14 @@ def _preset(name: str, share: float) -> ExaminationPart:
 def _measured(name: str, asked: Examination) -> Part[IoPlan]:
     """A preset, fitted to its share of the budget."""
     data = read_preset(name).model_dump(mode="json", exclude_unset=True) | asked.given | asked.own_limits
-    activities: list[dict[str, Any]] = list(data["activity"])
+    activities = list(data["activity"])
     if not asked.is_full:
         activities[0] = {**activities[0], **REDUCED.get(name, {})}
         data["search"] = {**data.get("search", {}), "resolution_share": 0.12}
     if not asked.is_direct:
         activities = [{**activity, "io_mode": "buffered"} for activity in activities]
     data["activity"] = activities
-    data["timing"] = _timing(data, asked)
+    data["timing"] = _timing(load_plan(data, source="part"), asked)
     if "duration_s" in data["timing"]:
         data["activity"] = fit_bursts(activities, data["timing"]["duration_s"])
     if asked.timeout_s is not None:
@@ -50,9 +48,8 @@ def _measured(name: str, asked: Examination) -> Part[IoPlan]:
     return Part(name=name, title=plan.title, plan=plan, planned_s=asked.planned_s)
 
 
-def _timing(data: dict[str, Any], asked: Examination) -> dict[str, Any]:
+def _timing(draft: IoPlan, asked: Examination) -> dict[str, float]:
     """Warm-up, least and most time of a point, so that the part takes about its share."""
-    draft = load_plan(data, source="part")
     per_workload = 1 if draft.search.axis == "none" else POINTS_PER_SEARCH
     each_s = asked.planned_s / (len(draft.workloads()) * per_workload)
     warmup_s = min(max(each_s * 0.15, 0.3), 5.0)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from assay import _core
 from assay.base.errors import Interrupted, IoFailed, NotAnswering
 from assay.base.progress import Gauge, Moment
 from assay.measure import judge
+from assay.measure.core_reports import (
+    CoreFigures,
+    CoreTick,
+    SessionReport,
+    drained_report,
+    engine_report,
+    figures_report,
+    session_report,
+)
 from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.points import describe_load
-from assay.record.shapes.point import Answer
+from assay.record.shapes.point import Answer, Errors, Generator, Latency, Offered
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.session import AnySession, drain
 from assay.targets.files.volume import OpenVolume, takes_no_time
@@ -26,6 +34,7 @@ from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.io.activities import IoWorkloadSpec, load_facts
 from assay.workloads.io.plan import IoPlan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
+from assay.workloads.io.shapes import FoundIo, found_at
 from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
 from assay.workloads.job import Job, PartContext
 from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
@@ -148,7 +157,7 @@ class IoJob(Job):
             writer = self.context.folder.series_writer()
             writer.write(measurement.series)
             writer.close_segment(point_id)
-        return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
+        return Measured(figures={**figures}, error=measurement.error, rates=measurement.rates)
 
     def complete_answer(self, answer: Answer) -> None:
         """Say of a model's answer how far it may be off."""
@@ -159,7 +168,7 @@ class IoJob(Job):
             self.model.configuration, answer, self.context.points, interrupt=self.context.interrupt
         )
         if band is not None:
-            best: Mapping[str, Any] = answer["max"] or {}
+            best: FoundIo = found_at(answer) or {}
             answer |= band.around(best["iops"])
 
     def complete_point(self, point: dict[str, Any], ask: Ask) -> None:
@@ -194,6 +203,12 @@ def _model_of(
     )
 
 
+class IoFigures(CoreFigures):
+    """Figures of a point as far as the job reads them."""
+
+    ended_by: str
+
+
 class Measurement:
     """One point being measured: warm-up, steady state, end, figures."""
 
@@ -204,7 +219,7 @@ class Measurement:
         self.timing = opened.plan.timing
         self.interval_s = tick_length_s(self.timing)
         self.seed = opened.plan.seed + repeat
-        self.ticks: list[dict[str, Any]] = []
+        self.ticks: list[CoreTick] = []
         self.error_count = 0
         self.columns = SeriesColumns()
         self.telemetry: list[pa.RecordBatch] = []
@@ -230,7 +245,7 @@ class Measurement:
             counted_from=round(self.window.warmup_s / self.interval_s),
         )
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> IoFigures:
         """Run the workload until steady or out of time; returns the measured part of the point."""
         opened, timing = self.opened, self.timing
         if opened.model is None:
@@ -260,7 +275,7 @@ class Measurement:
             self._take_telemetry()
         stuck = self.error is not None and not isinstance(self.error, Interrupted)
         report = None
-        for report in () if stuck else drain(session, timing.io_timeout_s + 5):
+        for report in () if stuck else self._drained(session):
             self._note(report)
         for volume in opened.volumes:
             if volume.hold is not None and not stuck:
@@ -286,7 +301,11 @@ class Measurement:
             self._note_failed(figures)
         return figures
 
-    def _note_failed(self, figures: dict[str, Any]) -> None:
+    def _drained(self, session: AnySession) -> Iterator[SessionReport]:
+        for report in drain(session, self.timing.io_timeout_s + 5):
+            yield cast("SessionReport", report)
+
+    def _note_failed(self, figures: IoFigures) -> None:
         """A volume that failed to the end is no storage any more, however well the point began."""
         volumes = [self.opened.volumes[number] for number in sorted(failed_to_the_end(self.ticks, self.complete_ticks))]
         if not volumes:
@@ -312,7 +331,7 @@ class Measurement:
         while True:
             if self.opened.model is None:
                 time.sleep(min(self.interval_s, 0.2) / 2)
-            report = json.loads(session.poll())
+            report = session_report(session.poll())
             self._note(report)
             self._show(warmup_ticks)
             if self.opened.context.interrupt.is_set():
@@ -343,7 +362,7 @@ class Measurement:
             if report["state"] == "ended":
                 return from_tick
 
-    def _note(self, report: Mapping[str, Any]) -> None:
+    def _note(self, report: SessionReport) -> None:
         self.ticks += report["ticks"]
         self.error_count += sum(tick["error_count"] for tick in report["ticks"])
         self.complete_ticks = report["complete_ticks"]
@@ -395,7 +414,7 @@ class Measurement:
             )
         )
 
-    def _figures(self, session: AnySession, report: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _figures(self, session: AnySession, report: SessionReport | None) -> IoFigures:
         window, context, model = self.window, self.opened.context, self.opened.model
         window.to_tick = max(self._end_tick(window.from_tick), window.from_tick + 1)
         if model is None and self.error is None:
@@ -403,31 +422,30 @@ class Measurement:
                 window.started_ns, self.interval_s, window.from_tick, window.to_tick
             )
         fullest = self._fullest_worker_share()
-        figures: dict[str, Any] = json.loads(session.point(window.from_tick, window.to_tick, fullest))
-        drained = json.loads(session.drained())
+        figures = figures_report(session.point(window.from_tick, window.to_tick, fullest))
+        drained = drained_report(session.drained())
         _add_errors(figures["errors"], drained["errors"])
         telemetry = summarise(self.telemetry, window.start_ns, window.end_ns, devices=self.opened.devices)
-        generator = figures.pop("generator") | {"clock_ns": session.clock_cost_ns()}
+        generator: Generator = figures.pop("generator") | {"clock_ns": session.clock_cost_ns()}
         saturated = False
         if model is None:
             saturated = self._is_saturated(generator, figures["service_latency_ns"], telemetry.get("cpu_share"))
         else:
             # On a virtual clock the generator takes no time and is never late.
-            generator |= dict.fromkeys(("cpu_share", "fullest_worker_share", "schedule_lag_p99_ns", "gaps"))
+            generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
             figures["array"] = summarise_model(self.telemetry, window.start_ns, window.end_ns)
-        return measured_point(
+        measured = measured_point(
             window,
-            figures | {"engine": json.loads(session.engine())},
+            {**figures, "engine": engine_report(session.engine())},
             generator=judge.generator(generator, saturated=saturated),
             offered=self._offered(report, figures),
             batches=window.batches(self.ticks),
             telemetry=telemetry,
             outside=(drained["count"], drained["max_ns"]),
         )
+        return cast("IoFigures", measured)
 
-    def _is_saturated(
-        self, generator: Mapping[str, Any], service: Mapping[str, Any] | None, host_share: float | None
-    ) -> bool:
+    def _is_saturated(self, generator: Generator, service: Latency | None, host_share: float | None) -> bool:
         lag_ns = generator["schedule_lag_p99_ns"]
         if lag_ns is not None:
             rated = any(activity.rate is not None for activity in self.workload.activities)
@@ -454,22 +472,23 @@ class Measurement:
                 cpu_ns[group] = cpu_ns.get(group, 0.0) + tick["cpu_ns"] / workers
         return max(cpu_ns.values(), default=0.0) / 1e9 / window.seconds
 
-    def _offered(self, report: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _offered(self, report: SessionReport | None, figures: CoreFigures) -> Offered | None:
         """Whether an open loop got the rate it asked for."""
         first = self.workload.activities[0]
         if first.rate is None or len(self.workload.activities) > 1:
             return None
-        detail = report["detail"] if report is not None and isinstance(report["detail"], dict) else {}
+        detail = report["detail"] if report is not None else None
+        left = detail if isinstance(detail, dict) else None
         return judge.offered(
             first.rate,
             figures["total"]["iops"] if figures["total"] else 0.0,
             self.window.seconds,
-            unfinished=detail.get("unfinished", 0),
-            oldest_ns=detail.get("oldest_unfinished_ns", 0),
+            unfinished=left["unfinished"] if left else 0,
+            oldest_ns=left["oldest_unfinished_ns"] if left else 0,
         )
 
 
-def _add_errors(errors: dict[str, Any], more: Mapping[str, Any]) -> None:
+def _add_errors(errors: Errors, more: Errors) -> None:
     errors["count"] += more["count"]
     for kind, count in more["kinds"].items():
         errors["kinds"][kind] = errors["kinds"].get(kind, 0) + count

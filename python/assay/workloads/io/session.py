@@ -4,18 +4,75 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from assay import _core
 from assay.base.errors import UsageError
 from assay.base.units import format_bytes
 from assay.targets.files.session import AnySession
 from assay.targets.files.volume import OpenVolume, begin_io, volume_plan
-from assay.workloads.io.activities import DEEPEST_QUEUE, IoActivity, IoWorkloadSpec, parse_skew
+from assay.workloads.io.activities import DEEPEST_QUEUE, IoActivity, IoWorkloadSpec, Skew, parse_skew
 from assay.workloads.modelled import ModelRun
 
 BUFFERS_MAX_BYTES = 1 << 30
 """Most memory one worker's buffers take; deeper queues of large blocks are refused rather than swapped."""
+
+
+class PlannedBlock(TypedDict):
+    """A size of blocks and its weight in the mix."""
+
+    bytes: int
+    weight: float
+
+
+class PlannedRegion(TypedDict):
+    """Part of each volume that is used."""
+
+    start_bytes: int
+    end_bytes: int
+
+
+class PlannedAccess(TypedDict):
+    """Which I/Os an activity asks for."""
+
+    blocks: list[PlannedBlock]
+    read_share: float
+    random_share: float
+    skew: Skew
+    region: PlannedRegion
+    align_bytes: int
+    streams: int
+    stride_bytes: int | None
+    duplicate_share: float
+
+
+class CoreLoad(TypedDict):
+    """How hard an activity asks: `closed`, `spread`, `open` or `bursts`, each with keys of its own."""
+
+    kind: str
+    queue_depth: NotRequired[int]
+    outstanding: NotRequired[int]
+    rate: NotRequired[float]
+    poisson: NotRequired[bool]
+    interval_ns: NotRequired[int]
+    bytes: NotRequired[int]
+    spread_share: NotRequired[float]
+
+
+class PlannedActivity(TypedDict):
+    """An activity as the compiled core takes it (crates/device/src/session.rs); volumes by their positions."""
+
+    name: str
+    role: str
+    volumes: list[int]
+    workers: int
+    direct: bool
+    sync: str
+    sync_every: int
+    compressible_share: float
+    limit_bytes: int | None
+    load: CoreLoad
+    access: PlannedAccess
 
 
 ROLE_REGIONS = {"data": (0.0, 0.7), "tempdb": (0.7, 0.9), "log": (0.9, 1.0)}
@@ -113,7 +170,7 @@ def _region(activity: IoActivity, workload: IoWorkloadSpec, volumes: Sequence[Op
 
 def _activity_plan(
     activity: IoActivity, workload: IoWorkloadSpec, volumes: Sequence[OpenVolume], limit_bytes: int | None
-) -> dict[str, Any]:
+) -> PlannedActivity:
     positions = volumes_for(activity, volumes)
     # Volumes of one role are used alike, so the smallest sets the span.
     size_bytes = min(volumes[position].size_bytes for position in positions)
@@ -170,7 +227,7 @@ def _activity_plan(
     }
 
 
-def _load_plan(activity: IoActivity, depth: int) -> dict[str, Any]:
+def _load_plan(activity: IoActivity, depth: int) -> CoreLoad:
     if activity.burst_bytes is not None and activity.burst_interval_s is not None:
         return {
             "kind": "bursts",

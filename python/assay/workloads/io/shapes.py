@@ -3,60 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any, cast
 
-from pydantic import Field, with_config
+from pydantic import with_config
 from typing_extensions import TypedDict
 
+from assay.record.shapes.access import Accesses, Bursts
 from assay.record.shapes.kinds import Shapes
-from assay.record.shapes.point import Direction, Load
-from assay.record.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, Text
+from assay.record.shapes.point import Answer, End, Point
+from assay.record.shapes.terms import STRICT, MaybeAmount, MaybeCount, PointId, Text
 
 ACCESS = ("block_bytes", "read_share", "random_share")
 """What is always said of an access."""
-
-Mix = dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
-Blocks = Annotated[int, Field(gt=0, le=2**40)] | Annotated[Mix, Field(min_length=1)]
-"""One block size, or shares by block size."""
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Access(TypedDict, total=False):
-    """What was asked: one activity, or the only one."""
-
-    name: Name | None
-    role: Name | None
-    block_bytes: Blocks | None
-    read_share: Share | None
-    random_share: Share | None
-    skew: Text
-    streams: MaybeCount
-    stride_bytes: MaybeCount
-    align_bytes: MaybeCount
-    region: Interval
-    compressible_share: MaybeAmount
-    duplicate_share: MaybeAmount
-    io_mode: Text
-    sync: Text
-    sync_every: MaybeCount
-    volume: Text
-    other_options: dict[str, Text] | None
-    load: Load
-
-
-class Accesses(Access, total=False):
-    """What a point asked: one activity, or several at once."""
-
-    activities: list[Access]
-
-
-class Bursts(TypedDict, total=False):
-    """Reads during checkpoints and between them."""
-
-    share_of_time: MaybeAmount
-    count: MaybeCount
-    read_during: Direction | None
-    read_between: Direction | None
 
 
 @with_config(STRICT)
@@ -67,6 +25,12 @@ class IoPoint(TypedDict, total=False):
     bursts: Bursts | None
 
 
+class MeasuredIo(Point, total=False):
+    """A whole point of I/O."""
+
+    bursts: Bursts | None
+
+
 class IoEnd(TypedDict, total=False):
     """What a load of a search gave."""
 
@@ -74,6 +38,10 @@ class IoEnd(TypedDict, total=False):
     bytes_per_s: MaybeAmount
     read_latency_mean_ns: MaybeAmount
     write_latency_mean_ns: MaybeAmount
+
+
+class FoundIo(End, IoEnd, total=False):
+    """A load of a search, and what it gave."""
 
 
 class IoAnswer(TypedDict, total=False):
@@ -93,6 +61,7 @@ class CacheStep(TypedDict, total=False):
     latency_mean_ns: MaybeAmount
     latency_p50_ns: MaybeAmount
     iops: MaybeAmount
+    point_id: PointId | None
 
 
 class CacheSpan(TypedDict, total=False):
@@ -109,6 +78,21 @@ class IoManifest(TypedDict, total=False):
 
     cache_span: CacheSpan | None
     answers: list[IoAnswer] | None
+
+
+def asked_of(told: Point | Answer) -> Accesses:
+    """What a point asked, or what an answer is about."""
+    return cast("Accesses", told["workload"])
+
+
+def knee_of(answer: Answer) -> FoundIo | None:
+    """The knee that a search found."""
+    return cast("FoundIo | None", answer.get("knee"))
+
+
+def found_at(answer: Answer) -> FoundIo | None:
+    """The largest load within limits that a search found; None where it found none."""
+    return cast("FoundIo | None", answer.get("max"))
 
 
 def _lacks(point: Mapping[str, Any]) -> str | None:

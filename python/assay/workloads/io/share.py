@@ -21,7 +21,7 @@ def shared_plan(plan: IoPlan, share: Share) -> IoPlan:
     UsageError
         There is less than one outstanding I/O for each host.
     """
-    data: dict[str, Any] = plan.model_dump(mode="json", exclude_unset=True)
+    data = plan.model_dump(mode="json", exclude_unset=True)
     timing = plan.timing
     data["timing"] = data.get("timing", {}) | {"duration_s": timing.duration_s or timing.max_s}
     apart = share.shared and any(workload.writes for workload in plan.workloads())

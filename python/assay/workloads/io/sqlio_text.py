@@ -8,12 +8,15 @@ shares of the histogram are rounded, as the readme of version 1.5 says. MB means
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from assay.workloads.io.sqlio import ParamLine, SqlioCommand
+
+if TYPE_CHECKING:
+    from assay.record.shapes.point import Point
 
 VERSION_LINE = "sqlio v1.5.SG"
 """First line of every run; parsers split on it."""
@@ -104,7 +107,7 @@ class SqlioMeasurements:
 
 
 def measurements_from_point(
-    point: Mapping[str, Any], *, file_sizes: Sequence[FileSize], cpu: CpuUtilization | None = None
+    point: Point, *, file_sizes: Sequence[FileSize], cpu: CpuUtilization | None = None
 ) -> SqlioMeasurements:
     """Take the measurements from one point of a run (see docs/results.md).
 
@@ -120,7 +123,8 @@ def measurements_from_point(
     total = point["total"]
     if total is None:
         return SqlioMeasurements(0.0, 0.0, None, tuple(file_sizes), cpu=cpu)
-    histogram = Histogram.from_base64(total["histogram"])
+    text = total["histogram"]
+    histogram = Histogram.from_base64(text) if text is not None else None
     return SqlioMeasurements(total["iops"], total["bytes_per_s"], histogram, tuple(file_sizes), cpu=cpu)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from assay.targets.files.volume import OpenVolume
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks, tick_length_of_s
 from assay.workloads.io.activities import IoWorkloadSpec
 from assay.workloads.io.plan import IoTiming
+
+if TYPE_CHECKING:
+    from assay.measure.core_reports import CoreTick
 
 
 def tick_length_s(timing: IoTiming) -> float:
@@ -20,7 +23,7 @@ def tick_length_s(timing: IoTiming) -> float:
 
 def add_session(
     columns: SeriesColumns,
-    ticks: Sequence[Mapping[str, Any]],
+    ticks: Sequence[CoreTick],
     started_ns: int,
     interval_s: float,
     workload: IoWorkloadSpec,
@@ -42,7 +45,7 @@ FAILED_LAST_MIN = 100
 """I/Os of a volume that failed at the end of a point, none between them well, before the volume counts as failed."""
 
 
-def failed_to_the_end(ticks: Sequence[Mapping[str, Any]], end_tick: int) -> set[int]:
+def failed_to_the_end(ticks: Sequence[CoreTick], end_tick: int) -> set[int]:
     """Return the volumes on which every I/O failed at the end: enough of them, and none ended well after them."""
     last_good: dict[int, int] = {}
     for tick in ticks:

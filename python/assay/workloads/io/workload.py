@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import UsageError
 from assay.base.progress import Display
+from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget
 from assay.workloads.io.activities import load_facts
@@ -151,7 +152,8 @@ class IoWorkload(Workload[IoPlan]):
         """Where the cache seems to end."""
         sizes = [volume["size_bytes"] for volume in manifest["target"]["volumes"] if volume["kind"] != "database"]
         span = cache_span(points, min(sizes, default=0))
-        return Conclusion(manifest={"cache_span": span}, notices=[span["note"]] if span is not None else [])
+        note = span["note"] if span is not None else None
+        return Conclusion(manifest={"cache_span": span}, notices=[note] if note is not None else [])
 
     def like(self, plan: IoPlan, seen: SeenIo) -> IoPlan:
         """The plan with its first activity as another part's storage saw it."""
@@ -171,7 +173,7 @@ class IoWorkload(Workload[IoPlan]):
         """Its name, or its parameters."""
         from assay.workloads.io.report.labels import workload_label
 
-        return workload_label(workload)
+        return workload_label(cast("Accesses", workload))
 
     def sections(self, facts: RunFacts) -> Sequence[Section]:
         """IOPS within limits, curves, percentiles, and single parts of an examination."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from assay.base.paths import printable
 from assay.targets.files.volume import OpenVolume
@@ -67,12 +67,30 @@ def core_plan(
     )
 
 
-def _extent(extent: Extent) -> dict[str, int]:
+class PlannedExtent(TypedDict):
+    """A part of a volume, which is named by its position; bytes."""
+
+    volume: int
+    start_bytes: int
+    size_bytes: int
+
+
+class PlannedVolume(TypedDict):
+    """A volume, and the descriptor of its file where that is held; one of a model has no path."""
+
+    name: str
+    path: str | None
+    held: NotRequired[int]
+
+
+def _extent(extent: Extent) -> PlannedExtent:
     return {"volume": extent.volume, "start_bytes": extent.start_bytes, "size_bytes": extent.size_bytes}
 
 
-def _volume(volume: OpenVolume) -> dict[str, Any]:
+def _volume(volume: OpenVolume) -> PlannedVolume:
     if volume.spec.path is None:
         return {"name": volume.name, "path": None}
-    held = {"held": volume.hold.descriptor} if volume.hold is not None else {}
-    return {"name": volume.name, "path": printable(volume.spec.path), **held}
+    planned: PlannedVolume = {"name": volume.name, "path": printable(volume.spec.path)}
+    if volume.hold is not None:
+        planned["held"] = volume.hold.descriptor
+    return planned

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Literal
 
 from assay.base.units import format_latency
 from assay.record.common_figures import COMMON_FIGURES, batches_of, scaled_batches
 from assay.record.figures import Figure
-from assay.record.shapes.point import Point
+from assay.record.shapes.point import Point, Sides
 from assay.workloads.mailbox.shapes import done_of
 
 
@@ -55,16 +55,18 @@ MAILBOXES = Figure(
 )
 
 
-def _under(role: str, side: str, name: str, noun: str) -> Figure:
+def _under(role: str, side: Literal["read", "write"], name: str, noun: str) -> Figure:
     """Mean latency of a role's reads or writes; the limits of all kinds bound it as `data.read.mean`."""
     mean = COMMON_FIGURES[f"{side}_latency_mean_ns"]
 
-    def sides(point: Point) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = (point.get("roles") or {}).get(role) or {}
-        return found
+    def sides(point: Point) -> Sides:
+        roles = point.get("roles")
+        return (roles.get(role) if roles else None) or {}
 
     def value(point: Point) -> float | None:
-        found = ((sides(point).get(side) or {}).get("latency_ns") or {}).get("mean")
+        direction = sides(point).get(side)
+        latency = direction.get("latency_ns") if direction else None
+        found = latency.get("mean") if latency else None
         return None if found is None else float(found)
 
     return replace(
@@ -74,7 +76,7 @@ def _under(role: str, side: str, name: str, noun: str) -> Figure:
     )  # fmt: skip
 
 
-def _peak(stream: str, limit: str, noun: str) -> Figure:
+def _peak(stream: Literal["database_read", "log_write"], limit: str, noun: str) -> Figure:
     """The highest mean of any 15 s, judged for each database."""
 
     def scopes(point: Point, _role: str | None) -> Iterator[tuple[str, float | None]]:
@@ -90,10 +92,11 @@ def _peak(stream: str, limit: str, noun: str) -> Figure:
     )  # fmt: skip
 
 
-def _ratio(name: str, title: str, words: Callable[[float], str]) -> Figure:
+def _ratio(
+    name: Literal["read_write", "database_log", "log_write_bytes"], title: str, words: Callable[[float], str]
+) -> Figure:
     def value(point: Point) -> float | None:
-        found: float | None = ((done_of(point).get("ratios") or {}).get(name) or {}).get("value")
-        return found
+        return ((done_of(point).get("ratios") or {}).get(name) or {}).get("value")
 
     return Figure(
         name=name, unit="count" if name != "log_write_bytes" else "bytes", title=title, better=None, value=value,

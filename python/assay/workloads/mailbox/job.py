@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import AssayError, NotAnswering
 from assay.base.progress import Gauge, Moment
 from assay.measure import judge
+from assay.measure.core_reports import CoreFigures, engine_report, figures_report
 from assay.measure.point import measured_point
 from assay.measure.window import Window
+from assay.record.shapes.point import Answer, Generator, Load, Point
 from assay.targets.answering import answer_within
 from assay.targets.files.target import (
     STORED_IN_FILES,
@@ -40,9 +41,25 @@ from assay.workloads.mailbox.result import (
     server_passed,
 )
 from assay.workloads.mailbox.running import Running
+from assay.workloads.mailbox.shapes import (
+    Backup,
+    BadPage,
+    Mailbox,
+    MailboxDone,
+    MailboxEnd,
+    MailboxTest,
+    Recovery,
+    done_of,
+)
 from assay.workloads.modelled import ModelRun, summarise_model
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from assay.targets.files.safety import ExaminedVolume
+    from assay.workloads.mailbox.core_report import DatabaseCounts, MailboxReport
 
 SETTLING_MAX_S = 300.0
 """Longest time by which the first warm-up is prolonged until caches are as full of changes as they get."""
@@ -75,9 +92,9 @@ class MailboxJob(Job):
     def steps(self) -> Steps:
         """Measure the load or search for the largest, then write and verify everything."""
         settings = self.plan.search
-        point: Any = None
         if settings.axis == "none":
-            point = yield Measure(ask=self._ask(self.plan.target_iops))
+            point: Point = yield Measure(ask=self._ask(self.plan.target_iops))
+            self._finish(point, point["id"])
         else:
             target = self.plan.target_iops
             axis = Axis(
@@ -88,20 +105,20 @@ class MailboxJob(Job):
                 resolution_share=settings.resolution_share,
             )
             asked = self._ask(target)
-            answer = yield Search(axis=axis, ask=self._ask, workload=asked.workload, repeats=settings.repeats)
-            best = answer["max"]
-            if best and (notice := too_many(best["mailboxes"], self.plan.servers)):
+            answer: Answer = yield Search(axis=axis, ask=self._ask, workload=asked.workload, repeats=settings.repeats)
+            best = cast("MailboxEnd | None", answer["max"])
+            if best and (notice := too_many(best["mailboxes"] or 0.0, self.plan.servers)):
                 self.context.note(notice)
-            point = next((one for one in self.context.points if best and one["id"] == best["point_id"]), best)
-        self._finish(point)
+            named = best["point_id"] if best else None
+            self._finish(next((one for one in self.context.points if best and one["id"] == named), None), named)
 
     def _ask(self, rate: float) -> Ask:
         target = [
             (volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.target.volumes
         ]
         plan = self.plan.model_dump(mode="json", exclude={"title", "name", "limits", "user_limits", "search"})
-        workload = {"kind": self.plan.kind, "name": self.plan.title, "test": self.plan.test}
-        load: dict[str, Any] = {"kind": self.plan.kind}
+        workload: MailboxTest = {"kind": self.plan.kind, "name": self.plan.title, "test": self.plan.test}
+        load: Load = {"kind": self.plan.kind}
         if self.plan.is_loaded:
             load |= {"rate": rate, "arrivals": "poisson"}
         return Ask(
@@ -177,7 +194,7 @@ class MailboxJob(Job):
                 size_bytes = self.target.sizes[volume.spec.name]
                 longest_s = reserving_most_s(size_bytes, self.plan.timing.io_timeout_s)
 
-                def make(volume: Any = volume, size_bytes: int = size_bytes) -> None:
+                def make(volume: ExaminedVolume = volume, size_bytes: int = size_bytes) -> None:
                     make_file(volume, size_bytes, self.target)
 
                 answer_within(longest_s, make, what=str(volume.path))
@@ -187,7 +204,7 @@ class MailboxJob(Job):
                 restore_sizes(self.target)
             raise
 
-    def _warmed_up(self, running: Running, rate: float) -> tuple[int, Sequence[Mapping[str, Any]]]:
+    def _warmed_up(self, running: Running, rate: float) -> tuple[int, Sequence[DatabaseCounts]]:
         """Let the load come to rest; gives the first tick that counts, and what the databases did until then."""
         running.until_phase("load")
         self.target.laid_out_bytes |= self.target.sizes
@@ -214,7 +231,7 @@ class MailboxJob(Job):
             self._show(running, "measuring", (to_tick - running.complete_ticks) * self.interval_s)
         return to_tick
 
-    def _whole(self, running: Running) -> tuple[int, int, Sequence[Mapping[str, Any]]]:
+    def _whole(self, running: Running) -> tuple[int, int, Sequence[DatabaseCounts]]:
         """Follow a backup or recovery; gives its ticks, and what the databases did before it."""
         phase = self.plan.test
         before = running.until_phase(phase)["databases"]
@@ -259,19 +276,19 @@ class MailboxJob(Job):
         self,
         running: Running,
         rate: float,
-        before: Sequence[Mapping[str, Any]],
+        before: Sequence[DatabaseCounts],
         window: Window,
-        series: Sequence[Any],
+        series: Sequence[pa.RecordBatch],
     ) -> dict[str, Any]:
         ticks = (window.from_tick, window.to_tick)
         cpu_ns = sum(tick["cpu_ns"] for tick in running.ticks if ticks[0] <= tick["tick"] < ticks[1])
         fullest = cpu_ns / 1e9 / window.seconds
-        figures: dict[str, Any] = json.loads(running.core.point(*ticks, fullest))
+        figures = figures_report(running.core.point(*ticks, fullest))
         transactional = [tick for tick in running.ticks if tick["activity"] == 0]
         window.judge_steady(
             [total["latency_ns"] / total["count"] for total in tick_sums(transactional, *ticks) if total["count"]]
         )
-        generator = figures.pop("generator") | {"clock_ns": None}
+        generator: Generator = figures.pop("generator") | {"clock_ns": None}
         if self.model is not None:
             generator |= {"cpu_share": None, "fullest_worker_share": None, "gaps": None}
             figures["array"] = summarise_model(series, window.start_ns, window.end_ns)
@@ -286,7 +303,7 @@ class MailboxJob(Job):
         )
         return measured_point(
             window,
-            {**figures, "engine": json.loads(running.core.engine()), "mailbox": done},
+            {**figures, "engine": engine_report(running.core.engine()), "mailbox": done},
             generator=judge.generator(generator, saturated=self.model is None and judge.is_busy(fullest)),
             offered=offered if self.plan.is_loaded else None,
             batches=window.batches(transactional),
@@ -296,11 +313,11 @@ class MailboxJob(Job):
     def _done(
         self,
         running: Running,
-        measured: Mapping[str, Any],
+        measured: CoreFigures,
         rate: float,
-        before: Sequence[Mapping[str, Any]],
+        before: Sequence[DatabaseCounts],
         window: tuple[int, int],
-    ) -> dict[str, Any]:
+    ) -> MailboxDone:
         """What the mailboxes did in a window."""
         highest = peaks(running.ticks, *window, self.interval_s)
         databases = database_figures(self.placed, measured, highest)
@@ -309,8 +326,8 @@ class MailboxJob(Job):
         seconds = (window[1] - window[0]) * self.interval_s
         for one, earlier, later in zip(databases, before, facts, strict=True):
             own = operations([earlier], [later])
-            one["operations_per_s"] = sum(own[name] for name in ("insert", "replace", "delete", "seek")) / seconds
-        done: dict[str, Any] = {
+            one["operations_per_s"] = sum(own[name] or 0 for name in ("insert", "replace", "delete", "seek")) / seconds
+        done: MailboxDone = {
             "test": self.plan.test,
             "databases": databases,
             "operations": counted,
@@ -318,7 +335,7 @@ class MailboxJob(Job):
         }
         if not self.plan.is_loaded:
             return {**done, "mailboxes": self.plan.mailboxes, "target_iops": None, "achieved_iops": None, "servers": []}
-        achieved = sum(one["transactional_iops"] for one in databases)
+        achieved = sum(one["transactional_iops"] or 0.0 for one in databases)
         servers = server_figures(self.plan, databases, rate)
         for server in servers:
             server["passed"] = server_passed(self.plan, server)
@@ -334,8 +351,8 @@ class MailboxJob(Job):
 
     # The end
 
-    def _finish(self, point: Mapping[str, Any] | None) -> None:
-        """Write and verify everything, once, and say what was found.
+    def _finish(self, point: Point | None, named: str | None) -> None:
+        """Write and verify everything, once, and say what was found; `named` is the id of the point that it is said of.
 
         The steps of a part on a model are taken twice: by the thread that simulates, and at its turn by the one that
         keeps the points, which waits for the other's end and names its own point.
@@ -350,23 +367,23 @@ class MailboxJob(Job):
             writer = self.context.folder.series_writer()
             writer.write(self.running.take_series())
             writer.close_segment(f"{self.part.name}-end")
-            self.told = self._document(report, point, is_whole=True)
+            self.told = {**self._document(report, point, named, is_whole=True)}
             self.is_over.set()
             return
         self.is_over.wait()
         if self.told is not None:
-            named = (point or {}).get("id") or (point or {}).get("point_id")
             self.told = self.told | {"point_id": named}
 
-    def _document(
-        self, report: Mapping[str, Any], point: Mapping[str, Any] | None, *, is_whole: bool
-    ) -> dict[str, Any]:
+    def _document(self, report: MailboxReport, point: Point | None, named: str | None, *, is_whole: bool) -> Mailbox:
         """What the run found, under the key of the manifest; `point` is the best of a search, or the only one."""
-        done: Mapping[str, Any] = (point or {}).get("mailbox") or {}
+        done: MailboxDone = done_of(point) if point is not None else {}
         names = [one.name for one in self.placed]
-        bad = [
+        bad: list[BadPage] = [
             {
-                **{key: one[key] for key in ("page", "offset_bytes", "what", "activity")},
+                "page": one["page"],
+                "offset_bytes": one["offset_bytes"],
+                "what": one["what"],
+                "activity": one["activity"],
                 "database": names[one["database"]],
                 "volume": self.target.volumes[one["volume"]].name,
             }
@@ -377,13 +394,13 @@ class MailboxJob(Job):
         is_verified = (
             is_whole and holds_bytes and not (self.plan.test == "backup" and not self._backup(report)["complete"])
         )
-        told = {
+        told: Mailbox = {
             **done,
             "test": self.plan.test,
             "mailboxes": done.get("mailboxes", self.plan.mailboxes),
             "target_iops": done.get("target_iops"),
             "achieved_iops": done.get("achieved_iops"),
-            "point_id": point["id"] if point is not None else None,
+            "point_id": named,
             "profile": profile(self.plan, self.placed, cache_bytes(self.plan, self.placed)),
             "backup": self._backup(report) if self.plan.test == "backup" else None,
             "recovery": self._recovery(report) if self.plan.test == "recovery" else None,
@@ -392,26 +409,27 @@ class MailboxJob(Job):
             "pages_verified": report["pages_verified"] if holds_bytes else None,
             "bad_pages": report["bad_pages"],
             "bad": bad,
+            "passed": None,
         }
         told["passed"] = self._passed(told, point, is_whole=is_whole)
         return told
 
-    def _passed(self, told: Mapping[str, Any], point: Any, *, is_whole: bool) -> bool | None:
+    def _passed(self, told: Mailbox, point: Point | None, *, is_whole: bool) -> bool | None:
         if told["bad_pages"]:
             return False
-        if not is_whole or (self.plan.is_loaded and point is None):
-            return None if self.plan.search.axis == "none" else False
-        if not self.plan.is_loaded:
+        if is_whole and not self.plan.is_loaded:
             return True
-        achieved = has_achieved(told["achieved_iops"], told["target_iops"])
+        if not is_whole or point is None:
+            return None if self.plan.search.axis == "none" else False
+        achieved = has_achieved(told["achieved_iops"], told["target_iops"] or 0.0)
         within = all(one["met"] is not False for one in point["limits"])
-        return bool(achieved and within and all(one["passed"] for one in told["servers"]))
+        return bool(achieved and within and all(one["passed"] for one in told["servers"] or ()))
 
-    def _span_s(self, report: Mapping[str, Any], phase: str) -> float:
+    def _span_s(self, report: MailboxReport, phase: str) -> float:
         spans = [one for one in report["phases"] if one["name"] == phase]
         return float(sum((one["to_ns"] or report["now_ns"]) - one["from_ns"] for one in spans)) / 1e9
 
-    def _backup(self, report: Mapping[str, Any]) -> dict[str, Any]:
+    def _backup(self, report: MailboxReport) -> Backup:
         seconds = self._span_s(report, "backup")
         done = report["done"] * self.plan.page_bytes
         return {
@@ -421,7 +439,7 @@ class MailboxJob(Job):
             "complete": report["done"] == report["of"],
         }
 
-    def _recovery(self, report: Mapping[str, Any]) -> dict[str, Any]:
+    def _recovery(self, report: MailboxReport) -> Recovery:
         seconds, files = self._span_s(report, "recovery"), report["log_files_replayed"]
         return {
             "seconds": seconds,
@@ -438,8 +456,8 @@ class MailboxJob(Job):
         if threading.get_ident() != self.owner:
             return
         running.abandon(self.plan.timing.io_timeout_s)
-        if self.told is None and running.report:
-            self.told = self._document(running.report, None, is_whole=False)
+        if self.told is None and running.latest is not None:
+            self.told = {**self._document(running.latest, None, None, is_whole=False)}
         self.is_over.set()
         for volume in self.target.volumes:
             if volume.hold is not None and running.has_ended:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -300,5 +300,4 @@ def with_own_limits(plan: MailboxPlan) -> MailboxPlan:
     """The plan with the limits that follow from it, unless it has some."""
     if plan.limits:
         return plan
-    data: dict[str, Any] = {"limits": plan.own_limits}
-    return plan.model_copy(update=data)
+    return plan.model_copy(update={"limits": plan.own_limits})

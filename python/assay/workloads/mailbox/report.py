@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Literal, cast
 
 from assay.base.units import format_bytes, format_duration, format_latency, format_throughput
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table, Tone
 from assay.document.text import DASH, shorten
 from assay.record.source import RunFacts
-
-Record = Mapping[str, Any]
+from assay.workloads.mailbox.shapes import (
+    Backup,
+    BadPage,
+    DatabaseDone,
+    Mailbox,
+    Profile,
+    Ratios,
+    Recovery,
+    ServerDone,
+    StreamName,
+)
 
 TESTS = {
     "performance": "Performance",
@@ -24,7 +33,7 @@ RESULTS: dict[bool | None, tuple[str, Tone]] = {
     True: ("Pass", "good"), False: ("Fail", "bad"), None: ("Not finished", "warn")
 }  # fmt: skip
 
-STREAMS = {
+STREAMS: dict[StreamName, str] = {
     "database_read": "Database reads",
     "database_write": "Database writes",
     "log_write": "Log writes",
@@ -37,7 +46,7 @@ STREAMS = {
     "recovery_write": "Recovery writes",
 }
 
-RATIOS: dict[str, tuple[str, Callable[[float], str]]] = {
+RATIOS: dict[Literal["read_write", "database_log", "log_write_bytes"], tuple[str, Callable[[float], str]]] = {
     "read_write": ("Database reads to writes", lambda value: f"{value:.2f} : 1"),
     "database_log": ("Database I/Os to log writes", lambda value: f"{value:.1f} : 1"),
     "log_write_bytes": ("Mean log write", lambda value: format_bytes(round(value))),
@@ -48,30 +57,33 @@ DERIVED = "Derived from what Jetstress does; figures are not comparable with pub
 
 def mailbox_section(facts: RunFacts) -> Section | None:
     """The section on mailboxes; None where the run holds none."""
-    told: Record | None = facts.manifest.get("mailbox")
-    if not told or not told.get("profile"):
+    told = cast("Mailbox | None", facts.told("mailbox"))
+    profile = told.get("profile") if told else None
+    if not told or not profile:
+        return None
         return None
     word, tone = RESULTS[told.get("passed")]
     blocks: list[Block] = [Paragraph(_headline(told, word), strong=True, tone=tone), Paragraph(DERIVED)]
     blocks.append(FactList("mailbox-result", _result(told, word)))
-    blocks += [Heading("Configuration"), FactList("mailbox-configuration", _configuration(told))]
-    blocks += [Heading("Mailbox profile"), FactList("mailbox-profile", _profile(told["profile"]))]
-    if told.get("ratios"):
-        blocks.append(_ratio_table(told["ratios"]))
-    if any(one.get(stream) for one in told.get("databases") or () for stream in STREAMS):
-        blocks += [Heading("Results per database"), _database_table(told["databases"])]
-    if told.get("servers"):
-        blocks += [Heading("Results per server"), _server_table(told["servers"])]
-    if told.get("backup"):
-        blocks += [Heading("Database backup"), FactList("mailbox-backup", _backup(told["backup"]))]
-    if told.get("recovery"):
-        blocks += [Heading("Soft recovery"), FactList("mailbox-recovery", _recovery(told["recovery"]))]
-    if told.get("bad"):
-        blocks += [Heading("Pages that are not what was written"), _bad_table(told["bad"])]
+    blocks += [Heading("Configuration"), FactList("mailbox-configuration", _configuration(told, profile))]
+    blocks += [Heading("Mailbox profile"), FactList("mailbox-profile", _profile(profile))]
+    if ratios := told.get("ratios"):
+        blocks.append(_ratio_table(ratios))
+    databases = told.get("databases") or []
+    if any(one.get(stream) for one in databases for stream in STREAMS):
+        blocks += [Heading("Results per database"), _database_table(databases)]
+    if servers := told.get("servers"):
+        blocks += [Heading("Results per server"), _server_table(servers)]
+    if backup := told.get("backup"):
+        blocks += [Heading("Database backup"), FactList("mailbox-backup", _backup(backup))]
+    if recovery := told.get("recovery"):
+        blocks += [Heading("Soft recovery"), FactList("mailbox-recovery", _recovery(recovery))]
+    if bad := told.get("bad"):
+        blocks += [Heading("Pages that are not what was written"), _bad_table(bad)]
     return Section("mailbox", "Mailboxes", blocks, place="answer", wide=True)
 
 
-def _headline(told: Record, word: str) -> str:
+def _headline(told: Mailbox, word: str) -> str:
     text = f"Overall Test Result: {word}."
     if told.get("achieved_iops") is not None and told.get("target_iops") is not None:
         text += (
@@ -83,7 +95,7 @@ def _headline(told: Record, word: str) -> str:
     return text
 
 
-def _result(told: Record, word: str) -> list[tuple[str, str]]:
+def _result(told: Mailbox, word: str) -> list[tuple[str, str]]:
     rows = [("Overall Test Result", word), ("Test Type", TESTS.get(str(told.get("test")), str(told.get("test"))))]
     if told.get("target_iops") is not None:
         rows.append(("Target Transactional I/O per Second", f"{told['target_iops']:,.1f}"))
@@ -97,8 +109,7 @@ def _result(told: Record, word: str) -> list[tuple[str, str]]:
     return [*rows, ("Checksums", checked)]
 
 
-def _configuration(told: Record) -> list[tuple[str, str]]:
-    profile = told["profile"]
+def _configuration(told: Mailbox, profile: Profile) -> list[tuple[str, str]]:
     has_load = told.get("target_iops") is not None
     copies = f"{profile['copies']} of each database"
     return [
@@ -106,31 +117,36 @@ def _configuration(told: Record) -> list[tuple[str, str]]:
         ("Databases per server", f"{profile['databases']} active, {profile['passive']} passive copies"),
         ("Copies", copies),
         ("Layout", str(profile["layout"])),
-        ("Database", f"{format_bytes(profile['database_bytes'])}, pages of {format_bytes(profile['page_bytes'])}"),
-        ("Log", f"{format_bytes(profile['log_bytes'])}, files of {format_bytes(profile['log_file_bytes'])}"),
-        ("Page cache", f"{format_bytes(profile['cache_bytes'])} for all databases"),
-        ("Checkpoint depth", format_bytes(profile["checkpoint_depth_bytes"])),
-        ("Background maintenance", f"{format_throughput(profile['maintenance_bytes_per_s'])} of each database"),
+        (
+            "Database",
+            f"{_said(profile['database_bytes'], format_bytes)}, pages of {_said(profile['page_bytes'], format_bytes)}",
+        ),
+        (
+            "Log",
+            f"{_said(profile['log_bytes'], format_bytes)}, files of {_said(profile['log_file_bytes'], format_bytes)}",
+        ),
+        ("Page cache", f"{_said(profile['cache_bytes'], format_bytes)} for all databases"),
+        ("Checkpoint depth", _said(profile["checkpoint_depth_bytes"], format_bytes)),
+        ("Background maintenance", f"{_said(profile['maintenance_bytes_per_s'], format_throughput)} of each database"),
         ("Backup streams meanwhile", f"{profile['backup_streams']}"),
-        *([("Measured", format_duration(profile["measured_s"]))] if has_load else []),
+        *([("Measured", _said(profile["measured_s"], format_duration))] if has_load else []),
     ]
 
 
-def _profile(profile: Record) -> list[tuple[str, str]]:
-    shares = {name: profile[f"{name}_share"] for name in ("insert", "replace", "delete", "seek", "lazy")}
+def _profile(profile: Profile) -> list[tuple[str, str]]:
     return [
         ("Mailboxes", f"{profile['mailboxes']:,}"),
         ("I/Os per second of each", f"{profile['iops_per_mailbox']:g}"),
-        ("Mailbox size", format_bytes(profile["mailbox_size_bytes"])),
-        *(
-            (f"{name.capitalize()} operations", f"{shares[name]:.0%}")
-            for name in ("insert", "replace", "delete", "seek")
-        ),
-        ("Lazy commits", f"{shares['lazy']:.0%}"),
+        ("Mailbox size", _said(profile["mailbox_size_bytes"], format_bytes)),
+        ("Insert operations", f"{profile['insert_share']:.0%}"),
+        ("Replace operations", f"{profile['replace_share']:.0%}"),
+        ("Delete operations", f"{profile['delete_share']:.0%}"),
+        ("Seek operations", f"{profile['seek_share']:.0%}"),
+        ("Lazy commits", f"{profile['lazy_share']:.0%}"),
     ]
 
 
-def _ratio_table(ratios: Record) -> Table:
+def _ratio_table(ratios: Ratios) -> Table:
     rows = []
     for name, (title, words) in RATIOS.items():
         found = ratios.get(name) or {}
@@ -148,10 +164,10 @@ def _ratio_table(ratios: Record) -> Table:
     return Table("mailbox-ratios", caption, columns, rows)
 
 
-def _database_table(databases: Sequence[Record]) -> Table:
+def _database_table(databases: Sequence[DatabaseDone]) -> Table:
     rows = []
     for one in databases:
-        streams = [(title, one[name]) for name, title in STREAMS.items() if one.get(name)]
+        streams = [(title, stream) for name, title in STREAMS.items() if (stream := one.get(name))]
         for place, (title, stream) in enumerate(streams):
             name = [Cell(shorten(str(one["name"]), 40), rowspan=len(streams))] if place == 0 else []
             rows.append(
@@ -159,7 +175,7 @@ def _database_table(databases: Sequence[Record]) -> Table:
                     *name,
                     Cell(title),
                     Cell(_number(stream.get("per_s"), "{:,.1f}")),
-                    Cell(format_bytes(round(stream["bytes_mean"])) if stream.get("bytes_mean") else DASH),
+                    Cell(format_bytes(round(mean)) if (mean := stream.get("bytes_mean")) else DASH),
                     Cell(format_latency(stream.get("latency_mean_ns"))),
                     Cell(format_latency(stream.get("latency_peak_ns"))),
                 ]
@@ -174,7 +190,7 @@ def _database_table(databases: Sequence[Record]) -> Table:
     return Table("mailbox-databases", caption, columns, rows)
 
 
-def _server_table(servers: Sequence[Record]) -> Table:
+def _server_table(servers: Sequence[ServerDone]) -> Table:
     rows = []
     for one in servers:
         word, tone = RESULTS[one.get("passed")]
@@ -184,10 +200,9 @@ def _server_table(servers: Sequence[Record]) -> Table:
                 Cell(_number(one.get("mailboxes"), "{:,}")),
                 Cell(_number(one.get("target_iops"), "{:,.1f}")),
                 Cell(_number(one.get("transactional_iops"), "{:,.1f}")),
-                *(
-                    Cell(format_latency(one.get(f"{stream}_latency_mean_ns")))
-                    for stream in ("database_read", "database_write", "log_write")
-                ),
+                Cell(format_latency(one.get("database_read_latency_mean_ns"))),
+                Cell(format_latency(one.get("database_write_latency_mean_ns"))),
+                Cell(format_latency(one.get("log_write_latency_mean_ns"))),
                 Cell(_number(one.get("total_iops"), "{:,.1f}")),
                 Cell(format_throughput(one.get("bytes_per_s") or 0.0)),
                 Cell(word, tone),
@@ -207,24 +222,24 @@ def _server_table(servers: Sequence[Record]) -> Table:
     return Table("mailbox-servers", caption, [*columns, Column("Result")], rows)
 
 
-def _backup(backup: Record) -> list[tuple[str, str]]:
+def _backup(backup: Backup) -> list[tuple[str, str]]:
     rows = [
-        ("Read", f"{format_bytes(backup['bytes'])} in {format_duration(backup['seconds'])}"),
+        ("Read", f"{_said(backup['bytes'], format_bytes)} in {_said(backup['seconds'], format_duration)}"),
         ("Throughput", format_throughput(backup.get("bytes_per_s") or 0.0)),
     ]
     return rows if backup.get("complete") else [*rows, ("Left out", "the time was up before every page was read")]
 
 
-def _recovery(recovery: Record) -> list[tuple[str, str]]:
+def _recovery(recovery: Recovery) -> list[tuple[str, str]]:
     return [
         ("Log files replayed", f"{recovery['log_files']:,}"),
-        ("Time", format_duration(recovery["seconds"])),
+        ("Time", _said(recovery["seconds"], format_duration)),
         ("Log files per second", _number(recovery.get("log_files_per_s"), "{:,.2f}")),
         ("Seconds per log file", _number(recovery.get("seconds_per_log_file"), "{:,.3f}")),
     ]
 
 
-def _bad_table(bad: Sequence[Record]) -> Table:
+def _bad_table(bad: Sequence[BadPage]) -> Table:
     rows = [
         [
             Cell(str(one.get("database"))),
@@ -241,6 +256,10 @@ def _bad_table(bad: Sequence[Record]) -> Table:
         Column("Found by"), Column("What is wrong", weight=3),
     ]  # fmt: skip
     return Table("mailbox-bad-pages", "Pages whose checksum or place is wrong; the first 100.", columns, rows)
+
+
+def _said(value: float | None, words: Callable[[float], str]) -> str:
+    return DASH if value is None else words(value)
 
 
 def _number(value: float | None, shape: str) -> str:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from assay.workloads.mailbox.layout import PlacedDatabase, layout_meant
 from assay.workloads.mailbox.plan import MailboxPlan
+from assay.workloads.mailbox.shapes import (
+    DatabaseDone,
+    Operations,
+    Profile,
+    Ratio,
+    Ratios,
+    ServerDone,
+    Stream,
+    StreamName,
+)
 
-Record = Mapping[str, Any]
+if TYPE_CHECKING:
+    from assay.measure.core_reports import CoreFigures, CoreTick
+    from assay.record.shapes.point import Direction, Sides
+    from assay.workloads.mailbox.core_report import DatabaseCounts
 
 PEAK_WINDOW_S = 15.0
 """Maxima are the highest mean of any window of this length."""
@@ -19,9 +32,16 @@ EXPECTED = {"read_write": (1.5, 2.0), "database_log": (8.0, 12.0), "log_write_by
 ACTIVITIES = ("database", "log", "maintenance", "shipping", "replay", "backup", "recovery", "whole")
 """As the compiled core counts them (crates/mailbox/src/plan.rs)."""
 
-OPERATIONS = {
-    "insert": "inserts", "replace": "replaces", "delete": "deletes", "seek": "seeks", "split": "splits", "full": "full",
-}  # fmt: skip
+STREAMS: tuple[tuple[StreamName, StreamName], ...] = (
+    ("database_read", "database_write"),
+    ("log_read", "log_write"),
+    ("maintenance_read", "maintenance_write"),
+    ("shipping_read", "shipping_write"),
+    ("replay_read", "replay_write"),
+    ("backup_read", "backup_write"),
+    ("recovery_read", "recovery_write"),
+)
+"""Keys of reads and writes of each activity but the last, which verifies."""
 
 ACHIEVED_SHARE = 0.99
 """A target counts as achieved from here on: what is under way at the window's ends is no shortfall."""
@@ -32,7 +52,7 @@ def stream_name(database: str, activity: str) -> str:
     return database if activity == "database" else f"{database} {activity}"
 
 
-def peaks(ticks: Sequence[Record], from_tick: int, to_tick: int, interval_s: float) -> dict[tuple[int, str], float]:
+def peaks(ticks: Sequence[CoreTick], from_tick: int, to_tick: int, interval_s: float) -> dict[tuple[int, str], float]:
     """The highest mean latency of any `PEAK_WINDOW_S` of a window, by the core's number of a stream and direction.
 
     Windows begin at every tick; one that is shorter than they are is judged as a whole.
@@ -46,41 +66,43 @@ def peaks(ticks: Sequence[Record], from_tick: int, to_tick: int, interval_s: flo
                 if count:
                     by_tick = sums.setdefault((tick["volume"], side), {})
                     before = by_tick.get(tick["tick"], (0.0, 0.0))
-                    by_tick[tick["tick"]] = before[0] + count, before[1] + count * tick[side]["mean_ns"]
+                    by_tick[tick["tick"]] = before[0] + count, before[1] + count * (tick[side]["mean_ns"] or 0.0)
     found = {}
     for key, by_tick in sums.items():
-        highest = count = total = 0.0
+        highest = ended = total = 0.0
         for end in range(from_tick, to_tick):
             one = by_tick.get(end, (0.0, 0.0))
             gone = by_tick.get(end - length, (0.0, 0.0)) if end - length >= from_tick else (0.0, 0.0)
-            count, total = count + one[0] - gone[0], total + one[1] - gone[1]
-            if count > 0.5 and end - from_tick + 1 >= length:
-                highest = max(highest, total / count)
+            ended, total = ended + one[0] - gone[0], total + one[1] - gone[1]
+            if ended > 0.5 and end - from_tick + 1 >= length:
+                highest = max(highest, total / ended)
         found[key] = highest
     return found
 
 
 def database_figures(
-    placed: Sequence[PlacedDatabase], point: Record, highest: Mapping[tuple[int, str], float]
-) -> list[dict[str, Any]]:
+    placed: Sequence[PlacedDatabase], point: CoreFigures, highest: Mapping[tuple[int, str], float]
+) -> list[DatabaseDone]:
     """What each database did, of a point's streams."""
     streams = {volume["name"]: volume for volume in point["volumes"]}
     found = []
     for number, one in enumerate(placed):
-        done: dict[str, Any] = {"name": one.name, "server": one.server, "passive": one.passive}
-        for place, activity in enumerate(ACTIVITIES[:-1]):
-            sides = streams.get(stream_name(one.name, activity)) or {}
-            for side in ("read", "write"):
-                peak = highest.get((number * len(ACTIVITIES) + place, side))
-                told = _stream(sides.get(side), peak)
-                if told is not None:
-                    done[f"{activity}_{side}"] = told
+        done: DatabaseDone = {"name": one.name, "server": one.server, "passive": one.passive}
+        for place, (activity, names) in enumerate(zip(ACTIVITIES, STREAMS, strict=False)):
+            sides: Sides = streams.get(stream_name(one.name, activity)) or {}
+            own = number * len(ACTIVITIES) + place
+            read = _stream(sides.get("read"), highest.get((own, "read")))
+            if read is not None:
+                done[names[0]] = read
+            write = _stream(sides.get("write"), highest.get((own, "write")))
+            if write is not None:
+                done[names[1]] = write
         done["transactional_iops"] = _per_s(done, "database_read") + _per_s(done, "database_write")
         found.append(done)
     return found
 
 
-def _stream(side: Record | None, peak: float | None) -> dict[str, Any] | None:
+def _stream(side: Direction | None, peak: float | None) -> Stream | None:
     if not side:
         return None
     return {
@@ -91,64 +113,70 @@ def _stream(side: Record | None, peak: float | None) -> dict[str, Any] | None:
     }
 
 
-def _per_s(done: Record, stream: str) -> float:
-    found = done.get(stream) or {}
+def _per_s(done: DatabaseDone, stream: StreamName) -> float:
+    found: Stream = done.get(stream) or {}
     return float(found.get("per_s") or 0.0)
 
 
-def server_figures(plan: MailboxPlan, databases: Sequence[Record], target_iops: float) -> list[dict[str, Any]]:
+def server_figures(plan: MailboxPlan, databases: Sequence[DatabaseDone], target_iops: float) -> list[ServerDone]:
     """What the databases of each server did together."""
-    found = []
+    found: list[ServerDone] = []
     for server in range(1, plan.servers + 1):
         own = [one for one in databases if one["server"] == server]
-        kept = [one[key] for one in own for key in one if isinstance(one[key], dict)]
+        kept = [stream for one in own for names in STREAMS for name in names if (stream := one.get(name))]
         share = 1 / plan.servers
-        achieved = sum(one["transactional_iops"] for one in own)
-        means = {
-            f"{stream}_latency_mean_ns": _mean_latency(own, stream)
-            for stream in ("database_read", "database_write", "log_write")
-        }
+        achieved = sum(one["transactional_iops"] or 0.0 for one in own)
         found.append(
             {
                 "name": f"server{server}",
                 "mailboxes": round(plan.mailboxes * share),
                 "target_iops": target_iops * share,
                 "transactional_iops": achieved,
-                **means,
-                "total_iops": sum(stream["per_s"] for stream in kept),
-                "bytes_per_s": sum(stream["per_s"] * (stream["bytes_mean"] or 0) for stream in kept),
+                "database_read_latency_mean_ns": _mean_latency(own, "database_read"),
+                "database_write_latency_mean_ns": _mean_latency(own, "database_write"),
+                "log_write_latency_mean_ns": _mean_latency(own, "log_write"),
+                "total_iops": sum(stream["per_s"] or 0.0 for stream in kept),
+                "bytes_per_s": sum((stream["per_s"] or 0.0) * (stream["bytes_mean"] or 0) for stream in kept),
                 "passed": None,
             }
         )
     return found
 
 
-def _mean_latency(databases: Sequence[Record], stream: str) -> float | None:
-    own = [one[stream] for one in databases if one.get(stream)]
-    count = sum(one["per_s"] for one in own)
-    return sum(one["per_s"] * one["latency_mean_ns"] for one in own) / count if count else None
+def _mean_latency(databases: Sequence[DatabaseDone], name: StreamName) -> float | None:
+    own = [stream for one in databases if (stream := one.get(name))]
+    count = sum(one["per_s"] or 0.0 for one in own)
+    return sum((one["per_s"] or 0.0) * (one["latency_mean_ns"] or 0.0) for one in own) / count if count else None
 
 
-def ratios(databases: Sequence[Record]) -> dict[str, Any]:
+def ratios(databases: Sequence[DatabaseDone]) -> Ratios:
     """Ratios that came of the run, each with the range in which it is expected; reads of the log are left out."""
     active = [one for one in databases if not one["passive"]]
     reads, writes, log_writes = (
         sum(_per_s(one, stream) for one in active) for stream in ("database_read", "database_write", "log_write")
     )
     log_bytes = sum(_per_s(one, "log_write") * ((one.get("log_write") or {}).get("bytes_mean") or 0) for one in active)
-    values = {
-        "read_write": reads / writes if writes else None,
-        "database_log": (reads + writes) / log_writes if log_writes else None,
-        "log_write_bytes": log_bytes / log_writes if log_writes else None,
-    }
-    return {name: {"value": value, "expected": list(EXPECTED[name])} for name, value in values.items()}
-
-
-def operations(before: Sequence[Record], after: Sequence[Record]) -> dict[str, int]:
-    """Operations of all databases between two reports of the core."""
     return {
-        name: sum(later[key] - earlier[key] for earlier, later in zip(before, after, strict=True))
-        for name, key in OPERATIONS.items()
+        "read_write": _ratio("read_write", reads / writes if writes else None),
+        "database_log": _ratio("database_log", (reads + writes) / log_writes if log_writes else None),
+        "log_write_bytes": _ratio("log_write_bytes", log_bytes / log_writes if log_writes else None),
+    }
+
+
+def _ratio(name: str, value: float | None) -> Ratio:
+    return {"value": value, "expected": list(EXPECTED[name])}
+
+
+def operations(before: Sequence[DatabaseCounts], after: Sequence[DatabaseCounts]) -> Operations:
+    """Operations of all databases between two reports of the core."""
+    pairs = list(zip(before, after, strict=True))
+    return {
+        "insert": sum(later["inserts"] - earlier["inserts"] for earlier, later in pairs),
+        "replace": sum(later["replaces"] - earlier["replaces"] for earlier, later in pairs),
+        "delete": sum(later["deletes"] - earlier["deletes"] for earlier, later in pairs),
+        "seek": sum(later["seeks"] - earlier["seeks"] for earlier, later in pairs),
+        "split": sum(later["splits"] - earlier["splits"] for earlier, later in pairs),
+        "full": sum(later["full"] - earlier["full"] for earlier, later in pairs),
     }
 
 
@@ -157,19 +185,19 @@ def has_achieved(achieved_iops: float | None, target_iops: float) -> bool:
     return achieved_iops is not None and achieved_iops >= ACHIEVED_SHARE * target_iops
 
 
-def server_passed(plan: MailboxPlan, server: Record) -> bool:
+def server_passed(plan: MailboxPlan, server: ServerDone) -> bool:
     """Whether a server achieved its target within the mean latencies."""
     criteria = plan.criteria
-    latencies = {
-        "database_read_latency_mean_ns": criteria.read_mean_s,
-        "database_write_latency_mean_ns": criteria.write_mean_s,
-        "log_write_latency_mean_ns": criteria.log_write_mean_s,
-    }
-    within = all((server[name] or 0) <= seconds * 1e9 for name, seconds in latencies.items())
-    return within and has_achieved(server["transactional_iops"], server["target_iops"])
+    latencies = (
+        (server["database_read_latency_mean_ns"], criteria.read_mean_s),
+        (server["database_write_latency_mean_ns"], criteria.write_mean_s),
+        (server["log_write_latency_mean_ns"], criteria.log_write_mean_s),
+    )
+    within = all((mean_ns or 0) <= seconds * 1e9 for mean_ns, seconds in latencies)
+    return within and has_achieved(server["transactional_iops"], server["target_iops"] or 0.0)
 
 
-def profile(plan: MailboxPlan, placed: Sequence[PlacedDatabase], cache_bytes: int) -> dict[str, Any]:
+def profile(plan: MailboxPlan, placed: Sequence[PlacedDatabase], cache_bytes: int) -> Profile:
     """What was asked, as reports of such tests head it."""
     return {
         "mailboxes": plan.mailboxes,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from assay import _core
 from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering
@@ -14,11 +12,14 @@ from assay.document.text import percent
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks
 from assay.workloads.job import PartContext
+from assay.workloads.mailbox.core_report import MailboxReport, mailbox_report
 from assay.workloads.mailbox.result import ACTIVITIES, stream_name
 from assay.workloads.modelled import ModelRun, add_telemetry
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from assay.measure.core_reports import CoreTick
 
 LOOK_S = 0.05
 TICKS_KEPT = 400_000
@@ -52,18 +53,24 @@ class Running:
         self.started_ns = time.time_ns() if model is None else model.epoch_ns
         context.under_load.begin()
         self.clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
-        self.report: dict[str, Any] = {}
-        self.ticks: list[dict[str, Any]] = []
+        self.latest: MailboxReport | None = None
+        self.ticks: list[CoreTick] = []
         self.columns = SeriesColumns()
-        self.told_phase = ""
+        self.told_phase: str | None = ""
         self.has_ended = False
+
+    @property
+    def report(self) -> MailboxReport:
+        """The latest report; there is one from the first look on."""
+        assert self.latest is not None, "nobody looked yet"
+        return self.latest
 
     @property
     def complete_ticks(self) -> int:
         """Ticks that are over."""
-        return int(self.report["complete_ticks"]) if self.report else 0
+        return self.latest["complete_ticks"] if self.latest is not None else 0
 
-    def look(self) -> dict[str, Any]:
+    def look(self) -> MailboxReport:
         """Take what is new; on a model a tick passes before.
 
         Raises
@@ -73,14 +80,14 @@ class Running:
         """
         if self.model is None:
             time.sleep(min(self.interval_s, LOOK_S) / 2)
-        report: dict[str, Any] = json.loads(self.core.poll())
-        self.report = report
+        report = mailbox_report(self.core.poll())
+        self.latest = report
         self._take(report)
         self._show_phase(report)
         self._judge(report)
         return report
 
-    def _take(self, report: Mapping[str, Any]) -> None:
+    def _take(self, report: MailboxReport) -> None:
         self.ticks += report["ticks"]
         if len(self.ticks) > TICKS_KEPT:
             del self.ticks[: TICKS_KEPT // 2]
@@ -102,7 +109,7 @@ class Running:
         """Rows since the last call."""
         return self.columns.take()
 
-    def _show_phase(self, report: Mapping[str, Any]) -> None:
+    def _show_phase(self, report: MailboxReport) -> None:
         phase = report["phase"]
         if phase in PHASES and report["of"]:
             text, things = PHASES[phase]
@@ -114,7 +121,7 @@ class Running:
             self.context.display.phase(PHASES[phase][0])
         self.told_phase = phase
 
-    def _judge(self, report: Mapping[str, Any]) -> None:
+    def _judge(self, report: MailboxReport) -> None:
         names = ", ".join(self.names)
         if report["state"] == "not-answering":
             self.has_ended = True
@@ -126,14 +133,14 @@ class Running:
         if self.context.interrupt.is_set():
             raise Interrupted("interrupted; the load that was running is not kept, and pages were not verified")
 
-    def until_phase(self, *phases: str) -> dict[str, Any]:
+    def until_phase(self, *phases: str) -> MailboxReport:
         """Follow the run until one of some phases begins, or it ends."""
         while True:
             report = self.look()
             if report["phase"] in phases or self.has_ended:
                 return report
 
-    def until_end(self) -> dict[str, Any]:
+    def until_end(self) -> MailboxReport:
         """Follow the run to its end."""
         while not self.has_ended:
             self.look()
@@ -151,7 +158,7 @@ class Running:
         deadline = time.monotonic() + timeout_s
         try:
             while not self.has_ended and time.monotonic() < deadline:
-                state = json.loads(self.core.poll())["state"]
+                state = mailbox_report(self.core.poll())["state"]
                 self.has_ended = state != "running"
                 time.sleep(LOOK_S)
         except AssayError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Required, cast
+from typing import Literal, Required, cast
 
 from pydantic import with_config
 from typing_extensions import TypedDict
 
 from assay.record.shapes.kinds import Shapes
-from assay.record.shapes.point import Point
+from assay.record.shapes.point import End, Point, Workload
 from assay.record.shapes.terms import STRICT, Count, Flag, Interval, MaybeAmount, MaybeCount, PointId, Text
 
 
@@ -22,6 +21,14 @@ class Stream(TypedDict, total=False):
     latency_peak_ns: MaybeAmount
 
 
+StreamName = Literal[
+    "database_read", "database_write", "log_read", "log_write", "maintenance_read", "maintenance_write",
+    "shipping_read", "shipping_write", "replay_read", "replay_write", "backup_read", "backup_write", "recovery_read",
+    "recovery_write",
+]  # fmt: skip
+"""Keys of a database's streams."""
+
+
 class DatabaseDone(TypedDict, total=False):
     """What one database did."""
 
@@ -30,12 +37,16 @@ class DatabaseDone(TypedDict, total=False):
     passive: Flag
     database_read: Stream | None
     database_write: Stream | None
+    log_read: Stream | None
     log_write: Stream | None
     maintenance_read: Stream | None
+    maintenance_write: Stream | None
     shipping_read: Stream | None
+    shipping_write: Stream | None
     replay_read: Stream | None
     replay_write: Stream | None
     backup_read: Stream | None
+    backup_write: Stream | None
     recovery_read: Stream | None
     recovery_write: Stream | None
     transactional_iops: MaybeAmount
@@ -183,9 +194,22 @@ class MailboxManifest(TypedDict, total=False):
     mailbox: Mailbox | None
 
 
-def done_of(point: Point | Mapping[str, Any]) -> Mapping[str, Any]:
+class MailboxTest(Workload, total=False):
+    """What a point asked."""
+
+    test: Text
+
+
+class MailboxEnd(End, total=False):
+    """A load of a search for mailboxes."""
+
+    achieved_iops: MaybeAmount
+    mailboxes: MaybeAmount
+
+
+def done_of(point: Point) -> MailboxDone:
     """What the mailboxes of a point did; empty where it holds none."""
-    return cast("Mapping[str, Any]", point).get("mailbox") or {}
+    return cast("MailboxPoint", point).get("mailbox") or {}
 
 
 SHAPES = Shapes(point=MailboxPoint, manifest=MailboxManifest)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from assay.base.units import format_duration, format_throughput
 from assay.record.shapes.point import VerdictLine
 from assay.workloads.mailbox.result import has_achieved
+from assay.workloads.mailbox.shapes import BadPage, Mailbox
 
 
-def mailbox_lines(told: Mapping[str, Any]) -> Iterator[VerdictLine]:
+def mailbox_lines(told: Mailbox) -> Iterator[VerdictLine]:
     """What a run found, in the order in which reports of such tests give it."""
     passed = told.get("passed")
-    if told.get("target_iops") is not None and told.get("achieved_iops") is not None:
-        achieved, target = told["achieved_iops"], told["target_iops"]
+    achieved, target = told.get("achieved_iops"), told.get("target_iops")
+    if target is not None and achieved is not None:
         yield _line(
             "achieved transactional I/O per second",
             achieved,
@@ -23,18 +23,16 @@ def mailbox_lines(told: Mapping[str, Any]) -> Iterator[VerdictLine]:
             f"{achieved:,.0f} of {target:,.0f} asked by {told['mailboxes']:,} mailboxes",
             told.get("point_id"),
         )
-    if told.get("backup"):
-        backup = told["backup"]
+    if backup := told.get("backup"):
         whole = "" if backup["complete"] else ", not all of it"
         yield _line(
             "database backup", backup["bytes_per_s"], "bytes_per_s", None,
-            f"read {format_throughput(backup['bytes_per_s'] or 0)} in {format_duration(backup['seconds'])}{whole}",
+            f"read {format_throughput(backup['bytes_per_s'] or 0)} in {format_duration(backup['seconds'] or 0)}{whole}",
         )  # fmt: skip
-    if told.get("recovery"):
-        recovery = told["recovery"]
+    if recovery := told.get("recovery"):
         yield _line(
             "soft recovery", round(recovery["log_files_per_s"] or 0, 2), "count", None,
-            f"replayed {recovery['log_files']} log files in {format_duration(recovery['seconds'])}, "
+            f"replayed {recovery['log_files']} log files in {format_duration(recovery['seconds'] or 0)}, "
             f"{recovery['log_files_per_s'] or 0:.2f} a second",
         )  # fmt: skip
     yield _pages_line(told)
@@ -42,10 +40,10 @@ def mailbox_lines(told: Mapping[str, Any]) -> Iterator[VerdictLine]:
     yield _line("overall test result", None, None, passed, words)
 
 
-def _pages_line(told: Mapping[str, Any]) -> VerdictLine:
+def _pages_line(told: Mailbox) -> VerdictLine:
     bad, verified = told["bad_pages"], told.get("pages_verified")
     if bad:
-        first = (told.get("bad") or [{}])[0]
+        first: BadPage = (told.get("bad") or [{}])[0]
         where = f"{first.get('database')}, page {first.get('page')}" if first.get("page") is not None else "a log"
         return _line(
             "checksums", bad, "count", False, f"FAILED: {bad} bad pages, the first: {where}: {first.get('what')}"

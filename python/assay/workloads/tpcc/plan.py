@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self, TypedDict
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -17,6 +17,7 @@ from assay.workloads.databases.plan import DATABASE
 from assay.workloads.options import Option
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.figures import FIGURES
+from assay.workloads.tpcc.shapes import TpccFacts
 from assay.workloads.transactions.plan import (
     MIX,
     USERS,
@@ -57,6 +58,16 @@ class TpccLayout(TransactionsLayout):
 
     partition_table: PartitionTable = ""
     """The table that is partitioned by ranges of warehouses; `hottest` is found from a trace."""
+
+
+class TpccOfCore(TypedDict):
+    """What the core's plan has of these transactions alone."""
+
+    nurand_items: bool
+    home: str
+    think_scale: float
+    pipeline: bool
+    isolation: str
 
 
 class TpccPlan(TransactionsPlan):
@@ -137,7 +148,7 @@ class TpccPlan(TransactionsPlan):
         fits = layout.partition_table == "item" or layout.partition_ways <= scale
         return (layout.partition_ways if fits else None) if layout.is_partitioned else 1
 
-    def core_fields(self, target: DatabaseTarget) -> dict[str, Any]:
+    def core_fields(self, target: DatabaseTarget) -> TpccOfCore:
         """What the core's plan has of the kind alone."""
         return {
             "nurand_items": self.items == "nurand",
@@ -147,22 +158,28 @@ class TpccPlan(TransactionsPlan):
             "isolation": self.isolation,
         }
 
-    def facts(self, warehouses: int) -> dict[str, Any]:
+    def facts(self, warehouses: int) -> TpccFacts:
         """A point's `workload`."""
-        keys = ("mode", "draw", "items", "home", "think_scale", "pipeline", "isolation", "retries")
         return {
             "kind": "tpcc",
             "name": f"TPC-C-like, {self.name}",
             "preset": self.name,
             "warehouses": warehouses,
             "mix": self.mix.model_dump(),
-            "layout": self.layout.model_dump(mode="json"),
+            "layout": self.layout.told(),
             "background": list(self.background),
-            **{key: getattr(self, key) for key in keys},
+            "mode": self.mode,
+            "draw": self.draw,
+            "items": self.items,
+            "home": self.home,
+            "think_scale": self.think_scale,
+            "pipeline": self.pipeline,
+            "isolation": self.isolation,
+            "retries": self.retries,
         }
 
 
-def load_tpcc_plan(data: Mapping[str, Any], *, source: str) -> TpccPlan:
+def load_tpcc_plan(data: Mapping[str, object], *, source: str) -> TpccPlan:
     """A plan from its TOML or JSON form.
 
     Raises

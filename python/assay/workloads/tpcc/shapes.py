@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from pydantic import with_config
 from typing_extensions import TypedDict
 
 from assay.record.shapes.kinds import Shapes
 from assay.record.shapes.manifest import Database
-from assay.record.shapes.terms import STRICT, MaybeAmount, MaybeCount
+from assay.record.shapes.point import Point
+from assay.record.shapes.terms import STRICT, Flag, MaybeAmount, MaybeCount, Text
 from assay.workloads.transactions.shapes import Oltp, TransactionFacts, lacks
 
 
@@ -29,6 +32,10 @@ class TpccFacts(TransactionFacts, total=False):
     """Which transactions, on how much."""
 
     warehouses: MaybeCount
+    items: Text
+    home: Text
+    pipeline: Flag
+    isolation: Text
 
 
 class NopmBatch(TypedDict, total=False):
@@ -76,6 +83,17 @@ class TpccManifest(TypedDict, total=False):
 
     oltp: TpccOltp | None
     answers: list[TpccAnswer] | None
+
+
+class _Tpcc(Point, total=False):
+    """A whole point, with what its transactions came to."""
+
+    oltp: TpccOltp | None
+
+
+def tpcc_of(point: Point) -> TpccOltp:
+    """What a point of these transactions says of them; empty where it says nothing."""
+    return cast(_Tpcc, point).get("oltp") or {}
 
 
 SHAPES = Shapes(point=TpccPoint, manifest=TpccManifest, lacks=lacks)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypedDict
 
 from assay.base.errors import Interrupted
 from assay.base.units import count_of
+from assay.record.shapes.point import BesideQueries
 from assay.record.steady import geometric_mean_95
 from assay.workloads.beside import LoadBeside
 from assay.workloads.tpch.job import TpchJob
 from assay.workloads.tpch.refresh import Refresh
 from assay.workloads.tpch.running import QueryTest
+from assay.workloads.tpch.shapes import Query
 
-Query = Mapping[str, Any]
+
+class Slowdown(TypedDict):
+    """How many times as long queries take together as alone."""
+
+    alone: BesideQueries
+    together: BesideQueries
+    slowdown: float | None
+    slowdown_95: list[float] | None
 
 
 class BesideTpch(LoadBeside):
@@ -25,7 +34,7 @@ class BesideTpch(LoadBeside):
         self.opened = opened
         # Refreshing would change what the next point starts from.
         self.plan = opened.plan.model_copy(update={"refresh": False})
-        self._of_alone: list[dict[str, Any]] = []
+        self._of_alone: list[Query] = []
         self._passes: list[QueryTest] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -116,7 +125,7 @@ class BesideTpch(LoadBeside):
         )
 
 
-def slowdown(alone: Sequence[Query], together: Sequence[Query]) -> dict[str, Any]:
+def slowdown(alone: Sequence[Query], together: Sequence[Query]) -> Slowdown:
     """How many times as long queries take together as alone.
 
     Each query's number is compared with itself; the interval is Student's over the logarithms of their ratios.
@@ -137,15 +146,16 @@ def slowdown(alone: Sequence[Query], together: Sequence[Query]) -> dict[str, Any
     """
     means = [_means(queries) for queries in (alone, together)]
     both = sorted(set(means[0]) & set(means[1]))
-    told: dict[str, Any] = {
-        name: {
+    counted: list[BesideQueries] = [
+        {
             "queries": sum(query["ended_by"] == "done" for query in queries),
             "mean_s": sum(mean[number] for number in both) / len(both) if both else None,
         }
-        for name, queries, mean in zip(("alone", "together"), (alone, together), means, strict=True)
-    }
+        for queries, mean in zip((alone, together), means, strict=True)
+    ]
+    told: Slowdown = {"alone": counted[0], "together": counted[1], "slowdown": None, "slowdown_95": None}
     if not both:
-        return told | {"slowdown": None, "slowdown_95": None}
+        return told
     ratio, interval = geometric_mean_95([means[1][number] / means[0][number] for number in both])
     # Of two numbers the interval says nothing.
     return told | {"slowdown": ratio, "slowdown_95": list(interval) if interval and len(both) > 2 else None}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import Any
 
 from assay import _core
 from assay.base.errors import Interrupted
@@ -16,6 +15,7 @@ from assay.workloads.tpch.parameters import VALIDATION
 from assay.workloads.tpch.plan import QUERIES
 from assay.workloads.tpch.queries import query_text
 from assay.workloads.tpch.refresh import sets_done
+from assay.workloads.tpch.shapes import AnswerFound, Dss, RowsFound
 from assay.workloads.tpch.tables import TABLES
 
 PUBLISHED_SCALE = 1000
@@ -30,8 +30,8 @@ LINES_AT_1 = 6_001_215
 class Checked:
     """What was found."""
 
-    answers: list[dict[str, Any]] = field(default_factory=list)
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[AnswerFound] = field(default_factory=list)
+    rows: list[RowsFound] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
@@ -82,17 +82,22 @@ def check_answers(target: DatabaseTarget, *, display: Display, interrupt: thread
     return found
 
 
-def wrong_total(told: Any) -> int:
+def wrong_total(told: Dss) -> int:
     """Answers and tables that are not as they should be."""
-    return sum(not one["met"] for key in ("answers", "rows") for one in (told or {}).get(key) or [])
+    return sum(not one["met"] for one in found_by(told))
 
 
-def _rows(database: Database, scale: int) -> list[dict[str, Any]]:
+def found_by(told: Dss) -> list[AnswerFound | RowsFound]:
+    """All that was checked, the answers first."""
+    return [*(told.get("answers") or ()), *(told.get("rows") or ())]
+
+
+def _rows(database: Database, scale: int) -> list[RowsFound]:
     """Tables with the rows they hold and should hold; those that refresh functions change are known in orders alone."""
     expected = dict(_core.row_counts(TABLES.rows, scale))
     sets = sets_done(database)
     per_set = scale * 3 // 2
-    found = []
+    found: list[RowsFound] = []
     for table in TABLES.names:
         ((count,),) = database.query(f"SELECT count(*) FROM {table}")
         wanted: int | None = expected[table]
@@ -109,7 +114,7 @@ def _rows(database: Database, scale: int) -> list[dict[str, Any]]:
     return found
 
 
-def _found(database: Database, number: int, against: str, difference: str | None) -> dict[str, Any]:
+def _found(database: Database, number: int, against: str, difference: str | None) -> AnswerFound:
     return {
         "database": database.name,
         "query": number,

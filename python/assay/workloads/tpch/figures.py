@@ -9,13 +9,12 @@ from assay.record.common_figures import COMMON_FIGURES
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
 from assay.workloads.databases.figures import cpu_of_server, under
-from assay.workloads.tpch.shapes import dss_of
+from assay.workloads.tpch.shapes import dss_of, storage_of
 
 
 def _score(point: Point) -> float | None:
     dss = dss_of(point)
-    score: float | None = dss.get("power") if dss.get("test") == "power" else dss.get("throughput")
-    return score
+    return dss.get("power") if dss.get("test") == "power" else dss.get("throughput")
 
 
 def seconds_of(point: Point) -> list[float]:
@@ -31,7 +30,7 @@ def _told(point: Point) -> str:
     if dss.get("test") == "power":
         words = f"{done} of {len(queries)} queries in {format_duration(sum(seconds_of(point)))}, one after the other"
     else:
-        words = f"{count_of(dss['streams'], 'stream')} together in {format_duration(dss['completion_s'])}"
+        words = f"{count_of(dss['streams'] or 0, 'stream')} together in {format_duration(dss['completion_s'] or 0.0)}"
     return words + (f"; {SCORE.words(score)}" if score is not None else "; no score")
 
 
@@ -103,5 +102,5 @@ FIGURES: tuple[Figure, ...] = (
     replace(under("data", COMMON_FIGURES["read_bytes_per_s"]), title="Scan rate", full="bytes read per second"),
     under("data", COMMON_FIGURES["read_latency_mean_ns"]),
     under("data", replace(COMMON_FIGURES["iops"], compared=False)),
-    cpu_of_server(lambda point: dss_of(point).get("storage") or {}),
+    cpu_of_server(storage_of),
 )

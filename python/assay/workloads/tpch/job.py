@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from assay.base.errors import NotSupported, UsageError
 from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
-from assay.targets.databases.common.layout import TableLayout
+from assay.targets.databases.common.layout import LaidOutTables, TableLayout
 from assay.targets.databases.kinds import lay_out
 from assay.workloads.databases.job import DatabaseJob, refuse_laid_out
 from assay.workloads.databases.loading import set_state
@@ -20,7 +19,7 @@ from assay.workloads.tpch.check import check_answers
 from assay.workloads.tpch.measuring import TestMeasurement
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.scores import composite_score, run_that_counts
-from assay.workloads.tpch.shapes import dss_of
+from assay.workloads.tpch.shapes import Dss, LaidOutForQueries, QueryLayout, RunScores, dss_of
 from assay.workloads.tpch.streams import minimum_streams
 
 DISCLAIMER = (
@@ -36,7 +35,7 @@ class TpchJob(DatabaseJob[TpchPlan]):
 
     document_key = "dss"
     disclaimer = DISCLAIMER
-    nothing_done: ClassVar[Mapping[str, Any]] = {"actions_done": {}, "load": None, "answers": []}
+    nothing_done: ClassVar[Dss] = {"actions_done": {}, "load": None, "answers": []}
 
     def run(self) -> Steps:
         """Measure the tests, and what their scores come to together; of several runs the lowest counts."""
@@ -45,10 +44,10 @@ class TpchJob(DatabaseJob[TpchPlan]):
                 f"the power test runs on {self.target.databases[0].name} alone: it is one stream, and a stream has one"
                 " database; give the others runs of their own to compare them"
             )
-        runs: list[dict[str, Any]] = []
+        runs: list[RunScores] = []
         points: list[Point] = []
         for number in range(1, self.plan.repeats + 1):
-            scores: dict[str, Any] = {}
+            scores: RunScores = {}
             for test in self.plan.tests:
                 point = yield Measure(ask=self._ask(test, number))
                 points.append(point)
@@ -57,16 +56,16 @@ class TpchJob(DatabaseJob[TpchPlan]):
             composite = composite_score(power, throughput) if power and throughput else None
             runs.append({**scores, "composite": composite, "point_ids": [one["id"] for one in points[-len(scores) :]]})
         counts = run_that_counts(runs)
-        chosen = [dss_of(point) for point in points if point["id"] in counts["point_ids"]]
+        chosen = [dss_of(point) for point in points if point["id"] in (counts["point_ids"] or ())]
         self.keep(
             scale=self.target.scale[self.target.databases[0].name] * SCALE_STEP,
             power=counts.get("power"),
             throughput=counts.get("throughput"),
             composite=counts["composite"],
             runs=runs,
-            queries=[query for found in chosen for query in found.get("queries", ())],
-            refresh=[one for point in points for one in dss_of(point).get("refresh", ())],
-            point_ids=list(counts["point_ids"]),
+            queries=[query for found in chosen for query in found.get("queries") or ()],
+            refresh=[one for point in points for one in dss_of(point).get("refresh") or ()],
+            point_ids=list(counts["point_ids"] or ()),
         )
 
     def check(self) -> None:
@@ -86,7 +85,7 @@ class TpchJob(DatabaseJob[TpchPlan]):
         """That of each database: all are whole."""
         return self.target.scale[self.target.databases[0].name]
 
-    def dropped(self) -> dict[str, Any]:
+    def dropped(self) -> Dss:
         """What there is to say once the tables are gone."""
         return {"load": None, "answers": []}
 
@@ -154,7 +153,7 @@ class TpchJob(DatabaseJob[TpchPlan]):
 
     def _seed(self, database: Database) -> int:
         """Seed of stream 0: month, day, hours, minutes and seconds of the end of the load (clause 2.1.3.3)."""
-        values: dict[str, Any] = dict(database.query("SELECT k, v FROM assay_schema"))
+        values: dict[str, str | None] = dict(database.query("SELECT k, v FROM assay_schema"))
         loaded = str(values.get("loaded_utc") or values.get("created_utc") or "")
         try:
             ended = datetime.fromisoformat(loaded)
@@ -178,14 +177,14 @@ class TpchJob(DatabaseJob[TpchPlan]):
         if "run" not in self.plan.actions:
             self._lay_out()
 
-    def _lay_out(self) -> dict[str, Any] | None:
+    def _lay_out(self) -> QueryLayout | None:
         """Lay the tables out as the plan wants them, unless they lie so; the layout, None where it is the plain one."""
-        wanted = {
-            "partition": self.plan.partition.model_dump() if self.plan.partition.ways > 1 else None,
+        wanted: LaidOutForQueries = {
+            "partition": self.plan.partition.told() if self.plan.partition.ways > 1 else None,
             "directories": list(self.plan.directories),
             "columnstore": list(self.plan.columnstore),
         }
-        found = []
+        found: list[LaidOutForQueries] = []
         for database in self.target.databases:
             there = _layout_of(database)
             if self.plan.is_plain and there is None:
@@ -196,11 +195,12 @@ class TpchJob(DatabaseJob[TpchPlan]):
                 continue
             if there is not None:
                 refuse_laid_out(database)
-            found.append({"database": database.name, **self._lay_out_one(database, wanted)})
+            made = self._lay_out_one(database, wanted)
+            found.append({"database": database.name, "places": made["places"], "partition": made["partition"]})
         self.target.refresh()
         return {"databases": found}
 
-    def _lay_out_one(self, database: Database, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def _lay_out_one(self, database: Database, wanted: LaidOutForQueries) -> LaidOutTables:
         plan = self.plan
         self.context.display.phase(f"laying out {database.name}: {layout_words(plan)}")
         layout = TableLayout(
@@ -238,7 +238,7 @@ def layout_words(plan: TpchPlan) -> str:
     return ", ".join(words) or "as the server lays it out"
 
 
-def _layout_of(database: Database) -> dict[str, Any] | None:
+def _layout_of(database: Database) -> LaidOutForQueries | None:
     """The layout that the tables were given; None for the plain one."""
     state = database.schema().state
     if state != LAID_OUT:
@@ -249,5 +249,5 @@ def _layout_of(database: Database) -> dict[str, Any] | None:
             f"{database.name}: laying its tables out was cut short; bring the plain ones back with the action: restore,"
             " or drop them and load again"
         )
-    found: dict[str, Any] = json.loads(rows[0][0])
+    found: LaidOutForQueries = json.loads(rows[0][0])
     return found

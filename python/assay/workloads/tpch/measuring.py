@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from assay.base.errors import AssayError
 from assay.base.progress import Moment
 from assay.measure.follower import Follower
 from assay.measure.point import measured_point
 from assay.measure.window import Window
+from assay.targets.databases import Database
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.collectors import ServerActivity, activity, hottest
 from assay.telemetry.summary import summarise
+from assay.workloads.databases.shapes import Storage
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.job import PartContext
 from assay.workloads.tpch.cold import drop_caches
@@ -22,11 +23,10 @@ from assay.workloads.tpch.plans import plans_of
 from assay.workloads.tpch.refresh import Refresh
 from assay.workloads.tpch.running import QueryTest
 from assay.workloads.tpch.scores import RESOLUTION_S, power_score, throughput_score
+from assay.workloads.tpch.shapes import Dss, PlanText, Query, QueryIo, ReadTable, ScoresOfTests
 
 SEEN_MIN_S = 1.0
 """Devices are looked at once a second: what they did in less cannot be told from what ran before and after."""
-
-STORAGE_KEYS = ("read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns", "device_queue", "cpu_share")
 
 
 class TestMeasurement:
@@ -100,7 +100,7 @@ class TestMeasurement:
         """Write what is left of the series, as a segment of this name."""
         self.follower.close(name)
 
-    def _before_query(self, database: Any) -> None:
+    def _before_query(self, database: Database) -> None:
         if self.plan.cache == "cold":
             self.not_dropped = drop_caches(database)
 
@@ -116,7 +116,7 @@ class TestMeasurement:
 
     # Figures
 
-    def _point(self, window: Window, plans: list[dict[str, Any]]) -> dict[str, Any]:
+    def _point(self, window: Window, plans: list[PlanText]) -> dict[str, Any]:
         test = self.queries
         found = self._storage(window.start_ns, window.end_ns)
         failed: dict[str, int] = {}
@@ -133,33 +133,37 @@ class TestMeasurement:
             self.notices.append(f"caches that could not be dropped before each query: {', '.join(self.not_dropped)}")
         _, tables = hottest(self.active[0], self.active[-1])
         devices = {name for names in self.target.devices.values() for name in names}
+        scores = self._scores()
+        dss: Dss = {
+            "scale": self.target.scale[self.target.databases[0].name] * SCALE_STEP,
+            "test": self.test,
+            "streams": test.streams,
+            "seed": self.seed,
+            "complete": not failed and self.plan.is_whole,
+            "completion_s": test.seconds,
+            "power": scores["power"],
+            "throughput": scores["throughput"],
+            "composite": scores["composite"],
+            "queries": [self._with_storage(query) for query in test.queries],
+            "refresh": test.refreshes,
+            "storage": found,
+            "tables": _shares(cast(list[ReadTable], tables)),
+            "plans": plans,
+            "cache": self.plan.cache,
+            "not_dropped": self.not_dropped,
+        }
         figures = {
             # What a server counts is the queries' own time, not that of looking at it.
             "measured_s": test.seconds,
             "volumes": volumes_of(found),
             "roles": roles_of(found),
             "errors": {"count": sum(failed.values()), "kinds": failed},
-            "dss": {
-                "scale": self.target.scale[self.target.databases[0].name] * SCALE_STEP,
-                "test": self.test,
-                "streams": test.streams,
-                "seed": self.seed,
-                "complete": not failed and self.plan.is_whole,
-                "completion_s": test.seconds,
-                **self._scores(),
-                "queries": [self._with_storage(query) for query in test.queries],
-                "refresh": test.refreshes,
-                "storage": found,
-                "tables": _shares(tables),
-                "plans": plans,
-                "cache": self.plan.cache,
-                "not_dropped": self.not_dropped,
-            },
+            "dss": dss,
         }
         telemetry = summarise(self.follower.written, window.start_ns, window.end_ns, devices=devices)
         return measured_point(window, figures, telemetry=telemetry)
 
-    def _scores(self) -> dict[str, float | None]:
+    def _scores(self) -> ScoresOfTests:
         test = self.queries
         scale = self.target.scale[self.target.databases[0].name] * SCALE_STEP
         power = throughput = None
@@ -178,7 +182,7 @@ class TestMeasurement:
             throughput = throughput_score(test.streams, test.seconds, scale=scale)
         return {"power": power, "throughput": throughput, "composite": None}
 
-    def _storage(self, from_ns: int, to_ns: int) -> dict[str, Any]:
+    def _storage(self, from_ns: int, to_ns: int) -> Storage:
         return storage(
             self.follower.written,
             from_ns,
@@ -189,9 +193,15 @@ class TestMeasurement:
             is_local=self.target.is_local,
         )
 
-    def _with_storage(self, query: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_storage(self, query: Query) -> Query:
         """A query with what the host and the data's devices did, in the power test: nothing else runs there."""
-        seen: dict[str, float | None] = dict.fromkeys(STORAGE_KEYS)
+        seen: QueryIo = {
+            "read_bytes_per_s": None,
+            "read_size_mean_bytes": None,
+            "read_latency_mean_ns": None,
+            "device_queue": None,
+            "cpu_share": None,
+        }
         if self.test != "power" or query["seconds"] < SEEN_MIN_S:
             return {**query, **seen}
         began, ended = query["started_utc_ns"], query["started_utc_ns"] + max(round(query["seconds"] * 1e9), 1)
@@ -206,7 +216,7 @@ class TestMeasurement:
         return {**query, **seen}
 
 
-def _shares(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _shares(tables: list[ReadTable]) -> list[ReadTable]:
     """Tables by the bytes that were read of them, with each one's share."""
     read = [(table, table.get("read_bytes") or 0.0) for table in tables]
     total = sum(value for _, value in read)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.base.fields import FieldValueError, Seconds, Strict
+from assay.targets.databases.common.layout import PartitionedTable
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import LOAD, TIME, Option
+from assay.workloads.tpch.shapes import QueryFacts
 from assay.workloads.tpch.tables import TABLES, YEARS
 
 QUERIES = tuple(range(1, 23))
@@ -25,7 +27,7 @@ POWER_QUERY_S = 5.0
 Table = Literal["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
 
-def parse_names(value: Any) -> Any:
+def parse_names(value: object) -> object:
     """Names from `a,b`, or from several such texts; anything but text as it is.
 
     Examples
@@ -33,13 +35,18 @@ def parse_names(value: Any) -> Any:
     >>> parse_names("lineitem,orders"), parse_names(["/a,/b", "/c"])
     (('lineitem', 'orders'), ('/a', '/b', '/c'))
     """
+    names = _named(value)
+    return value if names is None else names
+
+
+def _named(value: object) -> tuple[str, ...] | None:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        return value
+        return None
     return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
-def parse_queries(value: Any) -> Any:
+def parse_queries(value: object) -> object:
     """Numbers of queries from `1,6,9-12`, or from several such texts; anything but text as it is.
 
     Raises
@@ -52,8 +59,8 @@ def parse_queries(value: Any) -> Any:
     >>> parse_queries("1,6,9-11")
     (1, 6, 9, 10, 11)
     """
-    parts = parse_names(value)
-    if parts is value:
+    parts = _named(value)
+    if parts is None:
         return value
     numbers: list[int] = []
     for part in parts:
@@ -72,8 +79,12 @@ class TpchPartition(Strict):
     ways: Annotated[int, Field(ge=1, le=YEARS + 1)] = 1
     """Into so many ranges of whole years."""
 
+    def told(self) -> PartitionedTable:
+        """The partition as points have it."""
+        return {"table": self.table, "column": self.column, "ways": self.ways}
 
-def parse_partition(value: Any) -> Any:
+
+def parse_partition(value: object) -> object:
     """A partition from `TABLE:COLUMN:WAYS`; anything but text as it is.
 
     Raises
@@ -228,14 +239,14 @@ class TpchPlan(DatabasesPlan):
             raise FieldValueError("actions", "a layout is made when tables are loaded or run on; add load or run")
         return self
 
-    def facts(self, thousandths: int) -> dict[str, Any]:
+    def facts(self, thousandths: int) -> QueryFacts:
         """A point's `workload`."""
         return {
             "kind": "tpch",
             "name": f"TPC-H-like, {self.name}",
             "preset": self.name,
             "scale": thousandths * SCALE_STEP,
-            "partition": self.partition.model_dump(),
+            "partition": self.partition.told(),
             "directories": list(self.directories),
             "columnstore": list(self.columnstore),
             "queries": list(self.queries),

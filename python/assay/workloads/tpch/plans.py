@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from assay.base.errors import AssayError
 from assay.targets.databases import Database
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.tpch.parameters import parameters
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.queries import query_text
+from assay.workloads.tpch.shapes import PlanText
 
 TEXT_MAX = 20_000
 """Characters of a plan that are kept."""
@@ -24,13 +23,13 @@ EXPLAIN = {
 """What asks for a plan, by dialect; SQL Server has a setting of the session instead, and is left out."""
 
 
-def plans_of(target: DatabaseTarget, plan: TpchPlan, seed: int) -> list[dict[str, Any]]:
+def plans_of(target: DatabaseTarget, plan: TpchPlan, seed: int) -> list[PlanText]:
     """Plans of the queries of stream 0 on the first database; one that cannot be had is left out."""
     database = target.databases[0]
     if database.dialect not in EXPLAIN:
         return []
     scale = target.scale[database.name] * SCALE_STEP
-    found = []
+    found: list[PlanText] = []
     for number in plan.queries:
         sql = query_text(number, parameters(number, seed=seed, scale=scale), database.dialect)
         try:

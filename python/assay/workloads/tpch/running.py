@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from assay.base.errors import AssayError, Interrupted, OpenFailed
 from assay.base.progress import Gauge, Moment
@@ -20,6 +20,7 @@ from assay.workloads.tpch.parameters import parameters
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.queries import query_text
 from assay.workloads.tpch.refresh import Refresh
+from assay.workloads.tpch.shapes import Query, RefreshDone
 from assay.workloads.tpch.streams import ordering
 
 LOOK_S = 0.2
@@ -103,9 +104,9 @@ class QueryTest:
     look: Callable[[Moment], None]
     part: str
     before_query: Callable[[Database], None] = lambda _database: None
-    queries: list[dict[str, Any]] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
     """What became of each query, in the order of their ends (docs/dss.md)."""
-    refreshes: list[dict[str, Any]] = field(default_factory=list)
+    refreshes: list[RefreshDone] = field(default_factory=list)
     seconds: float = 0.0
     """From the first submission to the last end."""
     _began: float = 0.0
@@ -247,14 +248,15 @@ class QueryTest:
             self._leave(stream)
         if isinstance(failure, OpenFailed):
             self._wait()
-        found = {
+        found: Query = {
             "database": database.name,
             "stream": stream,
             "query": number,
             "started_utc_ns": started_ns,
             "seconds": deadline.seconds,
             "rows": rows,
-            **grown,
+            "bytes_read": grown["bytes_read"],
+            "temp_bytes": grown["temp_bytes"],
             "ended_by": ended_by,
             "error": error,
         }
@@ -355,7 +357,7 @@ class QueryTest:
                 if not left or self._stopping.is_set():
                     raise
                 self._wait()
-        found = {
+        found: RefreshDone = {
             "database": database.name,
             "stream": stream,
             "function": function,

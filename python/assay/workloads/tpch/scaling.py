@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from assay.base.units import count_of, format_bytes, format_throughput
 from assay.record.shapes.point import Point
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
 from assay.workloads.databases.storage import data_devices
-from assay.workloads.tpch.shapes import dss_of
-
-Record = Mapping[str, Any]
+from assay.workloads.tpch.shapes import Dss, dss_of, storage_of
 
 GAIN_SHARE = 0.10
 """Streams no longer scale where a step to more of them brings less than this share of queries per hour."""
@@ -37,9 +34,9 @@ def scaling_sentences(points: Sequence[Point]) -> list[str]:
     groups: dict[tuple[str, ...], dict[int, Point]] = {}
     for point in points:
         dss = dss_of(point)
-        if dss.get("test") == "throughput" and dss.get("queries"):
-            names = tuple(sorted({str(query["database"]) for query in dss["queries"]}))
-            groups.setdefault(names, {}).setdefault(int(dss["streams"]), point)
+        if dss.get("test") == "throughput" and (queries := dss.get("queries")):
+            names = tuple(sorted({str(query["database"]) for query in queries}))
+            groups.setdefault(names, {}).setdefault(int(dss["streams"] or 0), point)
     return [_sentence(names, by_streams, len(groups) > 1) for names, by_streams in _merged(groups).items()
             if len(by_streams) > 1]  # fmt: skip
 
@@ -73,7 +70,7 @@ def _sentence(names: Sequence[str], by_streams: Mapping[int, Point], is_one_of_s
 def shortages(first: Point, last: Point) -> list[str]:
     """What is short with many streams, beside the point with the fewest, the memory first."""
     before, after = dss_of(first), dss_of(last)
-    stored_before, stored = before.get("storage") or {}, after.get("storage") or {}
+    stored_before, stored = storage_of(first), storage_of(last)
     found = []
     hits_before, hits = stored_before.get("buffer_hit_share"), stored.get("buffer_hit_share")
     read_before, read = (_bytes_per_query(point) for point in (first, last))
@@ -100,7 +97,7 @@ def shortages(first: Point, last: Point) -> list[str]:
     outstanding = sum(
         (device.get("read_iops") or 0.0) * (device.get("read_latency_mean_ns") or 0.0) / 1e9 for device in data
     )
-    if outstanding >= WAIT_SHARE * int(after["streams"]):
+    if outstanding >= WAIT_SHARE * int(after["streams"] or 0):
         rate = sum(device.get("read_bytes_per_s") or 0.0 for device in data)
         found.append(f"queries wait for storage: {outstanding:.1f} reads are outstanding at {format_throughput(rate)}")
     return found
@@ -108,20 +105,20 @@ def shortages(first: Point, last: Point) -> list[str]:
 
 def _queries_per_hour(point: Point) -> float:
     dss = dss_of(point)
-    done = sum(query["ended_by"] == "done" for query in dss["queries"])
-    return float(done * 3600 / max(float(dss["completion_s"]), 1e-9))
+    done = sum(query["ended_by"] == "done" for query in dss["queries"] or ())
+    return float(done * 3600 / max(float(dss["completion_s"] or 0.0), 1e-9))
 
 
 def _bytes_per_query(point: Point) -> float:
     """Bytes that devices, else servers, read for each query."""
     dss = dss_of(point)
-    storage = dss.get("storage") or {}
+    storage = storage_of(point)
     data = data_devices(storage)
     rate = sum(device.get("read_bytes_per_s") or 0.0 for device in data)
     if not data:
         rate = (storage.get("database") or {}).get("read_bytes_per_s") or 0.0
-    return float(rate) * float(storage.get("seconds") or 0.0) / max(len(dss["queries"]), 1)
+    return float(rate) * float(storage.get("seconds") or 0.0) / max(len(dss["queries"] or ()), 1)
 
 
-def _spilled_per_query(dss: Record) -> float:
-    return float((dss.get("storage") or {}).get("temp_bytes") or 0.0) / max(len(dss["queries"]), 1)
+def _spilled_per_query(dss: Dss) -> float:
+    return float((dss.get("storage") or {}).get("temp_bytes") or 0.0) / max(len(dss["queries"] or ()), 1)

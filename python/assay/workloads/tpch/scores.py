@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Literal
+
+from assay.workloads.tpch.shapes import RunScores
 
 QUERIES_COUNT = 22
+TESTS: tuple[Literal["power", "throughput"], ...] = ("power", "throughput")
 RESOLUTION_S = Decimal("0.1")
 """Intervals are rounded to this, halves up, and at least this (clause 5.3.7)."""
 RANGE_MAX = 1000
@@ -65,7 +68,7 @@ def composite_score(power: float, throughput: float) -> float:
     return math.sqrt(power * throughput)
 
 
-def run_that_counts(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def run_that_counts(runs: Sequence[RunScores]) -> RunScores:
     """Of several runs of the same tests the one with the lowest score; one without a score comes before all.
 
     The specification reports the lower of two runs.
@@ -75,4 +78,4 @@ def run_that_counts(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     >>> run_that_counts([{"power": 9.0, "throughput": 4.0}, {"power": 8.0, "throughput": 4.0}])["power"]
     8.0
     """
-    return min(runs, key=lambda run: math.prod(run[test] or 0.0 for test in ("power", "throughput") if test in run))
+    return min(runs, key=lambda run: math.prod(run[test] or 0.0 for test in TESTS if test in run))

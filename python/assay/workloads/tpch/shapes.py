@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Required, cast
+from typing import Required, cast, final
 
 from pydantic import with_config
 from typing_extensions import TypedDict
@@ -18,13 +18,26 @@ from assay.record.shapes.terms import (
     MaybeAmount,
     MaybeCount,
     MaybeNumber,
+    Name,
     PointId,
     Text,
     Texts,
 )
+from assay.targets.databases.common.layout import LaidOutTables, PartitionedTable
+from assay.workloads.databases.shapes import Loading, Storage
 
 
-class Query(TypedDict, total=False):
+class QueryIo(TypedDict, total=False):
+    """What the data's devices and the host did while a query ran."""
+
+    read_bytes_per_s: MaybeAmount
+    read_size_mean_bytes: MaybeAmount
+    read_latency_mean_ns: MaybeAmount
+    device_queue: MaybeAmount
+    cpu_share: MaybeAmount
+
+
+class Query(QueryIo, total=False):
     """What became of one query."""
 
     database: Text
@@ -35,11 +48,6 @@ class Query(TypedDict, total=False):
     rows: Required[MaybeCount]
     bytes_read: MaybeAmount
     temp_bytes: MaybeAmount
-    read_bytes_per_s: MaybeAmount
-    read_size_mean_bytes: MaybeAmount
-    read_latency_mean_ns: MaybeAmount
-    device_queue: MaybeAmount
-    cpu_share: MaybeAmount
     ended_by: Required[str]
     error: Text
 
@@ -75,6 +83,7 @@ class PlanText(TypedDict, total=False):
     text: Text
 
 
+@final
 class AnswerFound(TypedDict, total=False):
     """Whether a query's answer is right."""
 
@@ -85,6 +94,7 @@ class AnswerFound(TypedDict, total=False):
     difference: Required[Text]
 
 
+@final
 class RowsFound(TypedDict, total=False):
     """Whether a table has the rows that it should have."""
 
@@ -95,23 +105,37 @@ class RowsFound(TypedDict, total=False):
     met: Required[Flag]
 
 
-class Loaded(TypedDict, total=False):
-    """How the rows were loaded."""
+class ScaleLoaded(Loading, total=False):
+    """How the rows were loaded, and of what scale they are."""
 
-    rows: MaybeCount
-    bytes: MaybeAmount
-    seconds: MaybeAmount
-    rows_per_s: MaybeAmount
-    resumed: Flag
     scale_thousandths: MaybeCount
 
 
-class RunScores(TypedDict, total=False):
-    """What one run of the tests came to."""
+class LaidOutForQueries(LaidOutTables, total=False):
+    """How the tables of a database were laid out, or were asked to be; `columnstore` are those kept by columns."""
+
+    database: Text
+    directories: Texts
+    columnstore: Texts
+
+
+class QueryLayout(TypedDict, total=False):
+    """How tables were laid out for a test."""
+
+    databases: list[LaidOutForQueries] | None
+
+
+class ScoresOfTests(TypedDict, total=False):
+    """What tests came to."""
 
     power: MaybeAmount
     throughput: MaybeAmount
     composite: MaybeAmount
+
+
+class RunScores(ScoresOfTests, total=False):
+    """What one run of the tests came to."""
+
     point_ids: list[PointId] | None
 
 
@@ -130,13 +154,13 @@ class Dss(TypedDict, total=False):
     composite: MaybeAmount
     queries: list[Query] | None
     refresh: list[RefreshDone] | None
-    storage: dict[str, Any] | None
+    storage: Storage | None
     tables: list[ReadTable] | None
     plans: list[PlanText] | None
     cache: Text
     not_dropped: Texts
-    layout: dict[str, Any] | None
-    load: Loaded | None
+    layout: QueryLayout | None
+    load: ScaleLoaded | None
     answers: list[AnswerFound] | None
     rows: list[RowsFound] | None
     point_id: PointId | None
@@ -148,10 +172,17 @@ class Dss(TypedDict, total=False):
 class QueryFacts(TypedDict, total=False):
     """Which queries, on how much."""
 
+    kind: Text
+    name: Name | None
     preset: Text
     scale: MaybeAmount
-    test: Text
+    partition: PartitionedTable | None
+    directories: Texts
+    columnstore: Texts
+    queries: list[Count] | None
+    refresh: Flag
     cache: Text
+    test: Text
 
 
 class StreamsLoad(TypedDict, total=False):
@@ -176,12 +207,21 @@ class TpchManifest(TypedDict, total=False):
     dss: Dss | None
 
 
-def dss_of(point: Point) -> dict[str, Any]:
+class _WholePoint(Point, total=False):
+    dss: Dss | None
+
+
+def dss_of(point: Point) -> Dss:
     """What a point of queries says of them; empty where it says nothing."""
-    return cast(dict[str, Any], point).get("dss") or {}
+    return cast(_WholePoint, point).get("dss") or {}
 
 
-def _lacks(point: Mapping[str, Any]) -> str | None:
+def storage_of(point: Point) -> Storage:
+    """What the storage did for the databases of a point; empty where it is not known."""
+    return dss_of(point).get("storage") or {}
+
+
+def _lacks(point: Mapping[str, object]) -> str | None:
     return None if isinstance(point.get("dss"), Mapping) else "'dss', which points of queries have"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import NotSupported, UsageError
 from assay.base.progress import Display
@@ -12,6 +12,7 @@ from assay.base.units import count_of, format_duration, format_throughput
 from assay.record.shapes.point import Point, VerdictLine
 from assay.targets.databases.common.layout import refuse_layout
 from assay.targets.databases.common.target import DatabaseTarget
+from assay.targets.target import Target
 from assay.workloads.databases.job import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
@@ -19,7 +20,7 @@ from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
-from assay.workloads.tpch.check import wrong_total
+from assay.workloads.tpch.check import found_by, wrong_total
 from assay.workloads.tpch.examination import PARTS
 from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
 from assay.workloads.tpch.job import DISCLAIMER, TpchJob, layout_words
@@ -27,7 +28,7 @@ from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
 from assay.workloads.tpch.scaling import scaling_sentences
 from assay.workloads.tpch.scores import run_that_counts, throughput_score
-from assay.workloads.tpch.shapes import SHAPES, dss_of
+from assay.workloads.tpch.shapes import SHAPES, Dss, RunScores, dss_of, storage_of
 from assay.workloads.tpch.streams import minimum_streams
 from assay.workloads.tpch.tables import TABLES
 from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
@@ -70,7 +71,7 @@ class TpchWorkload(Workload[TpchPlan]):
         """One of its points."""
         yield plan.facts(plan.thousandths) | {"test": plan.tests[0]}, {"streams": 1}
 
-    def lines(self, part: Part[TpchPlan], target: Any) -> list[str]:
+    def lines(self, part: Part[TpchPlan], target: Target) -> list[str]:
         """The part in words."""
         plan = part.plan
         size = "what is loaded, else 1" if plan.scale is None else f"{plan.scale:g}"
@@ -90,7 +91,7 @@ class TpchWorkload(Workload[TpchPlan]):
 
     # Targets
 
-    def examine(self, part: Part[TpchPlan], target: Any, manifest: Record, display: Display) -> Part[TpchPlan]:
+    def examine(self, part: Part[TpchPlan], target: Target, manifest: Record, display: Display) -> Part[TpchPlan]:
         """Open the databases, and refuse what the plan's actions cannot do with what is there."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
         done = actions_done(manifest, TpchJob.document_key, part.name)
@@ -138,14 +139,16 @@ class TpchWorkload(Workload[TpchPlan]):
         """What all hosts' streams came to together: runs are the points that they measured together."""
         found = super().merged_told(told, points)
         scores = {point["id"]: (point.get("dss") or {}).get("throughput") for point in points}
-        runs = [{"throughput": score, "composite": None, "point_ids": [one]} for one, score in scores.items() if score]
+        runs: list[RunScores] = [
+            {"throughput": score, "composite": None, "point_ids": [one]} for one, score in scores.items() if score
+        ]
         if found.get("runs"):
             found |= {"runs": runs, "throughput": run_that_counts(runs)["throughput"] if runs else None}
         return found
 
     # A run
 
-    def open(self, part: Part[TpchPlan], target: Any, context: PartContext) -> TpchJob:
+    def open(self, part: Part[TpchPlan], target: Target, context: PartContext) -> TpchJob:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
         return TpchJob(part, target, context)
@@ -170,25 +173,25 @@ class TpchWorkload(Workload[TpchPlan]):
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """What was loaded, what both tests come to, and whether the answers are right."""
-        told = manifest.get("dss") or {}
+        told: Dss = manifest.get("dss") or {}
         lines = []
-        if told.get("load"):
-            load = told["load"]
+        if load := told.get("load"):
+            scale, seconds = (load["scale_thousandths"] or 0) / 1000, load["seconds"] or 0.0
             meaning = (
-                f"scale {load['scale_thousandths'] / 1000:g}: {load['rows']:,} rows at {load['rows_per_s']:,.0f}"
-                f" rows/s, {format_duration(load['seconds'])} in all"
+                f"scale {scale:g}: {load['rows']:,} rows at {load['rows_per_s']:,.0f}"
+                f" rows/s, {format_duration(seconds)} in all"
             )
-            lines.append(_line("load", load["rows"], meaning))
-        if told.get("composite") is not None:
-            meaning = f"{told['composite']:,.1f} composite queries per hour at scale {told['scale']:g}"
-            lines.append(_line("composite", told["composite"], meaning))
+            lines.append(_line("load", load["rows"] or 0, meaning))
+        if (composite := told.get("composite")) is not None:
+            meaning = f"{composite:,.1f} composite queries per hour at scale {told['scale']:g}"
+            lines.append(_line("composite", composite, meaning))
         if told.get("answers") or told.get("rows"):
             lines.append(_checked_line(told))
         return Conclusion(last=lines)
 
     def failures(self, told: Record) -> str | None:
         """Answers that are wrong."""
-        wrong = wrong_total(told)
+        wrong = wrong_total(cast(Dss, told))
         return f"answers or row counts are wrong {count_of(wrong, 'time')}" if wrong else None
 
     def choices(self, points: Sequence[Point]) -> list[str]:
@@ -199,7 +202,7 @@ class TpchWorkload(Workload[TpchPlan]):
         """Reads under the data, where anything counted them: scans are what a profile in order stands beside."""
         from assay.workloads.databases.seen import seen_io
 
-        return seen_io(dss_of(point).get("storage") or {}, reads_alone=True)
+        return seen_io(storage_of(point), reads_alone=True)
 
     # Report
 
@@ -247,10 +250,10 @@ def _line(question: str, value: float, meaning: str, *, met: bool | None = None)
     )
 
 
-def _checked_line(told: Record) -> VerdictLine:
+def _checked_line(told: Dss) -> VerdictLine:
     wrong = wrong_total(told)
     if wrong:
-        first = next(one for key in ("answers", "rows") for one in told.get(key) or [] if not one["met"])
+        first = next(one for one in found_by(told) if not one["met"])
         what = (
             f"query {first['query']} on {first['database']}: {first['difference']}"
             if "query" in first

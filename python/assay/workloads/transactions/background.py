@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from assay.base.errors import AssayError, IoFailed, NotSupported
 from assay.targets.databases import ConnectionPlan, Database, Session
 from assay.targets.databases.embedded.programs import shipped_programs
+from assay.workloads.transactions.shapes import Background
 
 CHECKPOINT_EVERY_S = 5.0
 """From the begin of a checkpoint to that of the next, unless it takes longer."""
@@ -86,7 +86,7 @@ class BackgroundWork:
         for thread in self._threads:
             thread.join(max(deadline - time.monotonic(), 0.1))
 
-    def report(self, from_s: float, to_s: float) -> list[dict[str, Any]]:
+    def report(self, from_s: float, to_s: float) -> list[Background]:
         """How often each kind was finished in a window, and how long it was at work.
 
         Parameters
@@ -99,7 +99,7 @@ class BackgroundWork:
         list of dict
             `kind`, `count`, `seconds`; of several servers or databases together.
         """
-        found = []
+        found: list[Background] = []
         for kind in self._kinds:
             turns = [turn for task in self._tasks if task.kind == kind for turn in _turns(task, to_s)]
             within = [(max(began, from_s), min(ended, to_s)) for began, ended in turns]

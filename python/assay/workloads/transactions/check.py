@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from assay.base.errors import Interrupted
 from assay.base.progress import Display, ProgressStep
 from assay.targets.databases import Database
 from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.shapes import Condition, Oltp
 
 _TITLE = re.compile(r"^\s*--\s*title:\s*(.+?)\s*$", re.MULTILINE)
 
 
 def check_conditions(
     databases: Sequence[Database], application: Application, *, display: Display, interrupt: threading.Event
-) -> list[dict[str, Any]]:
+) -> list[Condition]:
     """Ask all conditions; returns the `conditions` of docs/oltp-results.md.
 
     Raises
@@ -25,7 +25,7 @@ def check_conditions(
     Interrupted
         What was asked so far is lost.
     """
-    found = []
+    found: list[Condition] = []
     for database in databases:
         has_run = database.schema().state != "loaded"
         display.phase(f"checking the consistency of {database.name}")
@@ -42,12 +42,12 @@ def check_conditions(
     return found
 
 
-def violations_total(oltp: Mapping[str, Any] | None) -> int:
+def violations_total(oltp: Oltp | None) -> int:
     """Violations of all conditions that were checked."""
-    return sum(condition["violations"] for condition in (oltp or {}).get("conditions") or [])
+    return sum(condition["violations"] for condition in (oltp.get("conditions") if oltp else None) or [])
 
 
-def _ask(database: Database, number: int, text: str) -> dict[str, Any]:
+def _ask(database: Database, number: int, text: str) -> Condition:
     ((checked, violations, example),) = database.query(text)
     title = _TITLE.search(text)
     return {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 from assay.base.errors import AssayError
 from assay.targets.answering import answer_within
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.collectors import ServerActivity, activity, hottest
+from assay.workloads.transactions.shapes import HotTable, Statement
 
 ANSWER_S = 10.0
 """How long a server may take to tell its counters."""
@@ -71,9 +72,12 @@ class ServersCounted:
         # Counters begin again when the server was restarted.
         return (growth, ended - began) if growth >= 0 and ended > began else None
 
-    def hottest(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def hottest(self) -> tuple[list[Statement], list[HotTable]]:
         """Statements and tables that cost most between the first look and the last."""
-        return hottest(self._active[0], self._active[-1]) if len(self._active) > 1 else ([], [])
+        if len(self._active) < 2:
+            return [], []
+        statements, tables = hottest(self._active[0], self._active[-1])
+        return cast(list[Statement], statements), cast(list[HotTable], tables)
 
     def _asked(self, ask: Callable[[], T]) -> T:
         names = ", ".join(database.spec.display for database in self._target.databases)

@@ -8,21 +8,20 @@ from functools import cache, partial
 
 from assay.base.units import count_of, format_latency
 from assay.record.common_figures import COMMON_FIGURES, RESPONSE, batches_of, latency_in, scaled_batches
-from assay.record.figures import STATISTICS, Figure, Record
+from assay.record.figures import STATISTICS, Figure
 from assay.record.served_figures import FAULT_FIGURES
 from assay.record.shapes.point import Point
 from assay.workloads.databases.figures import cpu_of_server, under
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.shapes import oltp_of
+from assay.workloads.transactions.shapes import Transaction, number_of, oltp_of, storage_of
 
 
 def _rate(key: str) -> Callable[[Point], float | None]:
-    return lambda point: oltp_of(point).get(key)
+    return lambda point: number_of(oltp_of(point), key)
 
 
-def _transaction(point: Point, name: str) -> Record | None:
-    found: Record | None = (oltp_of(point).get("by_transaction") or {}).get(name)
-    return found
+def _transaction(point: Point, name: str) -> Transaction | None:
+    return (oltp_of(point).get("by_transaction") or {}).get(name)
 
 
 @cache
@@ -33,8 +32,8 @@ def throughput_of(application: Application) -> Figure:
     def told(point: Point) -> str:
         """What a database did at a given load."""
         oltp = oltp_of(point)
-        held, all_of_them = rate.words(oltp[rate.key]), tpm_words(oltp["tpm_client"])
-        meaning = f"{held} ({all_of_them}) with {count_of(oltp['users'], 'user')}"
+        held, all_of_them = rate.words(number_of(oltp, rate.key) or 0.0), tpm_words(oltp["tpm_client"] or 0.0)
+        meaning = f"{held} ({all_of_them}) with {count_of(oltp['users'] or 0, 'user')}"
         latency_ns = latency_in(_transaction(point, application.first), "p90")
         return (
             meaning if latency_ns is None else f"{meaning}; {application.first_plural} p90 {format_latency(latency_ns)}"
@@ -139,7 +138,7 @@ def _latency_under(role: str, side: str) -> Figure:
     )
 
 
-CPU = cpu_of_server(lambda point: oltp_of(point).get("storage") or {})
+CPU = cpu_of_server(storage_of)
 """The server's share of its host; what the load itself takes does not count against it."""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from assay.base.errors import NotSupported
 from assay.base.units import format_duration
@@ -23,9 +23,7 @@ from assay.workloads.transactions.check import check_conditions
 from assay.workloads.transactions.layout import apply_layout, find_hottest, trace_plan
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.point import OltpMeasurement
-from assay.workloads.transactions.shapes import DOCUMENT_KEY, oltp_of
-
-Fact = Mapping[str, Any]
+from assay.workloads.transactions.shapes import DOCUMENT_KEY, Condition, HottestTable, LayoutOfPoint, Oltp, oltp_of
 
 _NOT_IN_KEY = {"actions", "limits", "user_limits", "search", "title", "events"}
 """Keys of a plan that make no other point, or that the point loop adds itself."""
@@ -39,7 +37,7 @@ class TransactionsJob(DatabaseJob[P]):
 
     document_key = DOCUMENT_KEY
     application: ClassVar[Application]
-    nothing_done: ClassVar[Mapping[str, Any]] = {"actions_done": {}, "load": None, "conditions": []}
+    nothing_done: ClassVar[Oltp] = {"actions_done": {}, "load": None, "conditions": []}
 
     def __init__(self, part: Part[P], target: DatabaseTarget, context: PartContext) -> None:
         super().__init__(part, target, context)
@@ -55,14 +53,14 @@ class TransactionsJob(DatabaseJob[P]):
             found += [{"database": database.name, **one} for one in self.own_conditions(database)]
         self.keep(conditions=[*violated, *found])
 
-    def own_conditions(self, database: Database) -> Iterator[dict[str, Any]]:
+    def own_conditions(self, database: Database) -> Iterator[Condition]:
         """Ask what a kind checks besides its consistency conditions; gives records as they are in `conditions`."""
         yield from ()
 
     def begins(self, database: Database) -> None:
         """Do what a kind does to a database before its users begin."""
 
-    def dropped(self) -> dict[str, Any]:
+    def dropped(self) -> Oltp:
         """What there is to say once the tables are gone."""
         return {"load": None, "conditions": []}
 
@@ -90,12 +88,12 @@ class TransactionsJob(DatabaseJob[P]):
         for point in chosen:
             self._note_run(point)
 
-    def _note_run(self, point: Fact) -> None:
+    def _note_run(self, point: Point) -> None:
         """Take a point's figures for those of the run, and say what is odd about them."""
-        self.keep(**point["oltp"])
+        self.keep(**oltp_of(point))
         self.note_odd(point)
 
-    def note_odd(self, point: Fact) -> None:
+    def note_odd(self, point: Point) -> None:
         """Say what is odd about a point's figures; of a kind that knows."""
 
     # Points
@@ -192,22 +190,22 @@ class TransactionsJob(DatabaseJob[P]):
 
     # Layout
 
-    def _lay_out(self, plan: P) -> dict[str, Any] | None:
+    def _lay_out(self, plan: P) -> LayoutOfPoint | None:
         """Lay the tables out as the plan wants them; the layout for the point, None where it is the plain one."""
         if plan.layout.is_plain:
             return None
         table, why = str(plan.layout.partition_table), None
         if plan.layout.is_partitioned and table == "hottest":
             why = self._hottest(plan)
-            table = why["table"]
+            table = str(why["table"])
         for database in self.target.databases:
             # Whatever becomes of it, the state is no longer the loaded one.
             set_state(database, LAID_OUT)
         return {"databases": apply_layout(self.target, plan, table, self.context.display), "hottest": why}
 
-    def _hottest(self, plan: P) -> dict[str, Any]:
+    def _hottest(self, plan: P) -> HottestTable:
         """The hottest table, the same one for all points of a run."""
-        found: dict[str, Any] | None = self.told.get("hottest")
+        found: HottestTable | None = self.told.get("hottest")
         if found is None:
             self.context.display.phase(f"tracing for {plan.layout.trace_s:g} s which table is the hottest")
             for database in self.target.databases:
@@ -225,15 +223,16 @@ class TransactionsJob(DatabaseJob[P]):
             self.keep(hottest=found)
             if self._restores == "always":
                 self._start_from_saved()
-        self.context.note(found["sentence"])
+        self.context.note(str(found["sentence"]))
         return found
 
     # Notices
 
-    def _note_gaps(self, point: Fact) -> None:
-        for gap in point["oltp"]["gaps"]:
-            seconds = (gap["to_utc_ns"] - gap["from_utc_ns"]) / 1e9
-            began = time.strftime("%H:%M:%S", time.gmtime(gap["from_utc_ns"] / 1e9))
+    def _note_gaps(self, point: Point) -> None:
+        for gap in oltp_of(point)["gaps"] or ():
+            from_ns, to_ns = gap["from_utc_ns"] or 0, gap["to_utc_ns"] or 0
+            seconds = (to_ns - from_ns) / 1e9
+            began = time.strftime("%H:%M:%S", time.gmtime(from_ns / 1e9))
             self.context.note(
                 f"{gap['database']} was away for {format_duration(seconds)} from {began} UTC in {point['id']}:"
                 f" {gap['reason']}"

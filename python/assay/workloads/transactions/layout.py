@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 from assay.base.errors import IoFailed
 from assay.base.progress import Display
@@ -13,6 +13,15 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.databases.kinds import lay_out
 from assay.workloads.databases.plan import load_connections
 from assay.workloads.transactions.plan import TransactionsLayout, TransactionsPlan, TransactionsTiming
+from assay.workloads.transactions.shapes import (
+    HotTable,
+    HottestTable,
+    LaidOutDatabase,
+    Statement,
+    StatementsHeat,
+    TableHeat,
+    number_of,
+)
 
 TRACE_WARMUP_S = 2.0
 """Before the trace: users connect and the first pages come in."""
@@ -21,8 +30,6 @@ FIGURES = {"page_requests_count": "page requests", "time_ns": "time in tables", 
 """What tables are ranked by: the first that the server counts."""
 
 STATEMENT_FIGURES = FIGURES | {"time_ns": "time"}
-
-Fact = Mapping[str, Any]
 
 P = TypeVar("P", bound=TransactionsPlan)
 
@@ -37,8 +44,8 @@ def trace_plan(plan: P) -> P:
 
 
 def find_hottest(
-    table_set: TableSet, tables: Sequence[Fact], statements: Sequence[Fact], trace_s: float
-) -> dict[str, Any]:
+    table_set: TableSet, tables: Sequence[HotTable], statements: Sequence[Statement], trace_s: float
+) -> HottestTable:
     """The table that the workload asked most of, with the reason, by the server's counters and by its statements.
 
     Among those that can be partitioned, the counters decide.
@@ -80,7 +87,7 @@ def find_hottest(
     figure = counted[0]
     total = sum(heat.get(figure, 0.0) for heat in heats.values())
     ranked = sorted(((heat.get(figure, 0.0), name) for name, heat in heats.items()), reverse=True)
-    listed: list[dict[str, Any]] = [{"table": name, "value": value, "share": value / total} for value, name in ranked]
+    listed: list[TableHeat] = [{"table": name, "value": value, "share": value / total} for value, name in ranked]
     first, hotter = _first_that_parts(listed, table_set)
     others = [one for one in listed if one is not first][:1]
     beside = "".join(f", before {other['table']} with {other['share']:.0%}" for other in others if not hotter)
@@ -101,7 +108,7 @@ def find_hottest(
     }
 
 
-def heat_of_statements(table_set: TableSet, statements: Sequence[Fact]) -> dict[str, Any] | None:
+def heat_of_statements(table_set: TableSet, statements: Sequence[Statement]) -> StatementsHeat | None:
     """What the hottest statements asked of each table; what one asked is shared among the tables that it names.
 
     Returns
@@ -109,12 +116,12 @@ def heat_of_statements(table_set: TableSet, statements: Sequence[Fact]) -> dict[
     dict or None
         `figure`, `tables` (of each `table`, `value`, `share`); None where no statement names a table.
     """
-    figure = next((one for one in FIGURES if any(statement.get(one) for statement in statements)), "")
+    figure = next((one for one in FIGURES if any(number_of(statement, one) for statement in statements)), "")
     heats: dict[str, float] = {}
     for statement in statements:
         named = table_set.named_in(str(statement["text"]))
         for table in named:
-            heats[table] = heats.get(table, 0.0) + float(statement.get(figure) or 0.0) / len(named)
+            heats[table] = heats.get(table, 0.0) + float(number_of(statement, figure) or 0.0) / len(named)
     total = sum(heats.values())
     if not total:
         return None
@@ -125,17 +132,17 @@ def heat_of_statements(table_set: TableSet, statements: Sequence[Fact]) -> dict[
     }
 
 
-def _first_that_parts(ranked: Sequence[Fact], table_set: TableSet) -> tuple[Fact, list[Fact]]:
+def _first_that_parts(ranked: Sequence[TableHeat], table_set: TableSet) -> tuple[TableHeat, list[TableHeat]]:
     """The first that can be partitioned, else the first; and those before it."""
     place = next((place for place, one in enumerate(ranked) if one["table"] in table_set.keys), 0)
     return ranked[place], list(ranked[:place])
 
 
-def _said_by_statements(asked: Fact | None, table: str, table_set: TableSet) -> str:
+def _said_by_statements(asked: StatementsHeat | None, table: str | None, table_set: TableSet) -> str:
     if asked is None:
         return "; statements that name tables are not counted there"
-    first, _ = _first_that_parts(asked["tables"], table_set)
-    share = f"{first['share']:.0%} of the {STATEMENT_FIGURES[asked['figure']]} of the heaviest statements"
+    first, _ = _first_that_parts(asked["tables"] or [], table_set)
+    share = f"{first['share']:.0%} of the {STATEMENT_FIGURES[str(asked['figure'])]} of the heaviest statements"
     return (
         f"; so do statements say, with {share}"
         if first["table"] == table
@@ -143,13 +150,13 @@ def _said_by_statements(asked: Fact | None, table: str, table_set: TableSet) -> 
     )
 
 
-def _figures(table: Fact) -> dict[str, float]:
-    rows = sum(table.get(f"{kind}_count") or 0.0 for kind in ("fetched", "inserted", "updated", "deleted"))
-    known = {figure: float(table.get(figure) or 0.0) for figure in ("page_requests_count", "time_ns")}
+def _figures(table: HotTable) -> dict[str, float]:
+    rows = sum(number_of(table, f"{kind}_count") or 0.0 for kind in ("fetched", "inserted", "updated", "deleted"))
+    known = {figure: float(number_of(table, figure) or 0.0) for figure in ("page_requests_count", "time_ns")}
     return known | {"rows_count": rows}
 
 
-def apply_layout(target: DatabaseTarget, plan: TransactionsPlan, table: str, display: Display) -> list[dict[str, Any]]:
+def apply_layout(target: DatabaseTarget, plan: TransactionsPlan, table: str, display: Display) -> list[LaidOutDatabase]:
     """Lay the tables of all databases out, from the plain layout; gives what `lay_out` says of each database.
 
     Parameters
@@ -169,7 +176,7 @@ def apply_layout(target: DatabaseTarget, plan: TransactionsPlan, table: str, dis
         table=table if asked.is_partitioned else "",
         ways=asked.partition_ways,
     )
-    found = []
+    found: list[LaidOutDatabase] = []
     for database in target.databases:
         display.phase(f"laying out {database.name}: {layout_text(asked, table)}")
         scale = target.scale[database.name]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from assay.base.fields import FieldValueError, Seconds, Strict
 from assay.base.reading import nearest
+from assay.record.shapes.point import Load
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import TIME, Option
 from assay.workloads.steps import points_of_search
+from assay.workloads.transactions.shapes import LayoutAsked, Transaction, TransactionFacts
 
 USERS_PER_CORE = 2
 
@@ -36,7 +38,7 @@ def default_users() -> int:
     return USERS_PER_CORE * len(os.sched_getaffinity(0))
 
 
-def parse_mix(value: Any, transactions: Sequence[str]) -> Any:
+def parse_mix(value: object, transactions: Sequence[str]) -> object:
     """Weights by transaction from `buy=45,look=43`, those not named 0; anything but text as it is.
 
     Parameters
@@ -162,6 +164,16 @@ class TransactionsLayout(Strict):
     trace_s: Annotated[Seconds, Field(gt=0)] = 10.0
     """Length of the trace."""
 
+    def told(self) -> LayoutAsked:
+        """The layout as points have it."""
+        return {
+            "tablespaces": self.tablespaces,
+            "directories": list(self.directories),
+            "partition_table": self.partition_table,
+            "partition_ways": self.partition_ways,
+            "trace_s": self.trace_s,
+        }
+
     @property
     def is_partitioned(self) -> bool:
         """Whether a table gets partitions."""
@@ -286,11 +298,11 @@ class TransactionsPlan(DatabasesPlan):
             return self.model_copy(update={"users": users, "connections": connections})
         return self.model_copy(update={"rate": load})
 
-    def facts(self, scale: int) -> dict[str, Any]:
+    def facts(self, scale: int) -> TransactionFacts:
         """A point's `workload`, on databases of that scale in all."""
         raise NotImplementedError
 
-    def core_fields(self, target: DatabaseTarget) -> dict[str, Any]:
+    def core_fields(self, target: DatabaseTarget) -> Mapping[str, object]:
         """What the core's plan has of the kind alone."""
         raise NotImplementedError
 
@@ -299,11 +311,11 @@ class TransactionsPlan(DatabasesPlan):
         del users, databases
         return 0
 
-    def judged(self, by_transaction: Mapping[str, Any]) -> Mapping[str, Any]:
+    def judged(self, by_transaction: dict[str, Transaction]) -> dict[str, Transaction]:
         """Figures of each transaction, with what the kind judges of them."""
         return by_transaction
 
-    def load_facts(self) -> dict[str, Any]:
+    def load_facts(self) -> Load:
         """A point's `load`."""
         if self.rate is not None:
             return {"rate": self.rate, "arrivals": self.arrivals, "users": self.users}

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay import _core
@@ -18,8 +18,9 @@ from assay.measure.follower import Follower
 from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.record.phases import Rates
+from assay.record.shapes.manifest import Database
+from assay.record.shapes.point import Generator
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.telemetry.columns import Reading
 from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import tick_length_of_s
 from assay.workloads.databases.loading import core_error
@@ -30,6 +31,8 @@ from assay.workloads.transactions.background import BackgroundWork
 from assay.workloads.transactions.counted import ServersCounted
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import CutPower
+from assay.workloads.transactions.reports import OltpAway, OltpFigures, OltpReport, OltpTick, tick_readings
+from assay.workloads.transactions.shapes import Gap, MeasuredOltp, number_of, of_kind, with_own
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,9 +59,6 @@ LAG_MIN_NS = 10_000_000
 CLOCK_STEP_NS = 100_000_000
 """A wall clock that goes off the monotonic one by more, and by more than `CLOCK_DRIFT_SHARE` of the time, was set."""
 CLOCK_DRIFT_SHARE = 0.001
-
-TICK_LATENCIES = ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
-TICK_COUNTS = ("committed", "rolled_back", "retried", "failed")
 
 
 class OltpMeasurement:
@@ -97,7 +97,7 @@ class OltpMeasurement:
         """Transactions of each tick that ended well."""
         self.failed_count = 0
         self.latency_p90_ns: float | None = None
-        self.gaps: list[dict[str, Any]] = []
+        self.gaps: list[OltpAway] = []
         self.follower = Follower(context.recorder, context.folder.series_writer(), kept=self._fewer)
         self.notices: list[str] = []
         self.counted = ServersCounted(target)
@@ -124,7 +124,7 @@ class OltpMeasurement:
         clocks = time.time_ns(), time.monotonic_ns()
         self.memory_bytes.append(_resident_bytes())
         self.context.begin_together()
-        core = _core.OltpRun(json.dumps(self._core_plan()))
+        core = _core.OltpRun(self._core_plan())
         try:
             self._watch(core)
         finally:
@@ -157,10 +157,11 @@ class OltpMeasurement:
         """Write what is left of the series, as a segment of this name."""
         self.follower.close(name)
 
-    def _core_plan(self) -> dict[str, Any]:
+    def _core_plan(self) -> str:
+        """The plan as the core takes it, JSON."""
         plan = self.plan
         rate = None if plan.rate is None else {"rate": plan.rate, "poisson": plan.arrivals == "poisson"}
-        return {
+        asked = {
             "workload": self.application.kind,
             "databases": [
                 {
@@ -184,6 +185,7 @@ class OltpMeasurement:
             **plan.core_fields(self.target),
             **({"keeps_orders": True} if any(event.do.startswith("cut-power") for event in plan.events) else {}),
         }
+        return json.dumps(asked)
 
     # Following
 
@@ -193,7 +195,7 @@ class OltpMeasurement:
         while self.complete_ticks < self.window.to_tick:
             if self.context.interrupt.is_set():
                 raise Interrupted("interrupted; the point that was running is not kept")
-            report = json.loads(core.poll())
+            report: OltpReport = json.loads(core.poll())
             self._note(report)
             self._follow_power(core)
             if report["state"] == "running":
@@ -229,7 +231,7 @@ class OltpMeasurement:
             if followed.is_back and followed.missing is None:
                 followed.look_for(self.target.databases, self.application.find_acknowledged)
 
-    def _stall(self, report: Mapping[str, Any]) -> AssayError | None:
+    def _stall(self, report: OltpReport) -> AssayError | None:
         """Why the run does not go on, where an application's rate has fallen to nothing for too long."""
         stall_s, rate = self.application.stall_s, self.plan.rate
         if stall_s is None or report["state"] != "running" or report["reconnecting"]:
@@ -238,7 +240,7 @@ class OltpMeasurement:
         is_slow = rate is not None and rate * stall_s < STALL_MIN_COUNT
         if is_slow or self.complete_ticks < ticks or any(self.ended[self.complete_ticks - ticks :]):
             return None
-        last = next((gap for gap in reversed(self.gaps) if gap["to_ns"] is None or self._is_recent(gap, stall_s)), None)
+        last = next((gap for gap in reversed(self.gaps) if self._is_recent(gap["to_ns"], stall_s)), None)
         if last is not None:
             return None
         silent = f"no transaction ended for {format_duration(stall_s)}"
@@ -250,9 +252,9 @@ class OltpMeasurement:
         why = f"the first error was: {example}" if example else "its users wait for locks or for storage"
         return IoFailed(f"{silent}, though the server answers other questions; {why}")
 
-    def _is_recent(self, gap: Mapping[str, Any], within_s: float) -> bool:
-        ended_s = gap["to_ns"] / 1e9
-        return bool(self.complete_ticks * self.interval_s - ended_s < within_s)
+    def _is_recent(self, ended_ns: int | None, within_s: float) -> bool:
+        """Whether a database is away, or was within so long."""
+        return ended_ns is None or self.complete_ticks * self.interval_s - ended_ns / 1e9 < within_s
 
     def _look_closely(self) -> None:
         """At both ends of the window."""
@@ -263,7 +265,7 @@ class OltpMeasurement:
             return
         self.notices += [notice for notice in found if notice not in self.notices]
 
-    def _note(self, report: Mapping[str, Any], *, ending: bool = False) -> None:
+    def _note(self, report: OltpReport, *, ending: bool = False) -> None:
         self.complete_ticks = report["complete_ticks"]
         if not self.has_begun and report["state"] == "running":
             # Read once: later it would follow a clock that was set.
@@ -281,6 +283,7 @@ class OltpMeasurement:
         self._add_ticks(report["ticks"])
         self.follower.write(at_once=ending)
         if report["state"] == "failed" and not ending:
+            assert report["error"] is not None, "a run that failed says why"
             self.error = core_error(report["error"])
 
     def _fewer(self, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
@@ -289,18 +292,18 @@ class OltpMeasurement:
             return batches
         return [*folded(batches[:-BATCHES_NEWEST], self.window.start_ns), *batches[-BATCHES_NEWEST:]]
 
-    def _add_ticks(self, ticks: Sequence[Mapping[str, Any]]) -> None:
+    def _add_ticks(self, ticks: Sequence[OltpTick]) -> None:
         interval_ns = round(self.interval_s * 1e9)
         for tick in ticks:
             self.follower.columns.add(
-                _tick_readings(tick, f"{self.target.databases[tick['database']].name}/{tick['transaction']}"),
+                tick_readings(tick, f"{self.target.databases[tick['database']].name}/{tick['transaction']}"),
                 t_ns=self.window.started_ns + (tick["tick"] + 1) * interval_ns,
                 interval_ns=interval_ns,
                 tier="application",
                 source=self.application.kind,
             )
 
-    def _show(self, report: Mapping[str, Any]) -> None:
+    def _show(self, report: OltpReport) -> None:
         done = self.complete_ticks
         rate = self.application.rate
         recent = max(round(2 / self.interval_s), 1)
@@ -390,7 +393,7 @@ class OltpMeasurement:
         """Counts of the ticks of the window."""
         return (per_tick + [0] * self.window.to_tick)[self.window.from_tick : self.window.to_tick]
 
-    def _point(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+    def _point(self, figures: OltpFigures) -> dict[str, Any]:
         window, rate = self.window, self.application.rate
         window.warmup_s = window.from_tick * self.interval_s
         window.ended_by = "time" if self.error is None else "failed"
@@ -398,7 +401,8 @@ class OltpMeasurement:
         window.judge_steady([float(count) for count in firsts])
         oltp = self._oltp(figures)
         seconds, batches = window.rate_batches(firsts, rate.seconds)
-        stored = oltp["storage"]
+        stored, (busy, saturated) = oltp.get("storage"), self._generator(figures)
+        asked_for, backlog = self.plan.rate, figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
         return measured_point(
             window,
             {
@@ -407,12 +411,20 @@ class OltpMeasurement:
                 "activities": [],
                 "roles": roles_of(stored) if stored is not None else {},
                 "service_latency_ns": figures["service_latency_ns"],
-                "errors": {key: oltp["errors"][key] for key in ("count", "kinds")},
+                "errors": {"count": figures["errors"]["count"], "kinds": figures["errors"]["kinds"]},
                 "engine": None,
                 "oltp": {**oltp, **({"power_cuts": [cut.told() for cut in self.power]} if self.power else {})},
             },
-            generator=self._generator(figures),
-            offered=self._offered(figures),
+            generator=judge.generator(busy, saturated=saturated),
+            offered=None
+            if asked_for is None
+            else judge.offered(
+                asked_for,
+                figures["total"]["per_s"],
+                window.seconds,
+                unfinished=backlog["unfinished"],
+                oldest_ns=backlog["oldest_ns"],
+            ),
             batches={"seconds": seconds, "total": {rate.key: batches}},
             telemetry=summarise(
                 self.follower.written,
@@ -422,50 +434,43 @@ class OltpMeasurement:
             ),
         )
 
-    def _generator(self, figures: Mapping[str, Any]) -> dict[str, Any]:
-        lag_ns = (figures["schedule"] or {}).get("lag_p99_ns")
-        threads = max(figures["threads"], 1)
+    def _generator(self, figures: OltpFigures) -> tuple[Generator, bool]:
+        """How busy the load was, and whether it was too busy."""
+        lag_ns = figures["schedule"]["lag_p99_ns"] if figures["schedule"] else None
         saturated = judge.is_busy(figures["fullest_thread_share"])
         if lag_ns is not None and self.plan.rate is not None:
             service = figures["service_latency_ns"]
             saturated = saturated or judge.is_late(lag_ns, service["mean"] if service else None, LAG_MIN_NS)
-        facts = {
-            "cpu_share": figures["client_cpu_ns"] / (threads * self.window.seconds * 1e9),
+        facts: Generator = {
+            "cpu_share": figures["client_cpu_ns"] / (max(figures["threads"], 1) * self.window.seconds * 1e9),
             "fullest_worker_share": figures["fullest_thread_share"],
             "schedule_lag_p99_ns": lag_ns,
             "gaps": figures["gaps"],
         }
-        return judge.generator(facts, saturated=saturated)
+        return facts, saturated
 
-    def _oltp(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+    def _oltp(self, figures: OltpFigures) -> MeasuredOltp:
         seconds, start_ns, end_ns = self.window.seconds, self.window.start_ns, self.window.end_ns
         rate, counter, count = self.application.rate, self.application.counter, figures["total"]["count"]
         of_server = self.counted.grown("transactions_count")
         statements, tables = self.counted.hottest()
         looked_at = self.counted.looked_at
-        versions = {facts["name"]: facts for facts in self.target.facts()["databases"]}
-        return {
-            rate.key: sum(database[counter] for database in figures["databases"]) / seconds * rate.seconds,
+        counts = {database["name"]: number_of(database, counter) or 0 for database in figures["databases"]}
+        throughput: MeasuredOltp = {
             "tpm_client": count / seconds * 60,
             "tpm_server": None if of_server is None else of_server[0] / of_server[1] * 60,
             "client_cpu_ns_per_transaction": figures["client_cpu_ns"] / count if count else None,
             "memory_bytes_per_user": self._memory_per_user(),
             "users": self.plan.users,
-            self.application.tables.scale: self.target.scale_total,
+        }
+        rest: MeasuredOltp = {
             "by_transaction": self.plan.judged(
                 {name: figures["by_transaction"][name] for name in self.application.transactions}
             ),
             "errors": figures["errors"],
             "gaps": self._gaps(start_ns, end_ns),
             "schedule": figures["schedule"],
-            "databases": [
-                {
-                    "name": database["name"],
-                    rate.key: database[counter] / seconds * rate.seconds,
-                    **{key: versions.get(database["name"], {}).get(key) for key in ("kind", "version", "settings")},
-                }
-                for database in figures["databases"]
-            ],
+            "databases": self._databases(counts),
             "storage": storage(
                 self.follower.written,
                 start_ns,
@@ -479,6 +484,20 @@ class OltpMeasurement:
             "tables": tables,
             "background": self.background.report(looked_at[0], looked_at[-1]) if looked_at else [],
         }
+        of_all = of_kind(rate.key, sum(counts.values()) / seconds * rate.seconds)
+        scale = of_kind(self.application.tables.scale, self.target.scale_total)
+        return with_own(MeasuredOltp(), of_all, with_own(throughput, scale, rest))
+
+    def _databases(self, counts: dict[str, float]) -> list[Database]:
+        """Each database with its throughput."""
+        versions = {facts["name"]: facts for facts in self.target.facts()["databases"]}
+        rate, told = self.application.rate, []
+        for name, count in counts.items():
+            facts, own = versions.get(name, {}), of_kind(rate.key, count / self.window.seconds * rate.seconds)
+            after: Database = {"kind": facts.get("kind"), "version": facts.get("version"),
+                               "settings": facts.get("settings")}  # fmt: skip
+            told.append(with_own(Database(name=name), own, after))
+        return told
 
     def _memory_per_user(self) -> float | None:
         """What the users' connections and state took of this process; too little to tell is None."""
@@ -487,9 +506,9 @@ class OltpMeasurement:
         grown_bytes = self.memory_bytes[1] - self.memory_bytes[0]
         return grown_bytes / self.plan.users if grown_bytes > 0 else None
 
-    def _gaps(self, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
+    def _gaps(self, start_ns: int, end_ns: int) -> list[Gap]:
         """Times without a server within the window or running into it."""
-        gaps = []
+        gaps: list[Gap] = []
         for gap in self.gaps:
             from_ns = self.window.started_ns + gap["from_ns"]
             to_ns = end_ns if gap["to_ns"] is None else self.window.started_ns + gap["to_ns"]
@@ -497,27 +516,6 @@ class OltpMeasurement:
                 name = self.target.databases[gap["database"]].name
                 gaps.append({"from_utc_ns": from_ns, "to_utc_ns": to_ns, "database": name, "reason": gap["reason"]})
         return gaps
-
-    def _offered(self, figures: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Whether an open loop got the rate it asked for."""
-        if self.plan.rate is None:
-            return None
-        backlog = figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
-        return judge.offered(
-            self.plan.rate,
-            figures["total"]["per_s"],
-            self.window.seconds,
-            unfinished=backlog["unfinished"],
-            oldest_ns=backlog["oldest_ns"],
-        )
-
-
-def _tick_readings(tick: Mapping[str, Any], entity: str) -> Iterator[Reading]:
-    for count in TICK_COUNTS:
-        yield Reading(entity, f"{count}_count", "delta", float(tick[count]))
-    for latency in TICK_LATENCIES:
-        if tick[latency] is not None:
-            yield Reading(entity, f"latency_{latency}", "gauge", float(tick[latency]))
 
 
 def _resident_bytes() -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from assay.targets.arrays.live.watch import PowerCut
 from assay.targets.databases import Database
+from assay.workloads.transactions.shapes import CutOfPower, LostTransaction, Oltp
 
 Acknowledged = Sequence[int]
 """Database, what names the transaction there, and when it was acknowledged, nanoseconds since the start, at the end."""
@@ -30,7 +30,7 @@ class CutPower:
 
     def __init__(self, cut: PowerCut, acknowledged: Sequence[Acknowledged], started_ns: int) -> None:
         self._cut, self._acknowledged, self._started_ns = cut, acknowledged, started_ns
-        self.missing: list[dict[str, Any]] | None = None
+        self.missing: list[LostTransaction] | None = None
 
     @property
     def is_back(self) -> bool:
@@ -51,9 +51,9 @@ class CutPower:
                     }
                 )
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> CutOfPower:
         """The cut as the point has it (docs/oltp-results.md)."""
-        missing = sorted(self.missing or [], key=lambda one: one["acknowledged_utc_ns"])
+        missing = sorted(self.missing or [], key=lambda one: one["acknowledged_utc_ns"] or 0)
         return {
             "at_utc_ns": self._cut.at_utc_ns,
             "back_utc_ns": self._cut.back_utc_ns,
@@ -64,6 +64,6 @@ class CutPower:
         }
 
 
-def missing_total(told: Any) -> int:
+def missing_total(told: Oltp | None) -> int:
     """Acknowledged transactions that were lost, by what a run told."""
-    return sum(cut["missing"] or 0 for cut in (told or {}).get("power_cuts") or [])
+    return sum(cut["missing"] or 0 for cut in (told.get("power_cuts") if told else None) or [])

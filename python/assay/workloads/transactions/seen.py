@@ -7,18 +7,12 @@ from dataclasses import replace
 from assay.base.units import count_of, format_bytes, format_latency
 from assay.record.shapes.point import Point
 from assay.workloads.databases.seen import seen_io as seen_in
-from assay.workloads.transactions.shapes import oltp_of
-from assay.workloads.workload import Record, SeenIo
+from assay.workloads.databases.shapes import Storage
+from assay.workloads.transactions.shapes import oltp_of, storage_of
+from assay.workloads.workload import SeenIo
 
 BUSY_CPU_SHARE = 0.8
 """A server whose processors are this busy is limited by them: the method's limit."""
-
-_FACTS = (
-    "buffer_hit_share",
-    "read_bytes_per_transaction",
-    "written_bytes_per_transaction",
-    "log_bytes_per_transaction",
-)
 
 
 def seen_io(point: Point) -> SeenIo | None:
@@ -29,10 +23,15 @@ def seen_io(point: Point) -> SeenIo | None:
     point
         A point with `oltp` (docs/oltp-results.md).
     """
-    storage = oltp_of(point).get("storage") or {}
+    storage = storage_of(point)
     if not storage:
         return None
-    facts = {name: storage[name] for name in _FACTS}
+    facts = {
+        "buffer_hit_share": storage["buffer_hit_share"],
+        "read_bytes_per_transaction": storage["read_bytes_per_transaction"],
+        "written_bytes_per_transaction": storage["written_bytes_per_transaction"],
+        "log_bytes_per_transaction": storage["log_bytes_per_transaction"],
+    }
     seen = seen_in(storage, facts=facts, reasons=_reasons(point, storage))
     database = storage.get("database") or {}
     tpm = oltp_of(point).get("tpm_client")
@@ -45,8 +44,9 @@ def seen_io(point: Point) -> SeenIo | None:
     )
 
 
-def _reasons(point: Point, storage: Record) -> list[str]:
-    hit, read, written, log = (storage[name] for name in _FACTS)
+def _reasons(point: Point, storage: Storage) -> list[str]:
+    hit, log = storage["buffer_hit_share"], storage["log_bytes_per_transaction"]
+    read, written = storage["read_bytes_per_transaction"], storage["written_bytes_per_transaction"]
     words = [f"its buffer cache answered {hit * 100:.1f} % of the requests for pages"] if hit is not None else []
     if read is not None and written is not None:
         moved = f"a transaction read {format_bytes(read)} and wrote {format_bytes(written)}"
@@ -54,7 +54,7 @@ def _reasons(point: Point, storage: Record) -> list[str]:
     return [*words, f"the database was limited by {_limited_by(point, storage)}"]
 
 
-def _limited_by(point: Point, storage: Record) -> str:
+def _limited_by(point: Point, storage: Storage) -> str:
     cpu, flush = storage["server_cpu_share"], storage["log_flush_latency_mean_ns"]
     if point["generator"]["saturated"]:
         return "the load generator"
@@ -64,4 +64,4 @@ def _limited_by(point: Point, storage: Record) -> str:
     if missed:
         return f"what misses {', '.join(dict.fromkeys(missed))}"
     waits = f": a flush of the log takes {format_latency(flush)}" if flush is not None else ""
-    return f"its {count_of(oltp_of(point)['users'], 'user')}, waiting for each commit{waits}"
+    return f"its {count_of(oltp_of(point)['users'] or 0, 'user')}, waiting for each commit{waits}"

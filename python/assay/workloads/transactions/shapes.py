@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Required, cast
+from typing import Required, TypeVar, cast
 
 from typing_extensions import TypedDict
 
+from assay.record.shapes.manifest import Database, Manifest
 from assay.record.shapes.point import Point
 from assay.record.shapes.terms import (
     Amount,
@@ -17,11 +18,13 @@ from assay.record.shapes.terms import (
     Integer,
     MaybeAmount,
     MaybeCount,
-    MaybeNumber,
+    Name,
     PointId,
     Text,
     Texts,
 )  # fmt: skip
+from assay.targets.databases.common.layout import LaidOutTables
+from assay.workloads.databases.shapes import Loading, Storage
 
 DOCUMENT_KEY = "oltp"
 """Key under which points and manifests tell of transactions."""
@@ -42,48 +45,6 @@ class Transaction(TypedDict, total=False):
     pass_latency: Flag
 
 
-class Device(TypedDict, total=False):
-    """What a device did meanwhile."""
-
-    device: Text
-    roles: Texts
-    read_iops: MaybeAmount
-    write_iops: MaybeAmount
-    read_bytes_per_s: MaybeAmount
-    write_bytes_per_s: MaybeAmount
-    read_latency_mean_ns: MaybeAmount
-    write_latency_mean_ns: MaybeAmount
-    read_size_mean_bytes: MaybeAmount
-    write_size_mean_bytes: MaybeAmount
-    read_share: MaybeAmount
-
-
-class File(TypedDict, total=False):
-    """What was written to a file of a database, as its server counts it."""
-
-    file: Text
-    write_bytes_per_s: MaybeAmount
-
-
-class Storage(TypedDict, total=False):
-    """What the storage did beside transactions."""
-
-    devices: list[Device] | None
-    files: list[File] | None
-    read_bytes_per_transaction: MaybeAmount
-    written_bytes_per_transaction: MaybeAmount
-    log_bytes_per_transaction: MaybeAmount
-    log_flush_latency_mean_ns: MaybeAmount
-    log_flushes_per_s: MaybeAmount
-    buffer_hit_share: MaybeNumber
-    checkpoints_count: MaybeAmount
-    server_cpu_share: MaybeAmount
-    seconds: MaybeAmount
-    bytes_from: Text
-    read_write: dict[str, MaybeAmount] | None
-    database: dict[str, MaybeAmount] | None
-
-
 class Gap(TypedDict, total=False):
     """When a database was away."""
 
@@ -91,6 +52,14 @@ class Gap(TypedDict, total=False):
     to_utc_ns: MaybeCount
     database: Text
     reason: Text
+
+
+class ScheduleKept(TypedDict, total=False):
+    """How well waits were kept."""
+
+    lag_p99_ns: MaybeAmount
+    kept_share: MaybeAmount
+    waits: MaybeCount
 
 
 class Background(TypedDict, total=False):
@@ -121,16 +90,6 @@ class TransactionErrors(TypedDict, total=False):
     example: Text
 
 
-class Loading(TypedDict, total=False):
-    """How the rows were loaded."""
-
-    rows: MaybeCount
-    bytes: MaybeAmount
-    seconds: MaybeAmount
-    rows_per_s: MaybeAmount
-    resumed: Flag
-
-
 class Statement(TypedDict, total=False):
     """A statement as the server counts it."""
 
@@ -155,9 +114,11 @@ class HotTable(TypedDict, total=False):
     read_bytes: MaybeAmount
     page_requests_count: MaybeAmount
     page_reads_count: MaybeAmount
+    fetched_count: MaybeAmount
     inserted_count: MaybeAmount
     updated_count: MaybeAmount
     deleted_count: MaybeAmount
+    time_ns: MaybeAmount
 
 
 class LostTransaction(TypedDict, total=False):
@@ -179,6 +140,47 @@ class CutOfPower(TypedDict, total=False):
     error: Text
 
 
+class TableHeat(TypedDict, total=False):
+    """What was asked of a table, in the figure that ranks it, and its share of all."""
+
+    table: Text
+    value: MaybeAmount
+    share: MaybeAmount
+
+
+class StatementsHeat(TypedDict, total=False):
+    """What the heaviest statements asked of each table."""
+
+    figure: Text
+    tables: list[TableHeat] | None
+
+
+class HottestTable(TypedDict, total=False):
+    """The table that was asked most of in a trace, and why it is taken for that."""
+
+    table: Text
+    figure: Text
+    share: MaybeAmount
+    trace_s: MaybeAmount
+    tables: list[TableHeat] | None
+    statement: Text
+    by_statements: StatementsHeat | None
+    sentence: Text
+
+
+class LaidOutDatabase(LaidOutTables, total=False):
+    """How the tables of one of the databases were laid out."""
+
+    database: Text
+
+
+class LayoutOfPoint(TypedDict, total=False):
+    """How tables were laid out for a point."""
+
+    databases: list[LaidOutDatabase] | None
+    hottest: HottestTable | None
+
+
 class Oltp(TypedDict, total=False):
     """What transactions came to, of a point or of a run."""
 
@@ -191,11 +193,11 @@ class Oltp(TypedDict, total=False):
     by_transaction: dict[str, Transaction] | None
     errors: TransactionErrors | None
     gaps: list[Gap] | None
-    schedule: dict[str, Amount | bool | None] | None
+    schedule: ScheduleKept | None
     background: list[Background] | None
     power_cuts: list[CutOfPower] | None
-    layout: dict[str, Any] | None
-    hottest: dict[str, Any] | None
+    layout: LayoutOfPoint | None
+    hottest: HottestTable | None
     storage: Storage | None
     statements: list[Statement] | None
     tables: list[HotTable] | None
@@ -204,19 +206,82 @@ class Oltp(TypedDict, total=False):
     actions_done: dict[str, list[str]] | None
 
 
+class LayoutAsked(TypedDict, total=False):
+    """The layout of tables that was asked for, as the plan has it."""
+
+    tablespaces: MaybeCount
+    directories: Texts
+    partition_table: Text
+    partition_ways: MaybeCount
+    trace_s: MaybeAmount
+
+
 class TransactionFacts(TypedDict, total=False):
     """Which transactions."""
 
+    kind: Text
+    name: Name | None
     preset: Text
     mix: dict[str, Amount] | None
+    layout: LayoutAsked | None
+    background: Texts
+    mode: Text
+    draw: Text
     think_scale: MaybeAmount
+    retries: MaybeCount
 
 
-def oltp_of(point: Point) -> dict[str, Any]:
+class MeasuredOltp(Oltp, total=False):
+    """What transactions came to while a point was measured, of each database too."""
+
+    databases: list[Database]
+
+
+class OltpPoint(Point, total=False):
+    """A point of transactions, of whatever kind."""
+
+    oltp: Oltp | None
+
+
+class OltpManifest(Manifest, total=False):
+    """A manifest of a run of transactions, of whatever kind."""
+
+    oltp: Oltp | None
+
+
+class OfKind(TypedDict, total=False):
+    """Keys that a kind of transactions adds, under names of its own."""
+
+
+def of_kind(key: str, value: float | None) -> OfKind:
+    """A number that a kind adds: its throughput, or how much is loaded."""
+    return cast(OfKind, {key: value})
+
+
+Told = TypeVar("Told", bound=Mapping[str, object])
+
+
+def with_own(before: Told, own: OfKind, after: Told) -> Told:
+    """What is told, in its order, with what a kind adds in between."""
+    return cast(Told, {**before, **own, **after})
+
+
+def number_of(told: Mapping[str, object], key: str) -> float | None:
+    """A number by a key that a kind chose; None where it is not known."""
+    found = told.get(key)
+    return found if isinstance(found, int | float) else None
+
+
+def oltp_of(point: Point) -> Oltp:
     """What a point of transactions says of them; empty where it says nothing."""
-    return cast(dict[str, Any], point).get(DOCUMENT_KEY) or {}
+    return cast(OltpPoint, point).get("oltp") or {}
 
 
-def lacks(point: Mapping[str, Any]) -> str | None:
+def storage_of(point: Point) -> Storage:
+    """What the storage did for the databases of a point; empty where it is not known."""
+    return oltp_of(point).get("storage") or {}
+
+
+def lacks(point: Mapping[str, object]) -> str | None:
     """What a point of transactions lacks."""
     return None if isinstance(point.get("oltp"), Mapping) else "'oltp', which points of transactions have"

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from assay.base.units import format_duration
 from assay.record.shapes.point import VerdictLine
+from assay.workloads.databases.shapes import Loading
 from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.shapes import Condition, CutOfPower, number_of
 
 
-def load_line(load: Mapping[str, Any], application: Application) -> VerdictLine:
+def load_line(load: Loading, application: Application) -> VerdictLine:
     """The verdict line of what was loaded."""
-    meaning = f"{load['rows']:,} rows at {load['rows_per_s']:,.0f} rows/s, {format_duration(load['seconds'])} in all"
+    meaning = (
+        f"{load['rows']:,} rows at {load['rows_per_s']:,.0f} rows/s, {format_duration(load['seconds'] or 0.0)} in all"
+    )
     meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
-    amount, size = load[application.tables.scale], application.tables.size
+    amount, size = int(number_of(load, application.tables.scale) or 0), application.tables.size
     told = f"{size.words(amount)}: {meaning}"
     return VerdictLine(question="load", limit=None, value=amount, unit="count", met=None, meaning=told, point_id=None)
 
 
-def consistency_line(conditions: Sequence[Mapping[str, Any]], application: Application) -> VerdictLine:
+def consistency_line(conditions: Sequence[Condition], application: Application) -> VerdictLine:
     """The verdict line of the consistency conditions of a database (docs/oltp-results.md): missed on any violation."""
     violated = [condition for condition in conditions if not condition["met"]]
     if violated:
@@ -42,14 +45,14 @@ def consistency_line(conditions: Sequence[Mapping[str, Any]], application: Appli
     )
 
 
-def power_line(cut: Mapping[str, Any], application: Application) -> VerdictLine:
+def power_line(cut: CutOfPower, application: Application) -> VerdictLine:
     """The verdict line of a power cut: missed where a transaction that was acknowledged is not there any more."""
     missing, known, things = cut["missing"], cut["acknowledged"], application.first_plural
     if cut["error"] is not None:
         meaning = f"FAILED: it did not come back: {cut['error']}"
     elif missing:
         first = cut["examples"][0]
-        moment = datetime.fromtimestamp(first["acknowledged_utc_ns"] / 1e9, UTC).strftime("%H:%M:%S.%f")[:-3]
+        moment = datetime.fromtimestamp((first["acknowledged_utc_ns"] or 0) / 1e9, UTC).strftime("%H:%M:%S.%f")[:-3]
         named = f"({application.acknowledged_key}) = ({', '.join(map(str, first['key']))})"
         meaning = (
             f"FAILED: {missing:,} of {known:,} acknowledged {things} are missing; the first has {named} in"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from assay.base.errors import UsageError
 from assay.base.progress import Display
 from assay.base.units import format_duration, format_latency
 from assay.record.shapes.point import Point
 from assay.targets.databases.common.target import DatabaseTarget
+from assay.targets.target import Target
 from assay.workloads.databases.job import actions_done
 from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
@@ -23,7 +24,7 @@ from assay.workloads.transactions.opening import prepare
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import missing_total
 from assay.workloads.transactions.seen import seen_io
-from assay.workloads.transactions.shapes import DOCUMENT_KEY, oltp_of
+from assay.workloads.transactions.shapes import DOCUMENT_KEY, Oltp, number_of, oltp_of
 from assay.workloads.transactions.verdict import consistency_line, load_line, power_line
 from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
 
@@ -50,7 +51,7 @@ class TransactionsWorkload(Workload[P]):
     document_key = DOCUMENT_KEY
     apart = ("loading, restoring, checking",)
 
-    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> P:
+    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, object]], *, seed: int, source: str) -> P:
         """The plan of a combination of levels; its seed is that of the rows, which all levels and repeats share."""
         if tables.get("activity"):
             raise UsageError(f"{source}: transactions have no activity; give of: plan or layout")
@@ -73,7 +74,7 @@ class TransactionsWorkload(Workload[P]):
         """One of its points."""
         yield plan.facts(plan.scale_asked or 1), plan.load_facts()
 
-    def lines(self, part: Part[P], target: Any) -> list[str]:
+    def lines(self, part: Part[P], target: Target) -> list[str]:
         """The part in words."""
         plan = part.plan
         size = self.scale_unless_asked if plan.scale_asked is None else f"{plan.scale_asked:,}"
@@ -92,7 +93,7 @@ class TransactionsWorkload(Workload[P]):
 
     # Targets
 
-    def examine(self, part: Part[P], target: Any, manifest: Record, display: Display) -> Part[P]:
+    def examine(self, part: Part[P], target: Target, manifest: Record, display: Display) -> Part[P]:
         """Open the databases, and refuse what the plan's actions cannot do with what is there."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         done = actions_done(manifest, self.document_key, part.name)
@@ -135,7 +136,7 @@ class TransactionsWorkload(Workload[P]):
 
     # A run
 
-    def open(self, part: Part[P], target: Any, context: PartContext) -> TransactionsJob[P]:
+    def open(self, part: Part[P], target: Target, context: PartContext) -> TransactionsJob[P]:
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         return self.opened(part, target, context)
@@ -144,10 +145,11 @@ class TransactionsWorkload(Workload[P]):
         """Transactions a minute, and the 90th percentile of each kind's response."""
         oltp = oltp_of(point)
         rate = self.application.rate
-        words = [f"{rate.words(oltp[rate.key])}, {tpm_words(oltp['tpm_client'])};"]
-        for name, figures in oltp["by_transaction"].items():
-            if figures["latency_ns"] is not None:
-                words.append(f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};")
+        words = [f"{rate.words(number_of(oltp, rate.key) or 0.0)}, {tpm_words(oltp['tpm_client'] or 0.0)};"]
+        for name, figures in (oltp["by_transaction"] or {}).items():
+            latency_ns = figures["latency_ns"]
+            if latency_ns is not None:
+                words.append(f"{name.replace('_', '-')} p90 {format_latency(latency_ns['p90'] or 0.0)};")
         return words
 
     def ruined(self, point: Point) -> str | None:
@@ -155,22 +157,23 @@ class TransactionsWorkload(Workload[P]):
         oltp = oltp_of(point)
         if not point["errors"]["count"] or oltp["tpm_client"]:
             return None
-        return f"every transaction failed: {oltp['errors']['example'] or 'see the log of the server'}"
+        return f"every transaction failed: {(oltp['errors'] or {}).get('example') or 'see the log of the server'}"
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """What was loaded, and whether the conditions hold."""
-        told = manifest.get(DOCUMENT_KEY) or {}
+        told: Oltp = manifest.get(DOCUMENT_KEY) or {}
         lines = []
-        if told.get("load"):
-            lines.append(load_line(told["load"], self.application))
-        if told.get("conditions"):
-            lines.append(consistency_line(told["conditions"], self.application))
+        if load := told.get("load"):
+            lines.append(load_line(load, self.application))
+        if conditions := told.get("conditions"):
+            lines.append(consistency_line(conditions, self.application))
         lines += [power_line(cut, self.application) for cut in told.get("power_cuts") or []]
         return Conclusion(last=lines)
 
     def failures(self, told: Record) -> str | None:
         """Violations of consistency conditions."""
-        violations, missing = violations_total(told), missing_total(told)
+        oltp = cast(Oltp, told)
+        violations, missing = violations_total(oltp), missing_total(oltp)
         found = [f"consistency conditions are violated {violations:,} times"] if violations else []
         found += [f"{missing:,} acknowledged transactions are missing after a power cut"] if missing else []
         return "; ".join(found) or None

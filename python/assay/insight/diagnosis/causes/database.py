@@ -11,6 +11,7 @@ from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import MIB, add_pressure, add_slower, device_bytes, devices, smooth
 from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
+from assay.record.shapes.access import bursts_of
 
 ACTIVE_MIN = 1.0
 """Sessions at work below which the shares of what they wait for say nothing."""
@@ -88,9 +89,10 @@ def _log_of_load(observed: Observations) -> CauseSignals:
                 signals.add("latency", f"{track.entity}: log writes take", track, at.LOG_LATENCY, required=True)
     logs, under_way = np.full(observed.steps, np.nan), np.full(observed.steps, np.nan)
     for window in observed.windows:
-        own = ((window.point.get("roles") or {}).get("log") or {}).get("write") or {}
-        mean = (own.get("latency_ns") or {}).get("mean")
-        if mean is not None and own.get("iops") is not None:
+        log = (window.point.get("roles") or {}).get("log")
+        own = log.get("write") if log else None
+        mean = own["latency_ns"].get("mean") if own else None
+        if own and mean is not None:
             logs[window.steps] = float(mean)
             under_way[window.steps] = float(own["iops"]) * float(mean) / SECOND_NS
     if not any(one.of == "latency" for one in signals.found):
@@ -271,12 +273,16 @@ def _bursts_of_load(observed: Observations) -> CauseSignals:
     ratio = np.full(observed.steps, np.nan)
     frequency = np.full(observed.steps, np.nan)
     for window in observed.windows:
-        told = window.point.get("bursts") or {}
-        means = [((told.get(key) or {}).get("latency_ns") or {}).get("mean") for key in ("read_during", "read_between")]
-        if means[0] and means[1]:
-            ratio[window.steps] = means[0] / means[1]
-        if told.get("count") and window.point.get("measured_s"):
-            frequency[window.steps] = 60.0 * float(told["count"]) / float(window.point["measured_s"])
+        told = bursts_of(window.point)
+        during, between = (
+            side["latency_ns"].get("mean") if side else None
+            for side in (told.get("read_during"), told.get("read_between"))
+        )
+        if during and between:
+            ratio[window.steps] = during / between
+        count, measured_s = told.get("count"), window.point.get("measured_s")
+        if count and measured_s:
+            frequency[window.steps] = 60.0 * float(count) / float(measured_s)
     signals.add("latency", "reads during checkpoints, over those between", ratio, at.HALF_MORE)
     signals.add("frequency", "checkpoints a minute", frequency, at.CHECKPOINTS)
     return signals

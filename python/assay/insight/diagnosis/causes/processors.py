@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
@@ -89,7 +91,7 @@ def _generator_computes(observed: Observations) -> bool:
     return any(share is None or share >= WORKER_OWN for share in shares)
 
 
-def _of_generator(observed: Observations, name: str) -> Numbers:
+def _of_generator(observed: Observations, name: Literal["fullest_worker_share", "schedule_lag_p99_ns"]) -> Numbers:
     """A figure of the load generator in the steps of each point, NaN where there is none."""
     figures = np.full(observed.steps, np.nan)
     for window in observed.windows:

@@ -12,6 +12,7 @@ from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.evidence import FLAT, add_pressure, devices, in_flight, is_disk, is_link, works
 from assay.insight.diagnosis.observed import Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
+from assay.record.shapes.access import accesses_of
 
 QUEUE_SMALL = 4.0
 """A queue that never exceeds so few is one that a program or a driver holds."""
@@ -71,8 +72,8 @@ def _largest_io(observed: Observations, device: str) -> float | None:
     for source in observed.sources:
         for volume in (source.manifest.get("target") or {}).get("volumes") or []:
             queue = volume.get("queue") or {}
-            if volume.get("device") in (device, f"/dev/{device}") and queue.get("max_io_bytes"):
-                return float(queue["max_io_bytes"])
+            if volume.get("device") in (device, f"/dev/{device}") and (largest := queue.get("max_io_bytes")):
+                return float(largest)
     return None
 
 
@@ -85,8 +86,9 @@ def _split_by_initiator(observed: Observations) -> Suspicion | None:
     larger = np.zeros(observed.steps, dtype=bool)
     pieces = np.full(observed.steps, np.nan)
     for window in observed.windows:
-        block = (window.point.get("workload") or {}).get("block_bytes")
-        if block and block > limit:
+        block = accesses_of(window.point).get("block_bytes")
+        # Of several sizes none is the one that is cut.
+        if isinstance(block, int) and block > limit:
             larger |= window.steps
             pieces[window.steps] = block / limit
     signals.add("count", "pieces that the initiator makes of a block", pieces, at.SPLIT, required=True, where=larger)

@@ -6,9 +6,8 @@ Counters are in the series (source `array`), the log in the points of the run (`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from assay.insight.diagnosis.evidence import add_slower, disk_of
 from assay.insight.diagnosis.observed import Flags, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals
 from assay.record.served_names import named_arrays
+from assay.record.shapes.point import ServedPoint
 
 LACKING = ("degraded", "rebuilding")
 """States of an array that lacks a disk."""
@@ -72,7 +72,7 @@ def lacks_a_disk(observed: Observations) -> list[tuple[CauseSignals, str]]:
     return found
 
 
-def _logs(observed: Observations) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _logs(observed: Observations) -> Iterator[tuple[str, ServedPoint]]:
     """What stands before the names of each array in each window, and its log."""
     for window in observed.windows:
         yield from named_arrays(window.point)
@@ -81,7 +81,7 @@ def _logs(observed: Observations) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _entries(observed: Observations) -> Iterator[Entry]:
     for prefix, served in _logs(observed):
         for event in served.get("events") or ():
-            if (of_disk := _OF_DISKS.match(event["what"])) is not None:
+            if (of_disk := _OF_DISKS.match(str(event["what"]))) is not None:
                 member, disk = f"{prefix}{of_disk['member']}", f"{prefix}{of_disk['disk']}"
                 yield Entry(t_ns=event["t_ns"], member=member, disk=disk, what=f"{prefix}{event['what']}")
 

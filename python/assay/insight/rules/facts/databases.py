@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from assay.base.errors import AssayError, UsageError
 from assay.insight.rules.facts import mariadb, mssql, postgresql
 from assay.insight.rules.facts.devices import disks_of, is_flash, raid_of
 from assay.insight.rules.facts.mounts import mount_point
+from assay.insight.rules.facts.numbers import Setting
 from assay.insight.rules.facts.runs import MeasuredStorage
 from assay.insight.rules.rule import Subject
+from assay.record.shapes.manifest import Database as DatabaseShape
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.common.database import Database
 from assay.targets.databases.common.spec import DatabaseSpec
@@ -28,7 +29,7 @@ _READERS: dict[str, Callable[[Database, Subject], None]] = {
     "mysql": mariadb.read,
     "mssql": mssql.read,
 }
-_SETTINGS: dict[str, Callable[[Mapping[str, Any], Subject, str], None]] = {
+_SETTINGS: dict[str, Callable[[Mapping[str, Setting], Subject, str], None]] = {
     "postgresql": postgresql.from_settings,
     "mariadb": mariadb.from_settings,
     "mysql": mariadb.from_settings,
@@ -87,9 +88,7 @@ def know_measured(server: Subject, found: MeasuredStorage | None) -> None:
         server.lack(name, reason)
 
 
-def settings_subject(
-    told: Mapping[str, Any], memory: int | None, found: MeasuredStorage | None, anchor: str
-) -> Subject:
+def settings_subject(told: DatabaseShape, memory: int | None, found: MeasuredStorage | None, anchor: str) -> Subject:
     """A server from the settings that a run keeps of it.
 
     Parameters

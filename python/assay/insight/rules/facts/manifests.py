@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from assay.insight.rules.facts.arrays import array_subjects
 from assay.insight.rules.facts.databases import settings_subject
@@ -13,6 +13,7 @@ from assay.insight.rules.facts.mounts import know_mount
 from assay.insight.rules.facts.runs import MeasuredStorage
 from assay.insight.rules.rule import Subject
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.manifest import Manifest, Volume
 
 
 def run_subjects(path: Path, found: MeasuredStorage | None) -> list[Subject]:
@@ -23,7 +24,7 @@ def run_subjects(path: Path, found: MeasuredStorage | None) -> list[Subject]:
     RunFolderError
         It is no run.
     """
-    manifest = RunFolder.open(path).manifest
+    manifest = cast(Manifest, RunFolder.open(path).manifest)
     anchor = str(path / "run.json")
     told, target = manifest.get("host") or {}, manifest.get("target") or {}
     subjects = []
@@ -49,14 +50,14 @@ def run_subjects(path: Path, found: MeasuredStorage | None) -> list[Subject]:
     return subjects
 
 
-def _models(manifest: Mapping[str, Any]) -> list[str]:
+def _models(manifest: Manifest) -> list[str]:
     """Targets on models, of the run or of its parts, each once."""
     array = (manifest.get("target") or {}).get("array") or {}
     parts = [part.get("target") for part in manifest.get("parts") or []]
     return list(dict.fromkeys(str(text) for text in (array.get("target"), *parts) if str(text).startswith("model:")))
 
 
-def _devices(volumes: Sequence[Mapping[str, Any]], anchor: str, is_guest: bool | None) -> list[Subject]:
+def _devices(volumes: Sequence[Volume], anchor: str, is_guest: bool | None) -> list[Subject]:
     """Devices and file systems that volumes lay on, and which role lay where."""
     subjects: dict[str, Subject] = {}
     layout = Subject("layout", "volumes of the run", anchor=anchor)
@@ -79,7 +80,7 @@ def _devices(volumes: Sequence[Mapping[str, Any]], anchor: str, is_guest: bool |
     return [*subjects.values(), *([layout] if len(devices) > 1 else [])]
 
 
-def _device(name: str, volume: Mapping[str, Any], anchor: str, is_guest: bool | None) -> Subject:
+def _device(name: str, volume: Volume, anchor: str, is_guest: bool | None) -> Subject:
     device = Subject("device", name, anchor=anchor, otherwise="the run did not keep it; assay check host reads it")
     for key, value in (volume.get("queue") or {}).items():
         device.know(str(key), value, anchor)
@@ -88,6 +89,6 @@ def _device(name: str, volume: Mapping[str, Any], anchor: str, is_guest: bool | 
     return device
 
 
-def _is_flash(volumes: Sequence[Mapping[str, Any]], is_guest: bool | None, anchor: str) -> bool | None:
+def _is_flash(volumes: Sequence[Volume], is_guest: bool | None, anchor: str) -> bool | None:
     told = [_device(str(one["device"]), one, anchor, is_guest).get("is_flash") for one in volumes]
     return None if not told or None in told else all(told)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from assay.insight.rules.facts.numbers import number
+from assay.insight.rules.facts.numbers import Setting, number
 from assay.insight.rules.rule import Subject
 from assay.targets.databases.common.database import Database
 
@@ -38,7 +37,7 @@ def read(database: Database, server: Subject) -> None:
         server.lack(name, "the server has counted nothing yet")
 
 
-def from_settings(settings: Mapping[str, Any], server: Subject, origin: str) -> None:
+def from_settings(settings: Mapping[str, Setting], server: Subject, origin: str) -> None:
     """Global variables by name."""
     for name, value in settings.items():
         server.know(name, str(value) if name in _TEXTS else number(value), origin)

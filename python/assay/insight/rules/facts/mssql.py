@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, Required, TypedDict, cast
 
 from assay.base.errors import AssayError
-from assay.insight.rules.facts.numbers import number
+from assay.insight.rules.facts.numbers import Setting, number
 from assay.insight.rules.rule import Subject
 from assay.targets.databases.common.database import Database
 
@@ -27,16 +28,41 @@ and state = 0
 """Databases that are online, but for tempdb, and whether this user may use each."""
 
 
-def queries() -> dict[str, Any]:
+class CatalogueQuery(TypedDict, total=False):
+    """A query for a fact; `mssql.toml` says what each key means."""
+
+    sql: Required[str]
+    columns: int
+    each_database: bool
+    needs: list[str]
+    never_empty: bool
+    list: bool
+
+
+class ViewProof(TypedDict):
+    """A query that gives 1 where a view shows all, and what to say where it does not."""
+
+    lacks: str
+    sql: str
+
+
+class CatalogueQueries(TypedDict):
+    """Queries by fact, and proofs by name."""
+
+    proofs: dict[str, ViewProof]
+    facts: dict[str, CatalogueQuery]
+
+
+def queries() -> CatalogueQueries:
     """The queries and their proofs."""
-    return tomllib.loads(files(__package__).joinpath("mssql.toml").read_text("utf-8"))
+    return cast(CatalogueQueries, tomllib.loads(files(__package__).joinpath("mssql.toml").read_text("utf-8")))
 
 
 def read(database: Database, server: Subject) -> None:
     """Read all facts."""
     told = queries()
     proofs = {name: _proof(database, proof) for name, proof in told["proofs"].items()}
-    everywhere: dict[str, Mapping[str, Any]] = {}
+    everywhere: dict[str, CatalogueQuery] = {}
     for name, query in told["facts"].items():
         unproven = next((proofs[one] for one in query.get("needs", ()) if proofs[one]), "")
         if unproven:
@@ -44,11 +70,11 @@ def read(database: Database, server: Subject) -> None:
         elif query.get("each_database"):
             everywhere[name] = query
         else:
-            _know(server, name, query, lambda sql=query["sql"]: database.query(sql))
+            _know(server, name, query, partial(database.query, query["sql"]))
     _everywhere(database, server, everywhere)
 
 
-def _proof(database: Database, proof: Mapping[str, str]) -> str:
+def _proof(database: Database, proof: ViewProof) -> str:
     """Why what a view shows proves nothing; empty where all is to be seen."""
     try:
         rows = database.query(proof["sql"])
@@ -57,7 +83,7 @@ def _proof(database: Database, proof: Mapping[str, str]) -> str:
     return "" if rows and rows[0][0] == 1 else proof["lacks"]
 
 
-def _know(server: Subject, name: str, query: Mapping[str, Any], ask: Any) -> None:
+def _know(server: Subject, name: str, query: CatalogueQuery, ask: Callable[[], Sequence[Sequence[Any]]]) -> None:
     try:
         rows = ask()
     except AssayError as error:
@@ -71,14 +97,14 @@ def _know(server: Subject, name: str, query: Mapping[str, Any], ask: Any) -> Non
     server.lack(name, f"the server shows nothing of it; {_GRANT}")
 
 
-def _value(rows: Sequence[Sequence[Any]], query: Mapping[str, Any]) -> Any:
+def _value(rows: Sequence[Sequence[Any]], query: CatalogueQuery) -> Any:
     if query.get("list"):
         columns = query.get("columns", 1)
         return [row[0] if columns == 1 else tuple(row[:columns]) for row in rows if row[0] is not None]
     return next((row[0] for row in rows if row[0] is not None), None)
 
 
-def _everywhere(database: Database, server: Subject, asked: Mapping[str, Mapping[str, Any]]) -> None:
+def _everywhere(database: Database, server: Subject, asked: Mapping[str, CatalogueQuery]) -> None:
     """Ask every database; one that cannot be asked makes a fact lacking, unless others showed something to find."""
     try:
         names = database.query(_DATABASES)
@@ -86,7 +112,7 @@ def _everywhere(database: Database, server: Subject, asked: Mapping[str, Mapping
         for fact in asked:
             server.lack(fact, _refused(error))
         return
-    found: dict[str, Any] = {fact: [] if query.get("list") else 0 for fact, query in asked.items()}
+    found: dict[str, list[object] | int] = {fact: [] if query.get("list") else 0 for fact, query in asked.items()}
     gaps: dict[str, str] = {}
     for name, may_use in names:
         if may_use != 1:
@@ -108,7 +134,7 @@ def _everywhere(database: Database, server: Subject, asked: Mapping[str, Mapping
             server.lack(fact, gaps[fact])
 
 
-def from_settings(settings: Mapping[str, Any], server: Subject, origin: str) -> None:
+def from_settings(settings: Mapping[str, Setting], server: Subject, origin: str) -> None:
     """Settings as a run keeps them: of the server, and of the database that it used."""
     memory = number(settings.get("max server memory (MB)"))
     server.know("max_server_memory_bytes", memory * 2**20 if isinstance(memory, int) else None, origin)

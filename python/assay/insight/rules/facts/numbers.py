@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+Setting = str | int | float | bool | None
+"""A setting of a server, as runs keep it."""
+
 
 def number(value: Any) -> Any:
     """A number where a text is one.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.base.errors import AssayError
-from assay.insight.rules.facts.numbers import number
+from assay.insight.rules.facts.numbers import Setting, number
 from assay.insight.rules.rule import Subject
 from assay.targets.databases.common.database import Database
 
@@ -53,7 +53,7 @@ def read(database: Database, server: Subject) -> None:
         server.lack("inactive_slots", _refused(error))
 
 
-def from_settings(settings: Mapping[str, Any], server: Subject, origin: str) -> None:
+def from_settings(settings: Mapping[str, Setting], server: Subject, origin: str) -> None:
     """Settings as texts, as `SHOW` gives them: `256kB`, `5min`."""
     for name, text in settings.items():
         value, unit = str(text), ""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.access import accesses_of
+from assay.record.types import Point
 from assay.workloads.registry import DEFAULT_KIND
 
 PAGE_BYTES = 8192
+SMALL_BYTES = 16384
+"""Random I/Os of this size and less are those that databases ask for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,7 @@ def measured(path: Path) -> MeasuredStorage:
     random_ns = _time_of_a_page(points, is_random=True)
     sequential_ns = _time_of_a_page(points, is_random=False)
     iops = [_rate(point, "total", "iops") for point in points if _is_small_random(point)]
-    writes = [_rate(point, "write", "bytes_per_s") for point in points if point["workload"].get("read_share") == 0.0]
+    writes = [_rate(point, "write", "bytes_per_s") for point in points if accesses_of(point).get("read_share") == 0.0]
     return MeasuredStorage(
         iops=max((one for one in iops if one > 0), default=None),
         write_bytes_per_s=max((one for one in writes if one > 0), default=None),
@@ -63,29 +67,32 @@ def measured(path: Path) -> MeasuredStorage:
     )
 
 
-def _counts(point: Mapping[str, Any]) -> bool:
+def _counts(point: Point) -> bool:
     workload, generator = point.get("workload") or {}, point.get("generator") or {}
     return (workload.get("kind") or DEFAULT_KIND) == DEFAULT_KIND and not generator.get("saturated")
 
 
-def _is_small_random(point: Mapping[str, Any]) -> bool:
-    workload = point["workload"]
-    return workload.get("random_share") == 1.0 and (workload.get("block_bytes") or 1 << 30) <= 16384
+def _is_small_random(point: Point) -> bool:
+    access = accesses_of(point)
+    block_bytes = access.get("block_bytes")
+    return access.get("random_share") == 1.0 and isinstance(block_bytes, int) and 0 < block_bytes <= SMALL_BYTES
 
 
-def _rate(point: Mapping[str, Any], side: str, key: str) -> float:
-    return float((point.get(side) or {}).get(key) or 0.0)
+def _rate(point: Point, side: Literal["read", "write", "total"], key: Literal["iops", "bytes_per_s"]) -> float:
+    direction = point.get(side)
+    return float(direction[key]) if direction else 0.0
 
 
-def _time_of_a_page(points: Sequence[Mapping[str, Any]], *, is_random: bool) -> float | None:
+def _time_of_a_page(points: Sequence[Point], *, is_random: bool) -> float | None:
     """Least time of a page of 8 KiB: of random ones the latency of a read alone, of sequential ones bytes over rate."""
     times = []
     for point in points:
-        workload = point["workload"]
+        workload = accesses_of(point)
         if workload.get("read_share") != 1.0 or workload.get("random_share") != (1.0 if is_random else 0.0):
             continue
         if is_random:
-            mean = ((point.get("read") or {}).get("latency_ns") or {}).get("mean")
+            read = point.get("read")
+            mean = read["latency_ns"].get("mean") if read else None
             if (point.get("load") or {}).get("outstanding") == 1 and workload.get("block_bytes") == PAGE_BYTES and mean:
                 times.append(float(mean))
         elif _rate(point, "read", "bytes_per_s"):

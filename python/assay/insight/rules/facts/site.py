@@ -19,13 +19,19 @@ from assay.insight.rules.rule import Subject
 FILE_BYTES_MAX = 2**20
 
 
+SiteValue = bool | int | float | str | list[str]
+"""A value of a table."""
+SiteTable = dict[str, SiteValue]
+"""A table, its values as their keys read them."""
+
+
 class Key(NamedTuple):
     """A key of a table: what it says, an example, and how its value is read."""
 
     name: str
     says: str
     example: str
-    read: Callable[[Any], Any]
+    read: Callable[[object], SiteValue]
 
 
 def _flag(value: Any) -> bool:
@@ -165,7 +171,7 @@ def template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_site(path: Path) -> dict[str, list[dict[str, Any]]]:
+def read_site(path: Path) -> dict[str, list[SiteTable]]:
     """Tables of a site's file, each as a list.
 
     Raises
@@ -183,7 +189,7 @@ def read_site(path: Path) -> dict[str, list[dict[str, Any]]]:
         raise UsageError(f"{shown}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{shown}: is no TOML: {error}") from None
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[SiteTable]] = {}
     for name, value in made.items():
         if name not in TABLES:
             raise UsageError(f"{shown}: unknown table [{name}]{_near(name, TABLES)}")
@@ -199,7 +205,7 @@ def read_site(path: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def checked(shown: str, table: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def checked(shown: str, table: str, values: Mapping[str, object]) -> SiteTable:
     """Values of a table, each as its key reads it.
 
     Raises
@@ -208,7 +214,7 @@ def checked(shown: str, table: str, values: Mapping[str, Any]) -> dict[str, Any]
         A key is unknown, or its value is wrong; the line names both.
     """
     keys = {key.name: key for key in TABLES[table][2]}
-    made = {}
+    made: SiteTable = {}
     for name, value in values.items():
         if name not in keys:
             raise UsageError(f"{shown}: [{table}] has no key {name!r}{_near(name, keys)}")
@@ -224,7 +230,7 @@ def _near(name: str, known: Any) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
 
 
-def add_site(subjects: list[Subject], site: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> list[str]:
+def add_site(subjects: list[Subject], site: Mapping[str, Sequence[SiteTable]], path: Path) -> list[str]:
     """Add what a site says to what was read; gives what could not be used, a line each.
 
     Raises
@@ -252,7 +258,7 @@ def add_site(subjects: list[Subject], site: Mapping[str, Sequence[Mapping[str, A
     return notices
 
 
-def _of_table(subjects: list[Subject], kind: str, table: Mapping[str, Any], origin: str) -> list[Subject]:
+def _of_table(subjects: list[Subject], kind: str, table: SiteTable, origin: str) -> list[Subject]:
     """What a table is about; what no host shows is added.
 
     Raises
@@ -294,11 +300,10 @@ def _alike(value: Any) -> Any:
     return round(value, 2) if isinstance(value, float) else value
 
 
-def _add_interfaces(
-    subjects: Sequence[Subject], site: Mapping[str, Sequence[Mapping[str, Any]]], origin: str
-) -> list[str]:
+def _add_interfaces(subjects: Sequence[Subject], site: Mapping[str, Sequence[SiteTable]], origin: str) -> list[str]:
     """Which interfaces lead to storage; what the site says stands before what connections show now."""
-    named = {name for table in site.get("network", ()) for name in table.get("storage_interfaces", ())}
+    listed = [table.get("storage_interfaces") for table in site.get("network", ())]
+    named = {name for names in listed if isinstance(names, list) for name in names}
     cards = {one.name: one for one in subjects if one.kind == "interface"}
     if not named:
         return []

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from assay.base.errors import OpenFailed
 from assay.base.secrets import Secret
+from assay.targets.databases.common.facts import CoreConnection
 from assay.targets.databases.common.spec import TlsMode
 
 Dialect = Literal["postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark"]
@@ -46,7 +47,7 @@ class ConnectionPlan:
     tls: TlsMode
     tls_ca: str | None
 
-    def core_plan(self) -> dict[str, Any]:
+    def core_plan(self) -> CoreConnection:
         """Return the connection as the core takes it, the password in the clear: never print or keep it."""
         return {
             "kind": self.kind,

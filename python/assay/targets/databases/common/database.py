@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 
 from assay.base.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.common.answers import reads_answers
 from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Row, Session
+from assay.targets.databases.common.facts import DatabaseFacts, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_hanging
 from assay.targets.databases.common.run_lock import RunLock
@@ -353,7 +355,7 @@ class Database(ABC):
     # What is known of it
 
     @abstractmethod
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabaseFacts:
         """Name, kind, version, limits and the settings that matter to storage, for the manifest."""
 
     def counters(self) -> dict[str, float]:
@@ -483,17 +485,15 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What is saved: `seed`, `saved_utc`, and the scale under its name; None if nothing is."""
 
     @abstractmethod
     def drop_saved(self) -> None:
         """Delete the saved state, if there is one."""
 
-    def _saved_facts(self) -> dict[str, Any]:
+    def _saved_facts(self) -> SavedFacts:
         """What is written beside a saved state."""
-        from datetime import UTC, datetime
-
         state = self.schema()
         if state.kind == "foreign":
             refuse_foreign(self.spec.display, state.tables)

@@ -12,9 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import TypedDict
+
 from assay.base.errors import NotSupported, RefusedTarget, UsageError
 from assay.base.paths import open_without_links, printable
+from assay.record.shapes.terms import MaybeCount, Text, Texts
 from assay.targets.databases.common.database import Database, file_errors
+from assay.targets.databases.common.table_set import Key
 
 FOLDER = "assay-tablespaces"
 """Folder of what lies outside the server's data, beside it or in a directory of the user's."""
@@ -55,6 +59,35 @@ class TableLayout:
     def spreads(self) -> bool:
         """Whether all tables move, not just the partitioned one."""
         return self.places > 1 or (bool(self.directories) and not self.table)
+
+
+class Place(TypedDict, total=False):
+    """A place of a layout, and the tables, indexes and partitions in it; bytes where the server tells them."""
+
+    name: Text
+    directory: Text
+    bytes: MaybeCount
+    relations: Texts
+
+
+class PartitionedTable(TypedDict, total=False):
+    """A table and the column whose ranges its partitions are.
+
+    It has the first key of each but the first once they are made, and how many ways where they are asked for.
+    """
+
+    table: Text
+    column: Text
+    first_keys: list[Key] | None
+    ways: MaybeCount
+    dropped_foreign_keys: Texts
+
+
+class LaidOutTables(TypedDict, total=False):
+    """How the tables of a database were laid out."""
+
+    places: list[Place] | None
+    partition: PartitionedTable | None
 
 
 def refuse_layout(database: Database, *, places: int, ways: int | None, scale: int | None) -> None:

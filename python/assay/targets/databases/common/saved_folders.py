@@ -16,13 +16,34 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from assay.base.paths import create_anew, open_regular, open_without_links
+from assay.targets.databases.common.facts import SavedFacts
 
 _MARK, _MANIFEST, _WRITTEN = "assay.json", "manifest.json", "manifest.json.new"
 _MARK_BYTES_MAX, _MANIFEST_BYTES_MAX = 4096, 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
+
+
+class SavedManifest(TypedDict, total=False):
+    """What is written once all of a saved state is there.
+
+    Tables have their definitions by name, `schema` the rows of the table that says what was loaded; `others` is what
+    was there beside them. A database in one file has the facts alone.
+    """
+
+    facts: SavedFacts
+    tables: dict[str, str]
+    schema: list[list[str]]
+    others: list[str]
+
+
+class _Mark(TypedDict, total=False):
+    """Who made a folder, and the folder's number in its file system."""
+
+    made_by: str
+    folder: int
 
 
 class SavedFolder:
@@ -45,11 +66,11 @@ class SavedFolder:
         """Path of a file in this very folder, whatever its name now leads to."""
         return Path(f"/proc/self/fd/{self._descriptor}/{name}")
 
-    def manifest(self) -> dict[str, Any] | None:
+    def manifest(self) -> SavedManifest | None:
         """What was written when all was there; None in a folder that is not whole."""
-        return _read(self._descriptor, _MANIFEST, _MANIFEST_BYTES_MAX)
+        return cast("SavedManifest | None", _read(self._descriptor, _MANIFEST, _MANIFEST_BYTES_MAX))
 
-    def finish(self, manifest: dict[str, Any]) -> None:
+    def finish(self, manifest: SavedManifest) -> None:
         """Say that all is there; that is on storage when it returns."""
         _write(self._descriptor, _WRITTEN, manifest)
         os.rename(_WRITTEN, _MANIFEST, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
@@ -116,11 +137,11 @@ def _is_own(descriptor: int) -> bool:
     status = os.fstat(descriptor)
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return False
-    mark = _read(descriptor, _MARK, _MARK_BYTES_MAX)
+    mark = cast("_Mark | None", _read(descriptor, _MARK, _MARK_BYTES_MAX))
     return mark is not None and mark.get("made_by") == "Assay" and mark.get("folder") == status.st_ino
 
 
-def _read(folder: int, name: str, bytes_max: int) -> dict[str, Any] | None:
+def _read(folder: int, name: str, bytes_max: int) -> object:
     """A JSON object of a file of this user's; None where it is none."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         with open(open_regular(name, dir_fd=folder), "rb") as file:
@@ -131,7 +152,7 @@ def _read(folder: int, name: str, bytes_max: int) -> dict[str, Any] | None:
     return None
 
 
-def _write(folder: int, name: str, content: dict[str, Any]) -> None:
+def _write(folder: int, name: str, content: SavedManifest | _Mark) -> None:
     with open(create_anew(f"/proc/self/fd/{folder}/{name}", 0o600), "w", encoding="utf-8") as file:
         json.dump(content, file)
         file.flush()

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -24,6 +23,7 @@ from assay.base.paths import others_shut_out
 from assay.base.units import format_bytes
 from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.database import Database, file_errors
+from assay.targets.databases.common.facts import DatabaseFacts, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK, own_columns, own_indexes
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_others
 from assay.targets.databases.common.saved_folders import SavedFolder, SavedFolders
@@ -53,7 +53,7 @@ SETTINGS_SHOWN = (
 )
 """Settings that matter to storage; those that a version does not have are left out."""
 
-_PINNED: dict[str, Any] = {
+_PINNED: dict[str, bool] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -133,7 +133,7 @@ class Duckdb(Database):
             made.unlink(missing_ok=True)
         sync_folder(path.parent)
 
-    def _connect(self, path: Path, **config: Any) -> duckdb.DuckDBPyConnection:
+    def _connect(self, path: Path, **config: str) -> duckdb.DuckDBPyConnection:
         settings = {**self.spec.settings, "temp_directory": str(self._file.temporary), "access_mode": "READ_WRITE"}
         try:
             return duckdb.connect(path, config={**_PINNED, **settings, **config})
@@ -275,7 +275,7 @@ class Duckdb(Database):
 
     # What is known of it
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabaseFacts:
         """Name, kind, version, limits and the settings that matter to storage."""
         rows = self.query(
             "SELECT name, value FROM duckdb_settings() WHERE list_contains(%s, name) ORDER BY name", (SETTINGS_SHOWN,)
@@ -419,7 +419,7 @@ class Duckdb(Database):
                 f"in {folder}; free some space, or load again instead of restoring"
             )
 
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What is saved."""
         with self._newest() as (folder, facts):
             return facts if folder is not None else None
@@ -435,7 +435,7 @@ class Duckdb(Database):
                 self.notice(f"{self.spec.display}: {folder.path} holds files that are not Assay's; they stay there")
 
     @contextmanager
-    def _newest(self) -> Iterator[tuple[SavedFolder | None, dict[str, Any]]]:
+    def _newest(self) -> Iterator[tuple[SavedFolder | None, SavedFacts]]:
         """The newest whole copy with its facts."""
         with self._folders.held() as folders:
             for folder in folders:

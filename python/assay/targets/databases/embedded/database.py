@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -14,6 +13,7 @@ from assay.base.units import format_bytes
 from assay.targets.databases.common.connection import ConnectionPlan
 from assay.targets.databases.common.data_files import read_small, replace_files
 from assay.targets.databases.common.database import file_errors
+from assay.targets.databases.common.facts import DatabaseFacts, LibpqMore, SavedFacts
 from assay.targets.databases.common.folder_state import Made, Saved
 from assay.targets.databases.common.layout import FOLDER as TABLESPACES
 from assay.targets.databases.common.spec import DatabaseSpec
@@ -296,7 +296,7 @@ class EmbeddedPostgresql(Postgresql):
             tls_ca=None,
         )
 
-    def _more_of_libpq(self) -> dict[str, Any]:
+    def _more_of_libpq(self) -> LibpqMore:
         # What variables ask of other servers would refuse our own.
         os.environ.pop("PGSERVICE", None)
         version = psycopg.pq.version()
@@ -309,7 +309,7 @@ class EmbeddedPostgresql(Postgresql):
 
     # What is known of it
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabaseFacts:
         """As of any PostgreSQL, and how the server is run."""
         assert self._programs is not None
         return super().facts() | {
@@ -355,7 +355,7 @@ class EmbeddedPostgresql(Postgresql):
                 copy = cluster.make("saved", (os.geteuid(), os.getegid()))
                 copied_bytes = copy_tree(data, copy, linked=self._log_elsewhere(data))
                 sync_file_system(copy)
-                cluster.change(saved=Saved(folder=copy.name, bytes=copied_bytes, **facts))
+                cluster.change(saved=Saved.model_validate({"folder": copy.name, "bytes": copied_bytes, **facts}))
         finally:
             with file_errors(self.spec.display):
                 cluster.tidy()
@@ -400,7 +400,7 @@ class EmbeddedPostgresql(Postgresql):
                 "are free; free some space, or load again instead of restoring"
             )
 
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What is saved."""
         saved = self._cluster.state.saved
         return saved.model_dump(exclude={"folder"}) if saved is not None else None

@@ -24,9 +24,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import TypedDict
 
 REFUSED = 96
 """Exit status when the kernel or the container refuses to change the user."""
@@ -47,9 +47,23 @@ _NAME_CACHES = ("/run/nscd", "/var/run/nscd")
 """Sockets of the daemon that answers for the lists of users in place of the files."""
 
 
+class LauncherSettings(TypedDict):
+    """What a program is started with: as whom, what it reaches, how long it has to end (s), what to delete then."""
+
+    identity: str
+    uid: int
+    gid: int
+    shown: list[str]
+    lifeline: bool
+    stop_signal: int
+    patience_s: float
+    left_over: list[str]
+    own_memory: bool
+
+
 def main(arguments: Sequence[str]) -> int:
     """Start the program; with a lifeline on standard input stay until it ends or the line does."""
-    settings: dict[str, Any] = json.loads(arguments[1])
+    settings: LauncherSettings = json.loads(arguments[1])
     command = list(arguments[2:])
     if not settings.get("lifeline"):
         _become(settings)
@@ -99,7 +113,7 @@ def _watch(child: int, stop_signal: int, patience_s: float) -> int:
     return os.waitstatus_to_exitcode(status) & 0xFF
 
 
-def _become(settings: Mapping[str, Any]) -> None:
+def _become(settings: LauncherSettings) -> None:
     """Change the user; nothing of this comes back."""
     kind, uid, gid = settings["identity"], settings["uid"], settings["gid"]
     try:

@@ -74,7 +74,7 @@ class Programs:
             A user of the program's own gets a file system for shared memory that goes with its processes; nothing but
             what is shown lies in the system's.
         """
-        settings = {
+        settings: launcher.LauncherSettings = {
             "identity": self.identity.kind,
             "uid": self.identity.uid,
             "gid": self.identity.gid,

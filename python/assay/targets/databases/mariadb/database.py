@@ -10,7 +10,6 @@ import secrets
 import socket
 import ssl
 from pathlib import Path
-from typing import Any
 
 import pymysql
 
@@ -20,6 +19,7 @@ from assay.targets.databases.common.answers import UNLIKE_ANSWERS, not_understoo
 from assay.targets.databases.common.connection import APPLICATION_NAME, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.data_files import beginning, is_process
 from assay.targets.databases.common.database import OWN_TABLES, Database
+from assay.targets.databases.common.facts import DatabaseFacts, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK
 from assay.targets.databases.common.run_lock import MariadbRunLock
 from assay.targets.databases.mariadb.objects import in_definitions, not_in_definitions
@@ -204,7 +204,7 @@ class Mariadb(Database):
 
     # What is known of it
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabaseFacts:
         """Name, kind, version, limits and the settings that matter to storage."""
         most, free = self._connections()
         text = str(self.query("SELECT version()")[0][0])
@@ -325,7 +325,7 @@ class Mariadb(Database):
             self.run_lock.hold()
         self._copy.restore()
 
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What is saved."""
         return self._copy.saved() if self.is_local else None
 

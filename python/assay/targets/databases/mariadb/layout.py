@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from assay.targets.databases.common.database import Database
-from assay.targets.databases.common.layout import FOLDER, TableLayout, make_folder
+from assay.targets.databases.common.layout import (
+    FOLDER,
+    LaidOutTables,
+    PartitionedTable,
+    Place,
+    TableLayout,
+    make_folder,
+)
 from assay.targets.databases.common.table_set import Key, RangeKey, literal
 
 _REFERENCES = """
@@ -18,7 +24,7 @@ ORDER BY 1, 2
 """Foreign keys of a table, and those that refer to it."""
 
 
-def lay_out(database: Database, layout: TableLayout, *, scale: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: TableLayout, *, scale: int) -> LaidOutTables:
     """As `assay.targets.databases.kinds.lay_out`."""
     for by_columns in layout.by_columns:
         database.execute(f"ALTER TABLE {by_columns} ENGINE=ColumnStore")
@@ -39,7 +45,7 @@ def lay_out(database: Database, layout: TableLayout, *, scale: int) -> dict[str,
     database.execute(partition_statement(table, key, keys, directories))
     database.query(f"ANALYZE TABLE {table}")
     database.checkpoint()
-    places = [
+    places: list[Place] = [
         {
             "name": directory,
             "directory": directory,
@@ -49,7 +55,7 @@ def lay_out(database: Database, layout: TableLayout, *, scale: int) -> dict[str,
         }
         for at, directory in enumerate(directories)
     ]  # fmt: skip
-    partition = {"table": table, "column": key.column, "first_keys": keys}
+    partition: PartitionedTable = {"table": table, "column": key.column, "first_keys": keys}
     if references:
         partition["dropped_foreign_keys"] = [str(name) for _, name in references]
     return {"places": places, "partition": partition}

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -23,9 +22,10 @@ from assay.base.errors import NotSupported, OutOfSpace, RefusedTarget, UsageErro
 from assay.base.paths import printable
 from assay.base.units import format_bytes
 from assay.targets.databases.common.database import OWN_TABLES, Database, file_errors
+from assay.targets.databases.common.facts import SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_losses, refuse_others
-from assay.targets.databases.common.saved_folders import SavedFolder, SavedFolders
+from assay.targets.databases.common.saved_folders import SavedFolder, SavedFolders, SavedManifest
 from assay.targets.databases.common.tree_copy import can_clone, copy_file, free_bytes_of, sync_file_system
 from assay.targets.databases.mariadb.objects import in_definitions, not_in_definitions
 from assay.targets.databases.mariadb.session import MariadbSession
@@ -55,7 +55,7 @@ class TablespaceCopy:
         prefix = f"assay-saved-{whole.name}-{folder_name(database.spec.database)}-"
         self._folders = SavedFolders(self._shelf, prefix)
 
-    def save(self, facts: dict[str, Any]) -> None:
+    def save(self, facts: SavedFacts) -> None:
         """Copy the files while the server holds them still."""
         self._refuse_out_of_reach()
         there = set(self._database.tables())
@@ -65,7 +65,7 @@ class TablespaceCopy:
         self._refuse_other_layouts(tables)
         refuse_others(self._display, not_in_definitions(self._database))
         with contextlib.closing(self._new_session()) as session, file_errors(self._display):
-            manifest = {
+            manifest: SavedManifest = {
                 "facts": facts,
                 "tables": {table: _definition(session, table) for table in (*tables, "assay_schema")},
                 "schema": [list(row) for row in session.query("SELECT k, v FROM assay_schema")],
@@ -100,7 +100,7 @@ class TablespaceCopy:
             with file_errors(self._display):
                 self._replace(folder, manifest)
 
-    def _replace(self, folder: SavedFolder, manifest: dict[str, Any]) -> None:
+    def _replace(self, folder: SavedFolder, manifest: SavedManifest) -> None:
         definitions = {table: str(manifest["tables"][table]) for table in (*self._database.table_set.names, *OWN_TABLES)
                        if table in manifest["tables"]}  # fmt: skip
         with contextlib.closing(self._new_session()) as session:
@@ -125,12 +125,12 @@ class TablespaceCopy:
                 ]
             )
 
-    def _refuse_losses(self, manifest: dict[str, Any]) -> None:
+    def _refuse_losses(self, manifest: SavedManifest) -> None:
         kept = set(manifest["others"])
         since = [name for name in in_definitions(self._database) if name not in kept]
         refuse_losses(self._display, [*since, *not_in_definitions(self._database)])
 
-    def _import(self, folder: SavedFolder, manifest: dict[str, Any], table: str, definition: str) -> None:
+    def _import(self, folder: SavedFolder, manifest: SavedManifest, table: str, definition: str) -> None:
         with contextlib.closing(self._new_session()) as session:
             found = session.query(
                 "SELECT table_comment FROM information_schema.tables"
@@ -153,7 +153,7 @@ class TablespaceCopy:
                 os.unlink(self._live / f"{table}.cfg")
             session.query(f"ANALYZE TABLE {table}")
 
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What the manifest of the whole copy says."""
         with self._newest() as (folder, manifest):
             return dict(manifest["facts"]) if folder is not None else None
@@ -171,7 +171,7 @@ class TablespaceCopy:
                 )
 
     @contextmanager
-    def _newest(self) -> Iterator[tuple[SavedFolder | None, dict[str, Any]]]:
+    def _newest(self) -> Iterator[tuple[SavedFolder | None, SavedManifest]]:
         """The newest whole copy with its manifest."""
         with self._folders.held() as folders:
             for folder in folders:

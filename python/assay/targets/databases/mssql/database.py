@@ -11,13 +11,13 @@ import uuid
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import ModuleType
-from typing import Any
 
 from assay.base.errors import IoFailed, NotSupported, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
 from assay.targets.databases.common.answers import FIRST_ANSWER_S, UNLIKE_ANSWERS, not_understood
 from assay.targets.databases.common.connection import APPLICATION_NAME, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.database import Database
+from assay.targets.databases.common.facts import DatabaseFacts, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK, own_columns
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_losses, refuse_others
 from assay.targets.databases.common.run_lock import SqlServerRunLock
@@ -61,7 +61,7 @@ class SavedState:
 
     path: str
     number: str
-    facts: dict[str, Any]
+    facts: SavedFacts
 
 
 class SqlServer(Database):
@@ -175,7 +175,7 @@ class SqlServer(Database):
     def _version(self) -> str:
         return str(self.query("SELECT cast(serverproperty('ProductVersion') AS nvarchar(128))")[0][0])
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabaseFacts:
         """Name, kind, version, limits and the settings that matter to storage."""
         most, free = self._connections()
         marks = ", ".join(["%s"] * len(_SETTINGS_SHOWN))
@@ -343,7 +343,7 @@ class SqlServer(Database):
                 f"RESTORE DATABASE {name} FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM", (backups[0].path,)
             )
 
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What is saved; a load asks as well, whose user need not have the right to read the history of backups."""
         backups = self._known_backups()
         return {key: value for key, value in backups[0].facts.items() if key != "others"} if backups else None

@@ -6,16 +6,15 @@ Not verified on SQL Server.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from assay.targets.databases.common.database import Database
-from assay.targets.databases.common.layout import TableLayout
+from assay.targets.databases.common.layout import LaidOutTables, Place, TableLayout
 from assay.targets.databases.common.table_set import Key, RangeKey, literal
 
 PREFIX = "assay_part"
 
 
-def lay_out(database: Database, layout: TableLayout, *, scale: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: TableLayout, *, scale: int) -> LaidOutTables:
     """As `assay.targets.databases.kinds.lay_out`."""
     range_key = database.table_set.keys.get(layout.table)
     keys: list[Key] = []
@@ -37,7 +36,7 @@ def lay_out(database: Database, layout: TableLayout, *, scale: int) -> dict[str,
     for table in dict.fromkeys([*([layout.table] if layout.table else []), *layout.by_columns]):
         database.execute(f"UPDATE STATISTICS {table}")
     database.checkpoint()
-    places: list[dict[str, Any]] = [
+    places: list[Place] = [
         {"name": f"{PREFIX}_{number + 1}", "directory": directory, "bytes": None, "relations": []}
         for number, directory in enumerate(layout.directories)
     ]

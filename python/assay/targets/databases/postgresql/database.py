@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -19,6 +18,7 @@ from assay.targets.databases.common.answers import FIRST_ANSWER_S
 from assay.targets.databases.common.connection import APPLICATION_NAME, ConnectionPlan, Dialect, Progress, Session
 from assay.targets.databases.common.data_files import beginning, is_process
 from assay.targets.databases.common.database import Database
+from assay.targets.databases.common.facts import DatabaseFacts, LibpqMore, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK
 from assay.targets.databases.common.refusals import refuse_others
 from assay.targets.databases.common.run_lock import PostgresqlRunLock
@@ -176,7 +176,7 @@ class Postgresql(Database):
                 raise
             return session
 
-    def _more_of_libpq(self) -> dict[str, Any]:
+    def _more_of_libpq(self) -> LibpqMore:
         """Parameters of libpq that are not left to its environment variables."""
         return {}
 
@@ -249,7 +249,7 @@ class Postgresql(Database):
 
     # What is known of it
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabaseFacts:
         """Name, kind, version, limits and the settings that matter to storage."""
         most, free = self._connections()
         text = str(self.query("SELECT version()")[0][0])
@@ -387,7 +387,7 @@ class Postgresql(Database):
         with self._left_alone():
             self._copy.restore()
 
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What is saved."""
         return self._copy.saved()
 

@@ -6,12 +6,12 @@ import contextlib
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from assay.base.errors import NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.common.database import Database
-from assay.targets.databases.common.layout import FOLDER, TableLayout, make_folder, spread
+from assay.targets.databases.common.layout import FOLDER, LaidOutTables, TableLayout, make_folder, spread
 from assay.targets.databases.common.marks import TABLE_MARK
 from assay.targets.databases.common.table_set import Key, literal
 
@@ -42,7 +42,7 @@ ORDER BY 3 DESC, 2
 """
 
 
-def lay_out(database: Database, layout: TableLayout, *, scale: int, connections: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: TableLayout, *, scale: int, connections: int) -> LaidOutTables:
     """As `assay.targets.databases.kinds.lay_out`."""
     drop_places(database)
     places = _make_places(database, layout)
@@ -56,7 +56,10 @@ def lay_out(database: Database, layout: TableLayout, *, scale: int, connections:
     database.checkpoint()
     held = _placed(database, names)
     return {
-        "places": [{"name": name, "directory": folder, **held[name]} for name, folder in places.items()],
+        "places": [
+            {"name": name, "directory": folder, "bytes": held[name].size_bytes, "relations": held[name].relations}
+            for name, folder in places.items()
+        ],
         "partition": {"table": layout.table, "column": database.table_set.keys[layout.table].column, "first_keys": keys}
         if layout.table
         else None,
@@ -143,7 +146,7 @@ def _spread(database: Database, names: list[str], connections: int) -> None:
     """Move all tables and indexes that are not partitioned, the largest first to where least is."""
     rows = database.query(_RELATIONS, (list(database.table_set.names),))
     held = _placed(database, names)
-    chosen = spread({str(row[0]): float(row[3]) for row in rows}, [held[name]["bytes"] for name in names])
+    chosen = spread({str(row[0]): float(row[3]) for row in rows}, [held[name].size_bytes for name in names])
     moves: dict[str, list[str]] = {}
     for relation, table, is_index, _ in rows:
         kind = "INDEX" if is_index else "TABLE"
@@ -154,12 +157,20 @@ def _spread(database: Database, names: list[str], connections: int) -> None:
     database.execute_many_parallel(["; ".join(statements) for statements in moves.values()], connections)
 
 
-def _placed(database: Database, names: list[str]) -> dict[str, dict[str, Any]]:
+@dataclass
+class _Held:
+    """What is in a place."""
+
+    size_bytes: int = 0
+    relations: list[str] = field(default_factory=list)
+
+
+def _placed(database: Database, names: list[str]) -> dict[str, _Held]:
     """Relations of each tablespace, the largest first, and their bytes."""
-    held: dict[str, dict[str, Any]] = {name: {"bytes": 0, "relations": []} for name in names}
+    held = {name: _Held() for name in names}
     for name, relation, size_bytes in database.query(_PLACED, (names,)) if names else []:
-        held[str(name)]["bytes"] += int(size_bytes)
-        held[str(name)]["relations"].append(str(relation))
+        held[str(name)].size_bytes += int(size_bytes)
+        held[str(name)].relations.append(str(relation))
     return held
 
 

@@ -16,11 +16,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from assay.base.errors import AssayError, NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.common.connection import APPLICATION_NAME, Session
 from assay.targets.databases.common.database import Database
+from assay.targets.databases.common.facts import SavedFacts
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_losses, refuse_others
 from assay.targets.databases.common.run_lock import PostgresqlRunLock
 from assay.targets.databases.postgresql.objects import data_of_others, foreign_tables, lost_by_restoring
@@ -60,7 +60,7 @@ class TemplateCopy:
         base = _shortened(self._name)
         self._saved, self._part, self._old = base + _SAVED, base + _PART, base + _OLD
 
-    def save(self, facts: dict[str, Any]) -> None:
+    def save(self, facts: SavedFacts) -> None:
         """Copy the database, then put the copy in the place of the one saved before."""
         with self._elsewhere() as session:
             if self._exists(session, self._saved) and self._facts(session) is None:
@@ -129,7 +129,7 @@ class TemplateCopy:
                 raise
             self._tidy(session)
 
-    def saved(self) -> dict[str, Any] | None:
+    def saved(self) -> SavedFacts | None:
         """What the comment on the saved database says."""
         return self._facts(self._database)
 
@@ -156,13 +156,13 @@ class TemplateCopy:
             refuse_others(self._display, data_of_others(session.query, self._database.table_set))
             refuse_losses(self._display, lost_by_restoring(session.query, saved.query, self._database.table_set))
 
-    def _facts(self, session: Database | Session) -> dict[str, Any] | None:
+    def _facts(self, session: Database | Session) -> SavedFacts | None:
         rows = session.query(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", (self._saved,)
         )
         return self._facts_of(str(rows[0][0] or "")) if rows else None
 
-    def _facts_of(self, text: str) -> dict[str, Any] | None:
+    def _facts_of(self, text: str) -> SavedFacts | None:
         """What a comment says of the saved state of this database; None if it is not one of that."""
         if not text.startswith(_COMMENT):
             return None

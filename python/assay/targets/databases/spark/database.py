@@ -22,6 +22,7 @@ from assay.base.errors import AssayError, IoFailed, NotSupported, OpenFailed
 from assay.base.paths import others_shut_out, printable
 from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Row
 from assay.targets.databases.common.database import OWN_TABLES, Database
+from assay.targets.databases.common.facts import DatabaseFacts
 from assay.targets.databases.common.refusals import refuse_foreign
 from assay.targets.databases.common.spec import DatabaseSpec
 from assay.targets.databases.common.table_set import TableSet
@@ -287,7 +288,7 @@ class Spark(Database):
 
     # What is known of it
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> DatabaseFacts:
         """Name, kind, version, settings, and what runs the queries."""
         conf = self._spark.sparkContext.getConf()
         settings = {name: str(value) for name in SETTINGS_SHOWN if (value := conf.get(name)) is not None}

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import altair as alt
 
 from assay.document.charts import ChartRows, ordered
 from assay.document.palette import BAND, COLOURS, INK, colour
 
-Row = Mapping[str, Any]
+
+class UnitCell(TypedDict):
+    """A unit of a page by its number, and its state, a key of `STATES` where it is known."""
+
+    number: int
+    state: str
+
+
+class FoundAt(TypedDict):
+    """When a finding was made, seconds since the first phase began; `lasting` is persistent or transient."""
+
+    t_s: float
+    name: str
+    lasting: str
+
+
+class PhaseBand(TypedDict):
+    """A phase, seconds since the first one began, and its pages per second; its `label` may be empty."""
+
+    start_s: float
+    end_s: float
+    label: str
+    odd: bool
+    verified_per_s: float
+    written_per_s: float
+
 
 STATES = {
     "expected": ("E", COLOURS[5]),
@@ -28,26 +53,27 @@ STRIP_WIDTH, TIME_WIDTH = 600, 470
 UNIT_BYTES = 512
 
 
-def unit_strip(units: Sequence[Row], ranges: Sequence[Sequence[int]], length: int) -> alt.TopLevelMixin | None:
+def unit_strip(units: Sequence[UnitCell], ranges: Sequence[Sequence[int]], length: int) -> alt.TopLevelMixin | None:
     """Units of a page side by side, coloured by state, with the differing bytes beneath them.
 
     Parameters
     ----------
     units : sequence of rows
-        `number`, `state` (a key of `STATES`); units of unknown state are left out.
+        Units of unknown state are left out.
     ranges : sequence of pairs
         First differing byte of the page and the first after it that is right again.
     length : int
         Bytes of the page.
     """
+    known = [unit for unit in units if unit["state"] in STATES]
     cells = [
         {"from": unit["number"] * UNIT_BYTES, "to": (unit["number"] + 1) * UNIT_BYTES, "state": unit["state"],
          "middle": (unit["number"] + 0.5) * UNIT_BYTES, "letter": STATES[unit["state"]][0]}
-        for unit in units if unit["state"] in STATES
+        for unit in known
     ]  # fmt: skip
     if not cells or length <= 0:
         return None
-    shown = [state for state in STATES if any(cell["state"] == state for cell in cells)]
+    shown = [state for state in STATES if any(unit["state"] == state for unit in known)]
     names = " : ".join(f"datum.label == '{state}' ? '{STATES[state][0]}  {state}'" for state in shown)
     step = max(UNIT_BYTES, length // 8)
     axis = alt.Axis(values=list(range(0, length + 1, step)), format=",d", grid=False, labelFontSize=10)
@@ -74,16 +100,15 @@ def unit_strip(units: Sequence[Row], ranges: Sequence[Sequence[int]], length: in
     return figure
 
 
-def findings_timeline(findings: Sequence[Row], phases: Sequence[Row], *, end_s: float) -> alt.TopLevelMixin | None:
+def findings_timeline(
+    findings: Sequence[FoundAt], phases: Sequence[PhaseBand], *, end_s: float
+) -> alt.TopLevelMixin | None:
     """Findings by name over the phases, above the pages each phase verified and wrote per second.
 
     Parameters
     ----------
-    findings : sequence of rows
-        `t_s` (seconds since the first phase began), `name`, `lasting` (persistent or transient); names in the order
-        to show.
-    phases : sequence of rows
-        `start_s`, `end_s`, `label` (may be empty), `odd`, `verified_per_s`, `written_per_s`.
+    findings, phases : sequences of rows
+        Findings with their names in the order to show; phases in the order they ran.
     end_s : float
         End of the time axis, seconds.
     """
@@ -122,10 +147,11 @@ def findings_timeline(findings: Sequence[Row], phases: Sequence[Row], *, end_s: 
                         legend=alt.Legend(orient="right", title="finding")),
     )  # fmt: skip
     above = alt.layer(shading(last=False), labels, points).properties(width=TIME_WIDTH, height=max(50, 22 * len(kinds)))
+    verified, written = [one["verified_per_s"] for one in phases], [one["written_per_s"] for one in phases]
     rates = [
-        {"t": t / divisor, "series": name, "rate": phase[key], "phase": number}
-        for name, key in (("verified", "verified_per_s"), ("written", "written_per_s"))
-        for number, phase in enumerate(phases)
+        {"t": t / divisor, "series": name, "rate": rate, "phase": number}
+        for name, each in (("verified", verified), ("written", written))
+        for number, (phase, rate) in enumerate(zip(phases, each, strict=True))
         for t in (phase["start_s"], phase["end_s"])
     ]
     lines = alt.Chart(ChartRows(values=rates)).mark_line(strokeWidth=2.0).encode(

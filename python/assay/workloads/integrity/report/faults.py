@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypedDict, cast
 
 from assay.base.units import format_bytes, format_duration
 from assay.document.elements import Tone
 from assay.document.text import joined
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.integrity.report.told import KIND, integrity_of
+from assay.workloads.integrity.shapes import Integrity
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ FAILED_IO = {
 FAULTS = {**WRONG_DATA, **FAILED_IO}
 WORST_FIRST = tuple(FAULTS)
 
-USERS = {"random": "random", "audit": "audit", "read_ahead": "read-ahead", "bulk_update": "bulk update",
+USERS: dict[Literal["random", "audit", "read_ahead", "bulk_update", "shrink"], str] = {
+         "random": "random", "audit": "audit", "read_ahead": "read-ahead", "bulk_update": "bulk update",
          "shrink": "grow/shrink"}  # fmt: skip
 
 
@@ -83,7 +85,7 @@ def counted(counts: Mapping[str, int], names: Mapping[str, Fault]) -> str:
     return joined(fault.counted(counts[name]) for name, fault in names.items() if counts.get(name))
 
 
-def headline(found: Record) -> tuple[str, Tone]:
+def headline(found: Integrity) -> tuple[str, Tone]:
     """Verdict in one sentence."""
     counts = found["findings"]
     wrong, failed = counted(counts, WRONG_DATA), counted(counts, FAILED_IO)
@@ -104,12 +106,12 @@ def headline(found: Record) -> tuple[str, Tone]:
     return f"Every page that was read came back right, but not every page was read at the end{rest}.", "warn"
 
 
-def gravest_text(found: Record) -> str | None:
+def gravest_text(found: Integrity) -> str | None:
     """The gravest finding in plain words, and how many findings lasted; None when nothing was found.
 
     What lasted is graver than what did not.
     """
-    counts, persistent = found["findings"], found["persistent"]
+    counts, persistent = found["findings"], found["persistent"] or {}
     names = [name for name, count in counts.items() if count]
     if not names:
         return None
@@ -120,7 +122,7 @@ def gravest_text(found: Record) -> str | None:
     return text + stayed
 
 
-def injected_text(found: Record) -> str | None:
+def injected_text(found: Integrity) -> str | None:
     """Whether a target that injects faults had all found that could be; None for any other target."""
     observable, masked = found.get("observable"), found.get("masked") or {}
     if observable is None:
@@ -139,7 +141,7 @@ def injected_text(found: Record) -> str | None:
     )
 
 
-def verified_text(found: Record) -> str:
+def verified_text(found: Integrity) -> str:
     """How much was verified, how often and for how long."""
     verified = found.get("pages_verified") or 0
     pages = (found.get("pages") or 0) + (found.get("log_blocks") or 0)
@@ -151,10 +153,11 @@ def verified_text(found: Record) -> str:
 
 def extent(facts: RunFacts) -> str:
     """How much was verified and written, with which users, and whether every page was read at the end."""
-    found = integrity_of(facts) or {}
+    found: Integrity = integrity_of(facts) or {"findings": {}}
     texts = [verified_text(found)]
-    if found.get("pages_written") is not None:
-        texts.append(f"{_pages(found['pages_written'], found.get('bytes_written'))} written.")
+    written = found.get("pages_written")
+    if written is not None:
+        texts.append(f"{_pages(written, found.get('bytes_written'))} written.")
     journal = found.get("journal")
     names = users(integrity_plan(facts)) if journal is None else []
     texts += [f"Users at work: {joined(names)}."] if names else []
@@ -185,14 +188,30 @@ def uncut_power(facts: RunFacts) -> list[str]:
     return [] if "--after-crash" in words else [text]
 
 
-def integrity_plan(facts: RunFacts) -> Record:
+class UsersAsked(TypedDict, total=False):
+    """How many users of a kind; -1 leaves it to the number of processors."""
+
+    users: int | None
+
+
+class UsersPlan(TypedDict, total=False):
+    """What a plan says of its users."""
+
+    random: UsersAsked | None
+    audit: UsersAsked | None
+    read_ahead: UsersAsked | None
+    bulk_update: UsersAsked | None
+    shrink: UsersAsked | None
+
+
+def integrity_plan(facts: RunFacts) -> UsersPlan:
     """Plan of the integrity run: the run's own, or that of a part; empty when neither is one."""
-    plans: list[Any] = [facts.manifest.get("plan"), *(part.get("plan") for part in facts.manifest.get("parts") or [])]
-    found: list[Record] = [plan for plan in plans if isinstance(plan, Mapping) and plan.get("kind") == KIND]
-    return found[0] if found else {}
+    plans = [facts.manifest.get("plan"), *(part.get("plan") for part in facts.manifest.get("parts") or [])]
+    found = [plan for plan in plans if isinstance(plan, Mapping) and plan.get("kind") == KIND]
+    return cast("UsersPlan", found[0]) if found else {}
 
 
-def users(plan: Record) -> list[str]:
+def users(plan: UsersPlan) -> list[str]:
     """Users of a plan, with their number where the plan gives it and does not leave it to the number of processors.
 
     Examples
@@ -200,6 +219,6 @@ def users(plan: Record) -> list[str]:
     >>> users({"random": {"users": -1}, "audit": {"users": 2}, "shrink": {"users": 0}})
     ['random', '2 audit', 'checkpoint']
     """
-    numbers = {name: (plan.get(key) or {}).get("users") for key, name in USERS.items()}
+    numbers = {name: asked.get("users") if (asked := plan.get(key)) else None for key, name in USERS.items()}
     named = [f"{number} {name}" if number > 0 else name for name, number in numbers.items() if number]
     return [*named, "checkpoint"] if named else []

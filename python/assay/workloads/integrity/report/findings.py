@@ -5,31 +5,30 @@ from __future__ import annotations
 import errno
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
-from assay.record.source import Record
-from assay.workloads.integrity.report.charts import STATES, UNIT_BYTES, unit_strip
+from assay.workloads.integrity.report.charts import STATES, UNIT_BYTES, UnitCell, unit_strip
 from assay.workloads.integrity.report.faults import fault_of, severity
+from assay.workloads.integrity.shapes import Expected, Finding, Integrity, Unit
 
 MAX_BLOCKS = 10
 MAX_RANGES = 6
 PERSISTENT = "persistent"
 
 
-def finding_blocks(found: Record, started_ns: int | None) -> list[Block]:
+def finding_blocks(found: Integrity, started_ns: int | None) -> list[Block]:
     """Blocks on findings; none when there are no findings.
 
     Parameters
     ----------
-    found : Record
+    found : Integrity
         The run's `integrity`.
     started_ns : int or None
         Start of the run, UTC nanoseconds, from which times are counted.
     """
-    details = list(found["details"])
+    details = found["details"] or []
     if not details:
         return []
     chosen, rest = gravest(details)
@@ -41,7 +40,7 @@ def finding_blocks(found: Record, started_ns: int | None) -> list[Block]:
     return blocks
 
 
-def gravest(findings: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+def gravest(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
     """Findings for a block each, and the others, which keep their order.
 
     The kinds take turns, so that a hundred of one kind do not hide one of another; within a turn, what lasted comes
@@ -58,7 +57,7 @@ def gravest(findings: Sequence[Record]) -> tuple[list[Record], list[Record]]:
     return [findings[place] for place in order], [one for place, one in enumerate(findings) if place not in chosen]
 
 
-def _intro(described: int, shown: int, found: Record) -> str:
+def _intro(described: int, shown: int, found: Integrity) -> str:
     left = found.get("details_left_out") or 0
     some = f"{shown} of {described:,} findings, so chosen that every kind is among them; the others follow in a table."
     sentences = [
@@ -70,7 +69,7 @@ def _intro(described: int, shown: int, found: Record) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _block(finding: Record, number: int, started_ns: int | None) -> list[Block]:
+def _block(finding: Finding, number: int, started_ns: int | None) -> list[Block]:
     name = f"finding-{number}"
     words = (fault_of(finding.get("kind")).title, lasting(finding))
     title = f"{', '.join(text for text in words if text)}: {_place(finding)}"
@@ -82,36 +81,36 @@ def _block(finding: Record, number: int, started_ns: int | None) -> list[Block]:
     return [*blocks, figure] if figure else blocks
 
 
-def lasting(finding: Record) -> str:
+def lasting(finding: Finding) -> str:
     """Whether a finding stayed when it was read again; empty where that was not tried or has no meaning."""
     if finding.get("persistent") is None or finding.get("kind") == "long_io":
         return ""
     return PERSISTENT if finding["persistent"] else "transient"
 
 
-def _place(finding: Record) -> str:
+def _place(finding: Finding) -> str:
     page = finding.get("page")
     return f"page {page:,} of {word(finding.get('file'))}" if page is not None else word(finding.get("file"))
 
 
-def _facts(finding: Record, started_ns: int | None) -> list[tuple[str, str]]:
+def _facts(finding: Finding, started_ns: int | None) -> list[tuple[str, str]]:
     items = [
         ("Finding", word(finding.get("id"))),
         ("Place", _extent(finding)),
         ("Expected", _expected(finding, started_ns)),
-        ("Received", joined(unit_text(unit) for unit in finding["units"])),
+        ("Received", joined(unit_text(unit) for unit in finding["units"] or ())),
         ("Differs", _differences(finding)),
         ("Found", _found(finding, started_ns)),
         ("Read again", _reread(finding)),
         ("I/O", operation_text(finding)),
         ("Copy elsewhere", _elsewhere(finding)),
-        ("Could also be", joined((word(fault_of(name).one) for name in finding["also"]), last="or")),
+        ("Could also be", joined((word(fault_of(name).one) for name in finding["also"] or ()), last="or")),
         ("Evidence", _evidence(finding)),
     ]
     return [(name, value) for name, value in items if value]
 
 
-def _extent(finding: Record) -> str:
+def _extent(finding: Finding) -> str:
     file = word(finding.get("file"))
     offset, length = finding.get("offset_bytes"), finding.get("length_bytes")
     if offset is None or length is None:
@@ -119,20 +118,20 @@ def _extent(finding: Record) -> str:
     return f"{file}, {length:,} bytes at byte {offset:,} of the file"
 
 
-def _expected(finding: Record, started_ns: int | None) -> str:
-    expected = finding["expected"]
-    checksum = expected.get("checksum")
+def _expected(finding: Finding, started_ns: int | None) -> str:
+    expected: Expected = finding["expected"] or {}
+    checksum, written_ns = expected.get("checksum"), expected.get("written_utc_ns")
     words = [
         f"generation {expected['generation']:,}" if expected.get("generation") is not None else "",
         f"written by {_writer(expected['writer'])}" if expected.get("writer") is not None else "",
-        f"at {_time(expected['written_utc_ns'], started_ns)}" if expected.get("written_utc_ns") else "",
+        f"at {_time(written_ns, started_ns)}" if written_ns else "",
         f"log sequence number {expected['lsn']:,}" if expected.get("lsn") is not None else "",
         f"checksum {checksum:08x}" if isinstance(checksum, int) else f"checksum {checksum}" if checksum else "",
     ]
     return ", ".join(text for text in words if text)
 
 
-def _writer(writer: Any) -> str:
+def _writer(writer: int | str | None) -> str:
     return f"user {writer}" if isinstance(writer, int) else word(writer)
 
 
@@ -141,7 +140,7 @@ def _time(utc_ns: int, started_ns: int | None) -> str:
     return moment(utc_ns) + after
 
 
-def unit_text(unit: Record) -> str:
+def unit_text(unit: Unit) -> str:
     """One run of units in words.
 
     Examples
@@ -162,7 +161,7 @@ def unit_text(unit: Record) -> str:
     return f"{which} {state}{more}"
 
 
-def state_of(unit: Record) -> str:
+def state_of(unit: Unit) -> str:
     """State of a unit in the words of the decision table."""
     return str(unit.get("state") or "of unknown state").replace("_", " ")
 
@@ -172,8 +171,8 @@ def word(name: object, length: int = 80) -> str:
     return shorten(str(name), length) if name not in (None, "") else DASH
 
 
-def _differences(finding: Record) -> str:
-    count, ranges = finding.get("differing_bytes"), finding["ranges"]
+def _differences(finding: Finding) -> str:
+    count, ranges = finding.get("differing_bytes"), finding["ranges"] or []
     if not count:
         return ""
     listed = [f"{first:,}" if after - first == 1 else f"{first:,} to {after - 1:,}" for first, after in ranges]
@@ -182,18 +181,18 @@ def _differences(finding: Record) -> str:
     return f"{count_of(count, 'byte')} of the page{where}"
 
 
-def _found(finding: Record, started_ns: int | None) -> str:
-    phase, cycle = finding.get("phase"), finding.get("cycle")
+def _found(finding: Finding, started_ns: int | None) -> str:
+    phase, cycle, found_ns = finding.get("phase"), finding.get("cycle"), finding.get("found_utc_ns")
     words = [
         f"in {word(phase)}" if phase else "",
         f"cycle {cycle}" if cycle is not None else "",
         f"by {_writer(finding['by'])}" if finding.get("by") is not None else "",
-        _time(finding["found_utc_ns"], started_ns) if finding.get("found_utc_ns") else "",
+        _time(found_ns, started_ns) if found_ns else "",
     ]
     return ", ".join(text for text in words if text)
 
 
-def _reread(finding: Record) -> str:
+def _reread(finding: Finding) -> str:
     times = finding.get("rereads")
     if not times:
         return ""
@@ -203,45 +202,46 @@ def _reread(finding: Record) -> str:
     return f"{many}, then right" if finding.get("persistent") is False else many
 
 
-def operation_text(finding: Record) -> str:
+def operation_text(finding: Finding) -> str:
     """The I/O that failed and the error it gave, as far as the finding knows them."""
     code = finding.get("errno")
     name = errno.errorcode.get(code, f"error {code}") if isinstance(code, int) else str(code or "")
     return shorten(" ".join(text for text in (str(finding.get("operation") or ""), name) if text), 80)
 
 
-def _elsewhere(finding: Record) -> str:
-    place = finding.get("elsewhere") or {}
+def _elsewhere(finding: Finding) -> str:
+    place: Expected = finding.get("elsewhere") or {}
     if place.get("page") is None:
         return ""
     return f"page {place['page']:,} of {word(place.get('file') or 'the same file')} holds it"
 
 
-def _evidence(finding: Record) -> str:
+def _evidence(finding: Finding) -> str:
     path = word(finding["evidence"], 160) if finding.get("evidence") else ""
     held = "what was expected and received, the differing bytes, and the last operations nearby"
     return f"{path} in the run's folder: {held}" if path else ""
 
 
-def _strip(finding: Record, name: str) -> FigureElement | None:
-    rows: list[dict[str, Any]] = [
+def _strip(finding: Finding, name: str) -> FigureElement | None:
+    rows: list[UnitCell] = [
         {"number": number, "state": state_of(unit)}
-        for unit in finding["units"]
-        for number in range(unit["first"], unit["last"] + 1)
+        for unit in finding["units"] or ()
+        for number in range(unit["first"] or 0, (unit["last"] or 0) + 1)
     ]
+    ranges = finding["ranges"] or []
     last = max((row["number"] for row in rows), default=0)
     length = max(finding.get("length_bytes") or 0, (last + 1) * UNIT_BYTES)
-    chart = unit_strip(rows, finding["ranges"], length)
+    chart = unit_strip(rows, ranges, length)
     if chart is None:
         return None
     counts = Counter(row["state"] for row in rows)
     told = joined(f"{counts[state]} {state}" for state in STATES if counts[state])
-    beneath = "; the bar beneath them marks the bytes that differ" if finding["ranges"] else ""
+    beneath = "; the bar beneath them marks the bytes that differ" if ranges else ""
     caption = f"Units of {_place(finding)}: {told}{beneath}."
     return FigureElement(f"{name}-units", caption, caption, chart)
 
 
-def _rest_table(findings: Sequence[Record], started_ns: int | None) -> Table:
+def _rest_table(findings: Sequence[Finding], started_ns: int | None) -> Table:
     columns = [
         Column("Finding", weight=1.2), Column("Name", weight=1.6), Column("Lasting", weight=1.3),
         Column("File", weight=1.8), Column("Page", number=True, weight=1.1), Column("Phase", weight=1.2),
@@ -251,8 +251,8 @@ def _rest_table(findings: Sequence[Record], started_ns: int | None) -> Table:
     return Table("other-findings", "Findings in the order they were made.", columns, rows, dense=True)
 
 
-def _rest_row(finding: Record, started_ns: int | None) -> list[str]:
-    when, page, cycle = (finding.get(key) for key in ("found_utc_ns", "page", "cycle"))
+def _rest_row(finding: Finding, started_ns: int | None) -> list[str]:
+    when, page, cycle = finding.get("found_utc_ns"), finding.get("page"), finding.get("cycle")
     phase = word(finding.get("phase"), 30)
     return [
         word(finding.get("id"), 30),

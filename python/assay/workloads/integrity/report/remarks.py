@@ -8,9 +8,10 @@ from assay.base.units import count_of, format_duration
 from assay.document.elements import Notice, Paragraph
 from assay.document.remarks import BYTES, LATENCY, OUTSTANDING, PERCENTILE, POINT, PRESSURE, QUEUE, Remarks, Word
 from assay.document.text import joined, shorten
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.integrity.report.faults import gravest_text, headline, uncut_power, verified_text
 from assay.workloads.integrity.report.told import KIND, integrity_of
+from assay.workloads.integrity.shapes import Phase
 
 NOTHING_VERIFIED = "The run left no result of its checks: nothing here says whether the data came back right."
 
@@ -35,12 +36,12 @@ def integrity_remarks(facts: RunFacts) -> Remarks:
         headlines=[Paragraph(text, strong=True, tone=tone)],
         without_verdict=checked if facts.kind == KIND else None,
         notices=[Notice(text, "plain") for text in uncut_power(facts)],
-        timing=[_phase_timing(found["phases"])] if found["phases"] else [],
+        timing=[_phase_timing(phases)] if (phases := found["phases"]) else [],
         words=(*WORDS, *OWN_WORDS),
     )
 
 
-def _phase_timing(phases: Sequence[Record]) -> str:
+def _phase_timing(phases: Sequence[Phase]) -> str:
     spent: dict[str, float] = {}
     for phase in phases:
         name = str(phase.get("name") or "unnamed")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 from assay.base.units import format_bytes, format_duration
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, shorten
-from assay.record.source import Record, RunFacts
-from assay.workloads.integrity.report.charts import TIME_WIDTH, findings_timeline
+from assay.record.source import RunFacts
+from assay.workloads.integrity.report.charts import TIME_WIDTH, FoundAt, PhaseBand, findings_timeline
 from assay.workloads.integrity.report.faults import (
     CACHES,
     FAILED_IO,
@@ -24,8 +24,11 @@ from assay.workloads.integrity.report.faults import (
 )
 from assay.workloads.integrity.report.findings import finding_blocks, lasting, operation_text, word
 from assay.workloads.integrity.report.told import KIND, integrity_of
+from assay.workloads.integrity.shapes import Integrity, Phase, VerifiedFile
 
 MAX_PLACES = 6
+
+PAGES: tuple[Literal["pages_verified"], Literal["pages_written"]] = ("pages_verified", "pages_written")
 
 
 def integrity_section(facts: RunFacts) -> Section | None:
@@ -39,24 +42,24 @@ def integrity_section(facts: RunFacts) -> Section | None:
     blocks += [Paragraph(" ".join([CACHES, *uncut_power(facts)])), _fault_table(found)]
     timeline = _timeline(facts, found)
     blocks += [timeline] if timeline else []
-    if found["phases"]:
-        blocks.append(_phase_table(found["phases"]))
+    if phases := found["phases"]:
+        blocks.append(_phase_table(phases))
     blocks.append(FactList("integrity-facts", _facts(found)))
     blocks += finding_blocks(found, facts.manifest.get("started_utc_ns"))
-    if found["files"]:
-        blocks += [Heading("Files"), _file_table(found["files"])]
+    if files := found["files"]:
+        blocks += [Heading("Files"), _file_table(files)]
     if found["understood"]:
         blocks += [Heading("What the configuration asked for"), FactList("understood", _understood(found))]
     # A run that only verifies is decided by this; beside measurements it comes last.
     return Section("integrity", "Integrity", blocks, place="answer" if facts.kind == KIND else "appendix")
 
 
-def _fault_table(found: Record) -> Table:
-    sources = [("Found", "findings"), ("Persistent", "persistent"), ("Transient", "transient")]
-    own = [("Injected", "injected"), ("Observable", "observable"), ("Masked", "masked")]
-    faulty = [(title, name) for title, name in own if found.get(name) is not None]
+def _fault_table(found: Integrity) -> Table:
+    sources = [("Persistent", found["persistent"] or {}), ("Transient", found["transient"] or {})]
+    own = [("Injected", found["injected"]), ("Observable", found["observable"]), ("Masked", found["masked"])]
+    faulty = [(title, counts) for title, counts in own if counts is not None]
     columns = [Column("Name", weight=2.1)]
-    columns += [Column(title, number=True, weight=1.35) for title, _ in sources + faulty]
+    columns += [Column(title, number=True, weight=1.35) for title in ("Found", *(name for name, _ in sources + faulty))]
     columns.append(Column("Meaning", weight=5.0))
     names = sorted({**FAULTS, **found["findings"]}, key=severity)
     rows = []
@@ -64,8 +67,7 @@ def _fault_table(found: Record) -> Table:
         count = found["findings"].get(name, 0)
         missed = faulty and count != (found.get("observable") or {}).get(name, 0)
         cells = [Cell(fault_of(name).title), Cell(f"{count:,}", "bad" if count or missed else "plain")]
-        cells += [_number(found[source].get(name, 0)) for _, source in sources[1:]]
-        cells += [_number(found[source].get(name, 0)) for _, source in faulty]
+        cells += [_number(counts.get(name, 0)) for _, counts in sources + faulty]
         rows.append([*cells, Cell(fault_of(name).meaning)])
     caption = "What was looked for and what was found, the gravest first."
     if faulty:
@@ -77,7 +79,7 @@ def _number(count: int) -> Cell:
     return Cell(f"{count:,}", "plain" if count else "quiet")
 
 
-def _facts(found: Record) -> list[tuple[str, str]]:
+def _facts(found: Integrity) -> list[tuple[str, str]]:
     size = found.get("expected_state_bytes")
     stopped, evidence = found.get("stopped_on_error"), found.get("evidence") and found["details"]
     items = [
@@ -95,14 +97,14 @@ def _facts(found: Record) -> list[tuple[str, str]]:
     return [(name, value) for name, value in items if value]
 
 
-def _io_line(found: Record, name: str) -> str:
+def _io_line(found: Integrity, name: str) -> str:
     """Count of a fault of I/Os, what lasted, and which operations, files and errors the details name."""
     count = found["findings"].get(name, 0)
     if not count:
         return "none"
-    details = [detail for detail in found["details"] if detail.get("kind") == name]
+    details = [detail for detail in found["details"] or () if detail.get("kind") == name]
     places = list(dict.fromkeys(f"{operation_text(detail)} ({word(detail.get('file'), 40)})" for detail in details))
-    again = found["transient"].get(name, 0)
+    again = (found["transient"] or {}).get(name, 0)
     repeated = f" ({again:,} succeeded when repeated)" if again and name == "io_error" else ""
     more = f" and {len(places) - MAX_PLACES} more" if len(places) > MAX_PLACES else ""
     where = f": {', '.join(places[:MAX_PLACES])}{more}" if places else ""
@@ -113,7 +115,7 @@ def _count(count: int | None) -> str:
     return "" if count is None else f"{count:,}"
 
 
-def _phase_table(phases: list[Record]) -> Table:
+def _phase_table(phases: list[Phase]) -> Table:
     columns = [
         Column("Phase", weight=1.4), Column("Cycle", number=True), Column("Time", number=True, weight=1.4),
         Column("Pages verified", number=True, weight=1.6), Column("per second", number=True, weight=1.3),
@@ -128,28 +130,28 @@ def _phase_table(phases: list[Record]) -> Table:
             Cell(_count(phase.get("cycle")) or DASH),
             Cell(DASH if seconds is None else format_duration(seconds)),
         ]
-        for key in ("pages_verified", "pages_written"):
+        for key in PAGES:
             rate = _rate(phase, key)
             cells += [Cell(_count(phase.get(key)) or DASH), Cell(DASH if rate is None else f"{rate:,.0f}")]
         rows.append([*cells, Cell(str(point_id or DASH), "quiet", point_id)])
     return Table("phases", "Phases in the order they ran.", columns, rows, dense=True)
 
 
-def _rate(phase: Record, key: str) -> float | None:
+def _rate(phase: Phase, key: Literal["pages_verified", "pages_written"]) -> float | None:
     seconds, pages = phase.get("seconds"), phase.get(key)
     return float(pages) / float(seconds) if seconds and pages is not None else None
 
 
-def _timeline(facts: RunFacts, found: Record) -> FigureElement | None:
-    phases, start_ns = phase_spans(facts, found["phases"])
+def _timeline(facts: RunFacts, found: Integrity) -> FigureElement | None:
+    phases, start_ns = phase_spans(facts, found["phases"] or [])
     if not phases or start_ns is None:
         return None
     end_s = max(phase["end_s"] for phase in phases)
-    timed = [detail for detail in found["details"] if detail.get("found_utc_ns")]
-    rows: list[dict[str, Any]] = [
-        {"t_s": min(max((detail["found_utc_ns"] - start_ns) / 1e9, 0.0), end_s),
+    timed = [(detail, at_ns) for detail in found["details"] or () if (at_ns := detail.get("found_utc_ns"))]
+    rows: list[FoundAt] = [
+        {"t_s": min(max((at_ns - start_ns) / 1e9, 0.0), end_s),
          "name": fault_of(detail.get("kind")).one, "lasting": lasting(detail) or "transient"}
-        for detail in sorted(timed, key=lambda detail: severity(detail.get("kind")))
+        for detail, at_ns in sorted(timed, key=lambda one: severity(one[0].get("kind")))
     ]  # fmt: skip
     chart = findings_timeline(rows, phases, end_s=end_s)
     if chart is None:
@@ -166,32 +168,33 @@ def _timeline(facts: RunFacts, found: Record) -> FigureElement | None:
     return FigureElement("findings-timeline", caption + without, alternative, chart)
 
 
-def _described(found: Record) -> dict[str, int]:
+def _described(found: Integrity) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for detail in found["details"]:
+    for detail in found["details"] or ():
         if detail.get("found_utc_ns"):
             counts[str(detail.get("kind"))] = counts.get(str(detail.get("kind")), 0) + 1
     return counts
 
 
-def phase_spans(facts: RunFacts, phases: list[Record]) -> tuple[list[dict[str, Any]], int | None]:
+def phase_spans(facts: RunFacts, phases: list[Phase]) -> tuple[list[PhaseBand], int | None]:
     """Rows of `charts.findings_timeline` for the phases, and when the first began (UTC, nanoseconds).
 
     A phase begins when its point did; one whose point is not known begins where the phase before it ended.
     """
-    spans: list[tuple[int, int, Record]] = []
+    spans: list[tuple[int, int, Phase]] = []
     for phase in phases:
-        point = facts.point(phase.get("point_id")) or {}
+        point = facts.point(phase.get("point_id"))
         before = spans[-1][1] if spans else facts.manifest.get("started_utc_ns")
-        start = point.get("started_utc_ns") or before
-        if start is None or not phase.get("seconds"):
+        start = (point and point.get("started_utc_ns")) or before
+        seconds = phase.get("seconds")
+        if start is None or not seconds:
             continue
-        spans.append((start, start + round(float(phase["seconds"]) * 1e9), phase))
+        spans.append((start, start + round(float(seconds) * 1e9), phase))
     if not spans:
         return [], None
     first, last = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
     cycles = len({phase.get("cycle") for _, _, phase in spans}) > 1
-    rows: list[dict[str, Any]] = []
+    rows: list[PhaseBand] = []
     for number, (start, end, phase) in enumerate(spans):
         wanted = str(phase.get("name") or "")[:20] + (f" {phase.get('cycle')}" if cycles else "")
         width = (end - start) / (last - first) * TIME_WIDTH
@@ -204,13 +207,11 @@ def phase_spans(facts: RunFacts, phases: list[Record]) -> tuple[list[dict[str, A
     return rows, first
 
 
-def _file_table(files: list[Record]) -> Table:
-    counts = {"Throttled": "throttled", "Reads": "reads", "Scatter": "scatter_reads", "Writes": "writes",
-              "Gather": "gather_writes"}  # fmt: skip
+def _file_table(files: list[VerifiedFile]) -> Table:
     columns = [
         Column("File", weight=2.2), Column("Size", number=True, weight=1.2),
         Column("Target (ms)", number=True, weight=1.2), Column("Average (ms)", number=True, weight=1.2),
-        *(Column(title, number=True, weight=1.3) for title in counts),
+        *(Column(title, number=True, weight=1.3) for title in ("Throttled", "Reads", "Scatter", "Writes", "Gather")),
         Column("I/O time (s)", number=True, weight=1.2), Column("Slowest (ms)", number=True, weight=1.2),
     ]  # fmt: skip
     rows = []
@@ -225,7 +226,16 @@ def _file_table(files: list[Record]) -> Table:
                 Cell(DASH if size is None else format_bytes(size)),
                 Cell(_milliseconds(target)),
                 Cell(_milliseconds(average), "warn" if slow else "plain"),
-                *(Cell(_count(file.get(key)) or DASH) for key in counts.values()),
+                *(
+                    Cell(_count(count) or DASH)
+                    for count in (
+                        file.get("throttled"),
+                        file.get("reads"),
+                        file.get("scatter_reads"),
+                        file.get("writes"),
+                        file.get("gather_writes"),
+                    )
+                ),
                 Cell(DASH if busy is None else f"{busy / 1e3:,.1f}"),
                 Cell(_milliseconds(file.get("slowest_io_ms"))),
             ]
@@ -241,7 +251,7 @@ def _milliseconds(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
 
 
-def _understood(found: Record) -> list[tuple[str, str]]:
+def _understood(found: Integrity) -> list[tuple[str, str]]:
     """Lines as names and values where they are written so."""
-    lines = [line.partition(": ") for line in found["understood"]]
+    lines = [line.partition(": ") for line in found["understood"] or ()]
     return [(name, value) if sign and len(name) <= 40 else ("", name + sign + value) for name, sign, value in lines]

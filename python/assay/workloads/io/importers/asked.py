@@ -5,18 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PureWindowsPath
-from typing import Any
+from typing import TypedDict, cast
 
 from assay.base.errors import UsageError
 from assay.base.reading import validated
+from assay.record.shapes.access import Accesses
+from assay.record.shapes.manifest import Volume
+from assay.record.shapes.point import Direction, Engine, Errors, Generator, Load, Sides, Steady
 from assay.telemetry.importers.importer import NotTaken
 from assay.workloads.imported import ImportedPoint, Side, sides_of, together
-from assay.workloads.io.activities import IoActivity
-
-Record = Mapping[str, Any]
+from assay.workloads.io.activities import LOAD_KEYS, IoActivity
 
 WORKERS_MAX, DEPTH_MAX = 10**6, 10**6
 """Beyond all that programs start."""
+
+
+class AskedAccess(TypedDict, total=False):
+    """Keys of `IoActivity` that a file tells of."""
+
+    role: str
+    block_bytes: int | dict[str, float]
+    read_share: float
+    random_share: float
+    skew: str
+    align_bytes: int
+    stride_bytes: int
+    region: tuple[float, float]
+    compressible_share: float
+    duplicate_share: float
+    io_mode: str
+    sync: str
+    sync_every: int
+
+
+class ImportedFigures(TypedDict, total=False):
+    """Keys of a point that a file tells of, beside what was asked; times of day are null where it has none."""
+
+    started_utc_ns: int | None
+    measured_from_utc_ns: int | None
+    measured_to_utc_ns: int | None
+    warmup_s: float
+    measured_s: float
+    ended_by: str
+    errors: Errors
+    generator: Generator
+    engine: Engine
+    telemetry: dict[str, float]
+    volumes: list[Sides]
+    steady: Steady
+    read: Direction | None
+    write: Direction | None
+    total: Direction | None
+    flush: Direction | None
+    roles: dict[str, Sides]
+    activities: list[Sides]
 
 
 @dataclass(kw_only=True)
@@ -38,7 +80,7 @@ class ImportedJob:
     """
 
     label: str
-    access: dict[str, Any]
+    access: AskedAccess
     queue_depth: int
     workers: int
     unknown: tuple[str, ...] = ()
@@ -52,7 +94,7 @@ class ImportedJob:
     @property
     def role(self) -> str:
         """Role of its volumes."""
-        return str(self.access.get("role", "data"))
+        return self.access.get("role", "data")
 
     @property
     def all(self) -> Side | None:
@@ -60,7 +102,7 @@ class ImportedJob:
         return self.total if self.total is not None else together([self.read, self.write])
 
     @property
-    def load(self) -> dict[str, Any]:
+    def load(self) -> Load:
         """The load as points have it."""
         return {
             "queue_depth": self.queue_depth,
@@ -68,7 +110,7 @@ class ImportedJob:
             "outstanding": self.queue_depth * self.workers,
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Accesses:
         """The `workload` of a point.
 
         Raises
@@ -80,48 +122,50 @@ class ImportedJob:
             activity = validated(IoActivity, {**self.access, "workers": min(self.workers, 1024)}, self.label)
         except UsageError as error:
             raise NotTaken(str(error)) from None
-        facts = activity.model_dump(mode="json", exclude=_LOAD | {"name"})
+        facts = activity.model_dump(mode="json", exclude={*LOAD_KEYS, "name"})
         facts["align_bytes"] = activity.align_bytes or min(activity.blocks)
         facts |= dict.fromkeys(self.unknown)
         if self.others:
             facts["other_options"] = dict(sorted(self.others.items()))
-        return {"kind": "io", "name": activity.describe(), **facts}
+        return cast("Accesses", {"kind": "io", "name": activity.describe(), **facts})
 
 
-_LOAD = {
-    "queue_depth", "outstanding", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread", "workers",
-}  # fmt: skip
-
-
-def point_of(jobs: Sequence[ImportedJob], figures: dict[str, Any], label: str) -> ImportedPoint:
+def point_of(jobs: Sequence[ImportedJob], figures: ImportedFigures, label: str) -> ImportedPoint:
     """The point of jobs that ran at the same time: one workload, or several activities."""
     read, write = (together([getattr(job, side) for job in jobs]) for side in ("read", "write"))
     total = together([job.all for job in jobs])
     flush = together([job.flush for job in jobs])
     if any(job.total is not None for job in jobs):
         read = write = None
-    figures = {
-        **figures,
-        **sides_of(read, write, total),
+    made = sides_of(read, write, total)
+    figures = figures.copy()
+    figures |= {
+        "read": made["read"],
+        "write": made["write"],
+        "total": made["total"],
         "flush": flush.as_direction() if flush is not None else None,
         "roles": _roles(jobs),
     }
     if len(jobs) == 1:
-        return ImportedPoint(workload=jobs[0].facts(), load=jobs[0].load, figures=figures, label=label)
+        return ImportedPoint(workload=jobs[0].facts(), load=jobs[0].load, figures={**figures}, label=label)
     named = _names(jobs)
-    asked = [{**job.facts(), "name": name, "load": job.load} for name, job in zip(named, jobs, strict=True)]
+    asked = [job.facts() | {"name": name, "load": job.load} for name, job in zip(named, jobs, strict=True)]
     for activity in asked:
         del activity["kind"]
     figures["activities"] = [
-        {"name": name, "role": job.role, **sides_of(job.read, job.write, job.all)}
-        for name, job in zip(named, jobs, strict=True)
+        named_sides(name, job.role, job.read, job.write, job.all) for name, job in zip(named, jobs, strict=True)
     ]
-    workload = {"kind": "io", "name": label, "activities": asked}
-    return ImportedPoint(workload=workload, load={"kind": "mixed"}, figures=figures, label=label)
+    workload: Accesses = {"kind": "io", "name": label, "activities": [*asked]}
+    return ImportedPoint(workload=workload, load={"kind": "mixed"}, figures={**figures}, label=label)
 
 
-def _roles(jobs: Sequence[ImportedJob]) -> dict[str, Any]:
-    found = {}
+def named_sides(name: str | None, role: str | None, read: Side | None, write: Side | None, total: Side | None) -> Sides:
+    """What an activity or volume did, as points have it."""
+    return {"name": name, "role": role} | sides_of(read, write, total)
+
+
+def _roles(jobs: Sequence[ImportedJob]) -> dict[str, Sides]:
+    found: dict[str, Sides] = {}
     for role in dict.fromkeys(job.role for job in jobs):
         of_role = [job for job in jobs if job.role == role]
         sides = (together([getattr(job, side) for job in of_role]) for side in ("read", "write", "all"))
@@ -138,7 +182,7 @@ def _names(jobs: Sequence[ImportedJob]) -> list[str]:
     ]
 
 
-def volume_of(path: str, size_bytes: int | None, role: str) -> dict[str, Any]:
+def volume_of(path: str, size_bytes: int | None, role: str) -> Volume:
     """A volume that another program used, as manifests have it."""
     is_device = path.startswith(("/dev/", "\\\\.\\", "#", "PHYSICALDRIVE"))
     return {

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
+from assay.record.shapes.manifest import Volume
 from assay.telemetry.importers.importer import NotTaken, Options, TakenFile, utc_ns
 from assay.workloads.imported import (
     ImportedPoint,
@@ -20,11 +21,21 @@ from assay.workloads.imported import (
     Side,
     amount,
     latency_of_statistics,
-    sides_of,
     together,
     whole,
 )
-from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, ImportedJob, point_of, role_of, volume_of, words
+from assay.workloads.io.importers.asked import (
+    DEPTH_MAX,
+    WORKERS_MAX,
+    AskedAccess,
+    ImportedFigures,
+    ImportedJob,
+    named_sides,
+    point_of,
+    role_of,
+    volume_of,
+    words,
+)
 
 DEEPEST = 32
 ELEMENTS_MAX = 2_000_000
@@ -84,7 +95,7 @@ class DiskSpd(RunImporter):
         spans = root.findall("TimeSpan")
         if not spans or len(spans) > len(profiles):
             raise NotTaken("has no results with the profile that they are of; DiskSpd writes both with -Rxml")
-        volumes: dict[str, dict[str, Any]] = {}
+        volumes: dict[str, Volume] = {}
         for number, (profile, span) in enumerate(zip(profiles, spans, strict=False), 1):
             label = f"time span {number}"
             error = _text(span, "Error")
@@ -98,7 +109,7 @@ class DiskSpd(RunImporter):
         if not run.points:
             raise NotTaken(f"has no results{': ' + taken.notes[-1] if taken.notes else ''}")
         taken.note("DiskSpd says when it began, not when it measured, so points have no time of day")
-        run.volumes = list(volumes.values())
+        run.volumes = [{**volume} for volume in volumes.values()]
         return run
 
 
@@ -166,7 +177,7 @@ class _Span:
             twice = next(path for path in paths if paths.count(path) > 1)
             raise NotTaken(f"{label}: has the target {twice[:80]} twice, whose results cannot be told apart")
 
-    def point(self, volumes: dict[str, dict[str, Any]]) -> ImportedPoint:
+    def point(self, volumes: dict[str, Volume]) -> ImportedPoint:
         """The point; its volumes are added to those of the run."""
         asked = [self._asked(target) for target in self.targets]
         measured = [_text(target, "Path") for target in self.targets]
@@ -175,18 +186,16 @@ class _Span:
             volumes.setdefault(path, volume_of(path, size or None, job.role))
         alike = len({(repr(job.access), repr(job.others), job.queue_depth) for job in asked}) == 1
         sides = [
-            {
-                "name": volume_of(path, None, job.role)["name"],
-                "role": job.role,
-                **sides_of(job.read, job.write, job.all),
-            }
+            named_sides(volume_of(path, None, job.role)["name"], job.role, job.read, job.write, job.all)
             for path, job in zip(measured, asked, strict=True)
         ]
         jobs = self._as_one(asked) if alike else asked
         cpu = amount(_text(self.span, "CpuUtilization/Average/UsagePercent"), "CpuUtilization")
         warmup_s = amount(_text(self.profile, "Warmup"), "Warmup") or 0.0
-        figures: dict[str, Any] = {
-            **dict.fromkeys(("started_utc_ns", "measured_from_utc_ns", "measured_to_utc_ns")),
+        figures: ImportedFigures = {
+            "started_utc_ns": None,
+            "measured_from_utc_ns": None,
+            "measured_to_utc_ns": None,
             "warmup_s": warmup_s,
             "measured_s": self.seconds,
             "ended_by": "time",
@@ -221,7 +230,7 @@ class _Span:
         random = whole(_text(target, "Random"), f"{where}: Random")
         ratio = amount(_text(target, "RandomRatio"), f"{where}: RandomRatio")
         stride = whole(_text(target, "StrideSize"), f"{where}: StrideSize")
-        access: dict[str, Any] = {
+        access: AskedAccess = {
             "block_bytes": block,
             "read_share": 1 - written / 100,
             "random_share": 0.0 if not random else 1.0 if ratio is None else min(ratio, 100.0) / 100,
@@ -252,7 +261,7 @@ class _Span:
             write=self._side(path, "Write", where),
         )
 
-    def _region(self, target: Element, path: str, access: dict[str, Any]) -> tuple[str, ...]:
+    def _region(self, target: Element, path: str, access: AskedAccess) -> tuple[str, ...]:
         """Which part of the file was used; unknown where its size is not told."""
         base = whole(_text(target, "BaseFileOffset"), "BaseFileOffset")
         end = whole(_text(target, "MaxFileSize"), "MaxFileSize")

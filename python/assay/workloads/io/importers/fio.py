@@ -11,14 +11,15 @@ import errno
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from assay.base.units import count_of
+from assay.record.shapes.manifest import Volume
+from assay.record.shapes.point import Latency, Steady
 from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,
-    Record,
     RunImporter,
     Side,
     amount,
@@ -28,7 +29,19 @@ from assay.workloads.imported import (
     whole,
 )
 from assay.workloads.io.importers import fio_options
-from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, ImportedJob, point_of, role_of, volume_of
+from assay.workloads.io.importers.asked import (
+    DEPTH_MAX,
+    WORKERS_MAX,
+    ImportedFigures,
+    ImportedJob,
+    point_of,
+    role_of,
+    volume_of,
+)
+from assay.workloads.io.importers.fio_options import Record
+
+if TYPE_CHECKING:
+    from assay._core import Histogram
 
 JOBS_MAX = 10_000
 BINS_MAX = 29 * 64
@@ -71,12 +84,12 @@ class Fio(RunImporter):
         taken.ignored.update(_IGNORED)
         groups = _groups(document)
         common = _options(document.get("global options"))
-        volumes: dict[str, dict[str, Any]] = {}
+        volumes: dict[str, Volume] = {}
         for group in groups.values():
             jobs = [_Job(one, {**common, **_options(one.get("job options"))}, options, taken) for one in group]
             for job in jobs:
                 for volume in job.volumes():
-                    volumes.setdefault(volume["path"], volume)
+                    volumes.setdefault(volume["path"] or "", volume)
             point = _point(jobs, document, is_alone=len(groups) == 1, taken=taken)
             if point is not None:
                 run.points.append(point)
@@ -86,7 +99,7 @@ class Fio(RunImporter):
             taken.note(
                 "it does not say when each group of jobs ran (newer fio does: job_start), so points have no time of day"
             )
-        run.volumes = list(volumes.values())
+        run.volumes = [{**volume} for volume in volumes.values()]
         return run
 
 
@@ -99,10 +112,10 @@ def _start(text: str) -> int | None:
     return match.end() - 1 if match else None
 
 
-def _document(text: str, taken: TakenFile) -> Mapping[str, Any]:
+def _document(text: str, taken: TakenFile) -> Record:
     """The document; of several that --status-interval wrote the last."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    last: Mapping[str, Any] | None = None
+    last: Record | None = None
     count = 0
     at = _start(text) or 0
     if text[:at].strip():
@@ -179,8 +192,9 @@ def _line(text: str) -> str:
 
 def _sides(job: Record) -> Iterator[tuple[str, Record]]:
     for name in ("read", "write", "mixed"):
-        if isinstance(job.get(name), Mapping):
-            yield name, job[name]
+        side = job.get(name)
+        if isinstance(side, Mapping):
+            yield name, side
 
 
 # Jobs
@@ -198,7 +212,7 @@ class _Job:
         """Jobs for which this is the same are workers of one workload."""
         return json.dumps([self.name, dict(self.fio)], sort_keys=True)
 
-    def volumes(self) -> list[dict[str, Any]]:
+    def volumes(self) -> list[Volume]:
         """Files and devices that it names."""
         size = fio_options.size_bytes(self.fio.get("size") or self.fio.get("filesize") or "", self.fio)
         roles = self.options.roles
@@ -244,12 +258,8 @@ class _Job:
         trims = self.record.get("trim")
         if isinstance(trims, Mapping) and whole(trims.get("total_ios"), "trim: total_ios"):
             self.taken.ignore("trim", "points have reads, writes and flushes alone")
-        return {
-            "read": found.get("read"),
-            "write": found.get("write"),
-            "total": found.get("mixed"),
-            "flush": self._flush(),
-        }
+        named = {"read": found.get("read"), "write": found.get("write"), "total": found.get("mixed")}
+        return {**named, "flush": self._flush()}
 
     def _side(self, record: Record, name: str) -> Side | None:
         where = f"{self.name}: {name}"
@@ -284,11 +294,10 @@ class _Job:
         if not count or not self.measured_s:
             return None
         latency_ns, histogram = self._latency(record, count, f"{self.name}: sync")
-        return Side(
-            count=count, iops=count / self.measured_s, bytes_per_s=0.0, latency_ns=latency_ns, histogram=histogram
-        )
+        iops = count / self.measured_s
+        return Side(count=count, iops=iops, bytes_per_s=0.0, latency_ns=latency_ns, histogram=histogram)
 
-    def _latency(self, record: Record, count: int, where: str) -> tuple[dict[str, float], Any]:
+    def _latency(self, record: Record, count: int, where: str) -> tuple[Latency, Histogram | None]:
         """Statistics and histogram: mean and maximum of all of an I/O, percentiles of what has them."""
         both = {name: _timed(record, name) for name in ("lat", "clat")}
         known = [name for name, (one, _) in both.items() if whole(one.get("N", 1), f"{where}: N") and one.get("mean")]
@@ -316,11 +325,10 @@ class _Job:
                 )
         mean_ns = (amount(whole_ios.get("mean"), f"{where}: mean") or 0.0) * factor
         most = amount(whole_ios.get("max"), f"{where}: max")
-        return latency_of_statistics(
-            mean_ns, None if most is None else most * factor, percentiles, histogram
-        ), histogram
+        longest_ns = None if most is None else most * factor
+        return latency_of_statistics(mean_ns, longest_ns, percentiles, histogram), histogram
 
-    def _histogram(self, bins: object, count: int, factor: float, where: str) -> Any:
+    def _histogram(self, bins: object, count: int, factor: float, where: str) -> Histogram | None:
         if not isinstance(bins, Mapping) or not bins:
             self.taken.ignore("histograms", "the document has none (--output-format=json+ writes them)")
             return None
@@ -359,7 +367,7 @@ class _Job:
         depth = fio_options.queue_depth(self.fio, None if alone is None else alone / 100)
         return ImportedJob(
             label=label,
-            access={**access, "block_bytes": blocks, "role": role_of(self._paths()[0], self.options.roles)},
+            access=access | {"block_bytes": blocks, "role": role_of(self._paths()[0], self.options.roles)},
             queue_depth=min(depth, DEPTH_MAX),
             workers=self.workers(entries),
             others=others,
@@ -377,8 +385,9 @@ class _Job:
 def _timed(record: Record, name: str) -> tuple[Record, float]:
     """A latency of a direction, and its unit in nanoseconds: fio 2 wrote microseconds."""
     for key, factor in ((f"{name}_ns", 1.0), (name, 1e3)):
-        if isinstance(record.get(key), Mapping):
-            return record[key], factor
+        found = record.get(key)
+        if isinstance(found, Mapping):
+            return found, factor
     return {}, 1.0
 
 
@@ -422,16 +431,18 @@ def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: TakenFi
     for _, (count, kind) in failed:
         kinds[kind] = kinds.get(kind, 0) + count
     seconds = max(job.measured_s for job in jobs)
-    figures = {
-        **_times(jobs, document, seconds, is_alone=is_alone),
+    figures = _times(jobs, document, seconds, is_alone=is_alone)
+    figures |= {
         "warmup_s": min(fio_options.number(jobs[0].fio, "ramp_time") or 0.0, 1e9),
         "measured_s": seconds,
         "ended_by": "failed" if any(job.record.get("error") for job in jobs) else "time",
         "errors": {"count": sum(kinds.values()), "kinds": kinds},
         "generator": {"cpu_share": _cpu_share(jobs), "saturated": None},
         "engine": {"backend": jobs[0].fio.get("ioengine"), "features": [], "degraded": []},
-        **_steady(jobs[0].record, seconds),
     }
+    steady = _steady(jobs[0].record, seconds)
+    if steady is not None:
+        figures["steady"] = steady
     return point_of(asked, figures, label)
 
 
@@ -452,7 +463,7 @@ def _as_one(asked: list[ImportedJob], taken: TakenFile) -> ImportedJob:
     return first
 
 
-def _times(jobs: list[_Job], document: Record, seconds: float, *, is_alone: bool) -> dict[str, int | None]:
+def _times(jobs: list[_Job], document: Record, seconds: float, *, is_alone: bool) -> ImportedFigures:
     """When it ran: by fio's own words, or back from when the document was written where all jobs ran until then."""
     starts = [whole(job.record.get("job_start"), "job_start") for job in jobs]
     written_ms = whole(document.get("timestamp_ms"), "timestamp_ms")
@@ -465,12 +476,9 @@ def _times(jobs: list[_Job], document: Record, seconds: float, *, is_alone: bool
     else:
         begin_ns = -1
     if not 0 <= begin_ns < 2**62 or window_ns >= 2**60:
-        return dict.fromkeys(("started_utc_ns", "measured_from_utc_ns", "measured_to_utc_ns"))
-    return {
-        "started_utc_ns": begin_ns,
-        "measured_from_utc_ns": begin_ns,
-        "measured_to_utc_ns": begin_ns + window_ns,
-    }
+        return {"started_utc_ns": None, "measured_from_utc_ns": None, "measured_to_utc_ns": None}
+    end_ns = begin_ns + window_ns
+    return {"started_utc_ns": begin_ns, "measured_from_utc_ns": begin_ns, "measured_to_utc_ns": end_ns}
 
 
 def _cpu_share(jobs: list[_Job]) -> float | None:
@@ -483,10 +491,10 @@ def _cpu_share(jobs: list[_Job]) -> float | None:
     return sum(found) / len(found) / 100 if found else None
 
 
-def _steady(record: Record, seconds: float) -> dict[str, Any]:
+def _steady(record: Record, seconds: float) -> Steady | None:
     """What fio's own test of the steady state said, where it was asked."""
     found = record.get("steadystate")
     if not isinstance(found, Mapping) or found.get("attained") not in (0, 1):
-        return {}
+        return None
     reached = bool(found["attained"])
-    return {"steady": {"reached": reached, "window_s": seconds, "slope_share": None, "half_width_share": None}}
+    return {"reached": reached, "window_s": seconds, "slope_share": None, "half_width_share": None}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from assay.workloads.io.importers.asked import words
+from assay.workloads.io.importers.asked import AskedAccess, words
 
 Options = Mapping[str, str]
+
+Record = Mapping[str, object]
+"""A part of fio's document: foreign JSON, in which anything may stand anywhere."""
 
 
 _HARMLESS = words(
@@ -134,10 +136,10 @@ def _split(text: str, options: Options) -> dict[str, float] | None:
     return found if all(found.values()) else None
 
 
-def access(options: Options) -> dict[str, Any]:
+def access(options: Options) -> AskedAccess:
     """What is asked for, as keys of `Activity`; block and role are not among them."""
     reads = read_share(options)
-    found: dict[str, Any] = {
+    found: AskedAccess = {
         "read_share": reads,
         "random_share": 0.0,
         "io_mode": "direct" if flag(options, "direct") or options.get("buffered") == "0" else "buffered",
@@ -153,9 +155,9 @@ def access(options: Options) -> dict[str, Any]:
     return found | (_written(options) if reads < 1 else {})
 
 
-def _written(options: Options) -> dict[str, Any]:
+def _written(options: Options) -> AskedAccess:
     """What writes add: when they are durable, and what they write."""
-    found: dict[str, Any] = {}
+    found: AskedAccess = {}
     for name in ("fsync", "fdatasync"):
         every = number(options, name)
         if every:
@@ -164,10 +166,11 @@ def _written(options: Options) -> dict[str, Any]:
         found["sync"] = "dsync"
     if flag(options, "zero_buffers"):
         return found | {"compressible_share": 1.0, "duplicate_share": 1.0}
-    for name, key in (("buffer_compress_percentage", "compressible_share"), ("dedupe_percentage", "duplicate_share")):
-        percent = number(options, name)
-        if percent is not None:
-            found[key] = min(percent, 100.0) / 100
+    compressible, duplicate = number(options, "buffer_compress_percentage"), number(options, "dedupe_percentage")
+    if compressible is not None:
+        found["compressible_share"] = min(compressible, 100.0) / 100
+    if duplicate is not None:
+        found["duplicate_share"] = min(duplicate, 100.0) / 100
     return found
 
 

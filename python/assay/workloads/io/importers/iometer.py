@@ -11,8 +11,10 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from assay.record.shapes.manifest import Volume
+from assay.record.shapes.point import Sides
 from assay.telemetry.importers.importer import NotTaken, Options, TakenFile, utc_ns
 from assay.telemetry.importers.zones import zone_assumed
 from assay.workloads.imported import (
@@ -22,11 +24,20 @@ from assay.workloads.imported import (
     Side,
     amount,
     latency_of_statistics,
-    sides_of,
     together,
     whole,
 )
-from assay.workloads.io.importers.asked import DEPTH_MAX, WORKERS_MAX, ImportedJob, point_of, role_of, volume_of
+from assay.workloads.io.importers.asked import (
+    DEPTH_MAX,
+    WORKERS_MAX,
+    AskedAccess,
+    ImportedFigures,
+    ImportedJob,
+    named_sides,
+    point_of,
+    role_of,
+    volume_of,
+)
 
 COLUMNS_MAX = 1000
 ROWS_MAX = 100_000
@@ -78,7 +89,7 @@ class Iometer(RunImporter):
             version=reader.version[:40] or "unknown",
             taken=taken,
             points=points,
-            volumes=list(reader.volumes.values()),
+            volumes=[{**volume} for volume in reader.volumes.values()],
         )
 
 
@@ -88,7 +99,7 @@ class _Results:
     def __init__(self, text: str, options: Options, taken: TakenFile) -> None:
         self.options, self.taken = options, taken
         self.version = ""
-        self.volumes: dict[str, dict[str, Any]] = {}
+        self.volumes: dict[str, Volume] = {}
         self._specs: dict[str, list[Row]] = {}
         self._rows = csv.reader(io.StringIO(text, newline=""))
 
@@ -189,7 +200,7 @@ class _Results:
             self.volumes.setdefault(path, volume_of(path, None, role_of(path, self.options.roles)))
         job = ImportedJob(
             label=name[:80] or label,
-            access={**access, "role": role},
+            access=access | {"role": role},
             queue_depth=min(max(int(everything["Queue Depth"][:9]), 1), DEPTH_MAX),
             # Iometer has so many outstanding for each target of each worker.
             workers=min(max(whole(everything.get("# Disks"), f"{label}: # Disks"), 1), WORKERS_MAX),
@@ -204,8 +215,8 @@ class _Results:
         if errors:
             told = " and ".join(f"{count:,} {side} errors" for side, count in errors.items())
             self.taken.note(f"{label}: Iometer reports {told}")
-        figures: dict[str, Any] = {
-            **self._times(stamp, seconds),
+        figures = self._times(stamp, seconds)
+        figures |= {
             "warmup_s": 0.0,
             "measured_s": seconds,
             "ended_by": "time",
@@ -215,24 +226,22 @@ class _Results:
         }
         return point_of([job], figures, label)
 
-    def _volumes(self, disks: Sequence[Row], seconds: float, label: str) -> list[dict[str, Any]]:
+    def _volumes(self, disks: Sequence[Row], seconds: float, label: str) -> list[Sides]:
         """What each disk did; one that several workers use has a row for each of them."""
         found: dict[str, list[Row]] = {}
         for row in disks:
             found.setdefault(row["Target Name"], []).append(row)
-        volumes = []
+        volumes: list[Sides] = []
         for path, rows in found.items():
             where = f"{label}: {path[:60]}"
             read, write = (together([_side(row, side, seconds, where) for row in rows]) for side in ("read", "write"))
             volume = self.volumes[path]
-            volumes.append(
-                {"name": volume["name"], "role": volume["role"], **sides_of(read, write, together([read, write]))}
-            )
+            volumes.append(named_sides(volume["name"], volume["role"], read, write, together([read, write])))
         return volumes
 
-    def _times(self, stamp: str, seconds: float) -> dict[str, int | None]:
+    def _times(self, stamp: str, seconds: float) -> ImportedFigures:
         """The window before the time stamp that ends a table, which is of the local clock."""
-        none = dict.fromkeys(("started_utc_ns", "measured_from_utc_ns", "measured_to_utc_ns"))
+        none: ImportedFigures = {"started_utc_ns": None, "measured_from_utc_ns": None, "measured_to_utc_ns": None}
         try:
             at = datetime.strptime(stamp[:19], "%Y-%m-%d %H:%M:%S")
         except ValueError:
@@ -263,7 +272,7 @@ def _side(row: Row, direction: str, seconds: float, where: str) -> Side | None:
     )
 
 
-def _access(lines: Sequence[Row], where: str) -> tuple[dict[str, Any], tuple[str, ...], dict[str, str]]:
+def _access(lines: Sequence[Row], where: str) -> tuple[AskedAccess, tuple[str, ...], dict[str, str]]:
     """What a specification asks for: keys of `Activity`, those that are not known, and what no key has."""
     blocks: dict[str, float] = {}
     reads = random = weights = 0.0
@@ -285,7 +294,7 @@ def _access(lines: Sequence[Row], where: str) -> tuple[dict[str, Any], tuple[str
     if len({(line["% reads"], line["% random"]) for line in lines}) > 1:
         others["lines"] = "; ".join(" ".join(line[key] for key in _SPEC[:4]) for line in lines[:20])
     unknown = ["region"]
-    access: dict[str, Any] = {
+    access: AskedAccess = {
         "block_bytes": int(next(iter(blocks))) if len(blocks) == 1 else blocks,
         "read_share": min(reads / weights / 100, 1.0),
         "random_share": min(random / weights / 100, 1.0),

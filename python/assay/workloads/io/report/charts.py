@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 import altair as alt
 
@@ -11,6 +11,7 @@ from assay.document.charts import (
     BAR_MAX_PX,
     PANEL_WIDTH,
     ChartRows,
+    LimitLine,
     limit_lines,
     marked_lines,
     nines_axis,
@@ -20,19 +21,60 @@ from assay.document.charts import (
 )
 from assay.document.palette import INK, MAX_SERIES, colour, latency_unit, log_scale, shape
 
-Row = Mapping[str, Any]
-
 DIRECTIONS = ("read", "write")
 
 
-def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+class IopsBar(TypedDict):
+    """I/Os per second within limits of a block and mix, both as labels, and the 95 % interval where there is one."""
+
+    block: str
+    mix: str
+    iops: float
+    low: float | None
+    high: float | None
+    point_id: str | None
+
+
+class CurveRow(TypedDict):
+    """A latency in nanoseconds of a direction, `read` or `write`, at the I/Os per second of both together.
+
+    `mark` is what the point is of the answer, such as its knee; empty for most.
+    """
+
+    series: str
+    direction: str
+    iops: float
+    latency_ns: float
+    load: float
+    mark: str
+    point_id: str | None
+
+
+class DirectionLimit(TypedDict):
+    """A limit on the latency of a direction, nanoseconds, and its text."""
+
+    direction: str
+    latency_ns: float
+    limit: str
+
+
+class PercentileRow(TypedDict):
+    """A latency in nanoseconds of a direction; `percentile` is a key of `NINES`, or `max`."""
+
+    series: str
+    direction: str
+    percentile: str
+    latency_ns: float
+    point_id: str | None
+
+
+def iops_bars(rows: Sequence[IopsBar]) -> alt.TopLevelMixin | None:
     """Bars of IOPS within limits by block, one colour a mix, with 95 % intervals.
 
     Parameters
     ----------
     rows : sequence of rows
-        `block` (label), `mix` (label), `iops`, `low`, `high` (the interval; None when there is none); in the order
-        to show.
+        Bars in the order to show.
     """
     if not rows:
         return None
@@ -71,16 +113,17 @@ def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     return figure
 
 
-def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -> alt.TopLevelMixin | None:
+def latency_curves(
+    rows: Sequence[CurveRow], limits: Sequence[DirectionLimit], statistic: str
+) -> alt.TopLevelMixin | None:
     """Curves of latency against IOPS, reads and writes apart, with the loads of answers and limits.
 
     Parameters
     ----------
     rows : sequence of rows
-        `series`, `direction` (read or write), `iops` (of both directions together), `latency_ns`, `load`, `mark`
-        (what the point is of the answer, such as its knee; empty for most).
+        Points of the curves.
     limits : sequence of rows
-        `direction`, `latency_ns`, `limit` (its text).
+        Limits on what is drawn.
     statistic : str
         What the latency is (`mean`, `p99`), for the axis.
     """
@@ -89,8 +132,9 @@ def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -
     if not shown:
         return None
     drawn = [row for row in limits if row["direction"] in shown]
-    factor, unit = latency_unit([row["latency_ns"] for row in (*rows, *drawn)])
-    scale, ticks = log_scale([row["latency_ns"] / factor for row in (*rows, *drawn)])
+    every = [*(row["latency_ns"] for row in rows), *(row["latency_ns"] for row in drawn)]
+    factor, unit = latency_unit(every)
+    scale, ticks = log_scale([value / factor for value in every])
     most = max(row["iops"] for row in rows) * 1.05
     x = alt.X("iops:Q", title="I/Os per second, reads and writes together", axis=alt.Axis(format=",d", tickCount=5),
               scale=alt.Scale(domain=[0, most], nice=False))  # fmt: skip
@@ -101,7 +145,10 @@ def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -
         data = [{**row, "latency": row["latency_ns"] / factor} for row in rows if row["direction"] == direction]
         base = alt.Chart(ChartRows(values=data)).encode(x=x, y=y)
         hues, marks = colour("series", labels), shape("series", labels)
-        layers: list[alt.Chart] = [*limit_lines([row for row in drawn if row["direction"] == direction], factor, scale)]
+        own: list[LimitLine] = [
+            {"latency_ns": row["latency_ns"], "limit": row["limit"]} for row in drawn if row["direction"] == direction
+        ]
+        layers: list[alt.Chart] = [*limit_lines(own, factor, scale)]
         layers.append(base.mark_line(strokeWidth=1.6).encode(color=hues, order="load:Q"))
         layers.append(base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks))
         layers += rings(base)
@@ -110,13 +157,13 @@ def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -
     return figure
 
 
-def percentile_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def percentile_curves(rows: Sequence[PercentileRow]) -> alt.TopLevelMixin | None:
     """Latency by percentile on an axis of nines, reads and writes apart.
 
     Parameters
     ----------
     rows : sequence of rows
-        `series`, `direction`, `percentile` (a key of `NINES`, or `max`), `latency_ns`.
+        Latencies, percentiles in their order.
     """
     labels = ordered(rows, "series")
     shown = [direction for direction in DIRECTIONS if any(row["direction"] == direction for row in rows)]

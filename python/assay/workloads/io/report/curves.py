@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from assay.base.units import format_iops, format_latency
 from assay.document.charts import NINES
@@ -12,16 +13,27 @@ from assay.document.limits import parse_limit
 from assay.document.palette import chunks
 from assay.document.text import id_range, joined, latency_of, load_label, load_size, shorten
 from assay.record.answers import answer_marks
-from assay.record.source import Record, RunFacts
-from assay.workloads.io.report.charts import latency_curves, percentile_curves
+from assay.record.shapes.access import Accesses
+from assay.record.shapes.point import Answer, Point
+from assay.record.source import RunFacts
+from assay.workloads.io.report.charts import (
+    CurveRow,
+    DirectionLimit,
+    PercentileRow,
+    latency_curves,
+    percentile_curves,
+)
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
 from assay.workloads.io.report.points import io_answers, io_points
+from assay.workloads.io.shapes import asked_of, knee_of
+
+SIDES: tuple[Literal["read"], Literal["write"]] = ("read", "write")
 
 
 def curves_section(facts: RunFacts) -> Section | None:
     """Build the section on curves; None when no answer has a curve of two points."""
-    curves = [(answer, _curve(facts, answer)) for answer in io_answers(facts)]
-    groups = grouped([(answer, points) for answer, points in curves if len(points) > 1])
+    curves = [_curve(facts, answer) for answer in io_answers(facts)]
+    groups = grouped([curve for curve in curves if len(curve.points) > 1])
     blocks: list[Block] = []
     for number, (title, group) in enumerate(groups, start=1):
         blocks += _curve_figures(title, group, number)
@@ -35,59 +47,75 @@ def curves_section(facts: RunFacts) -> Section | None:
     return Section("curves", "Latency against I/Os per second", [Paragraph(text), *blocks])
 
 
-Curve = tuple[Record, list[Record]]
+@dataclass(frozen=True, kw_only=True)
+class IoCurve:
+    """Points of a workload that a figure shows as one curve.
+
+    Attributes
+    ----------
+    asked
+        The workload.
+    answer
+        The answer whose points they are; None for points that no search asked for.
+    """
+
+    asked: Accesses
+    points: Sequence[Point]
+    answer: Answer | None = None
 
 
-def _curve(facts: RunFacts, answer: Record) -> list[Record]:
+def _curve(facts: RunFacts, answer: Answer) -> IoCurve:
     """Points of an answer's curve by rising load; of repeats at one load, the first."""
-    by_load: dict[float, Record] = {}
+    by_load: dict[float, Point] = {}
     for point_id in answer.get("point_ids") or []:
         point = facts.point(point_id)
-        if point is not None and (point.get("total") or {}).get("iops"):
+        if point is not None and (total := point.get("total")) and total.get("iops"):
             by_load.setdefault(load_size(point.get("load") or {}), point)
-    return [by_load[load] for load in sorted(by_load)]
+    return IoCurve(asked=asked_of(answer), points=[by_load[load] for load in sorted(by_load)], answer=answer)
 
 
-def grouped(curves: Sequence[Curve]) -> list[tuple[str, list[Curve]]]:
+def grouped(curves: Sequence[IoCurve]) -> list[tuple[str, list[IoCurve]]]:
     """Curves by block size; sizes with one curve each share figures, none holds more than six."""
-    by_block: dict[str, list[Curve]] = {}
-    for curve in sorted(curves, key=lambda curve: (block_bytes_of(curve[0]["workload"]), -_reads(curve[0]))):
-        by_block.setdefault(block_label(curve[0]["workload"]), []).append(curve)
+    by_block: dict[str, list[IoCurve]] = {}
+    for curve in sorted(curves, key=lambda curve: (block_bytes_of(curve.asked), -_reads(curve.asked))):
+        by_block.setdefault(block_label(curve.asked), []).append(curve)
     alone = [group[0] for group in by_block.values() if len(group) == 1]
     groups = [(name, part) for name, group in by_block.items() if len(group) > 1 for part in chunks(group)]
     return groups + [("", part) for part in chunks(alone)]
 
 
-def _reads(answer: Record) -> float:
-    return float(answer["workload"].get("read_share") or 0)
+def _reads(asked: Accesses) -> float:
+    return float(asked.get("read_share") or 0)
 
 
-def series_labels(curves: Sequence[Curve], *, one_block: bool) -> list[str]:
+def series_labels(curves: Sequence[IoCurve], *, one_block: bool) -> list[str]:
     """Legend of each curve: the mix where that tells them apart, else the workload's name; always distinct."""
-    short = [mix_label(answer["workload"]) for answer, _ in curves]
-    orders = {order_label(answer["workload"]) for answer, _ in curves}
+    short = [mix_label(curve.asked) for curve in curves]
+    orders = {order_label(curve.asked) for curve in curves}
     if not one_block or len(set(short)) < len(short) or len(orders) > 1:
-        short = [shorten(workload_label(answer["workload"]), 34) for answer, _ in curves]
+        short = [shorten(workload_label(curve.asked), 34) for curve in curves]
     return [label if short.count(label) == 1 else f"{label} ({number})" for number, label in enumerate(short, start=1)]
 
 
-def _curve_figures(title: str, group: list[Curve], number: int) -> list[Block]:
-    limits = sorted({limit for _, points in group for point in points for limit in _limits_of(point)})
+def _curve_figures(title: str, group: list[IoCurve], number: int) -> list[Block]:
+    limits = sorted({limit for curve in group for point in curve.points for limit in _limits_of(point)})
     statistics = list(dict.fromkeys(statistic for _, statistic, _, _ in limits)) or ["mean"]
     labels = series_labels(group, one_block=bool(title))
     blocks: list[Block] = []
     for statistic in statistics[:2]:  # a figure per judged statistic; more than two would bury the reader
-        rows = [row for (answer, points), label in zip(group, labels, strict=True)
-                for row in curve_rows(points, label, answer_marks(answer), statistic)]  # fmt: skip
-        own = [{"direction": direction, "latency_ns": value, "limit": f"limit {format_latency(value)}"}
+        rows = [row for curve, label in zip(group, labels, strict=True)
+                for row in curve_rows(curve.points, label, answer_marks(curve.answer or {}), statistic)]  # fmt: skip
+        own: list[DirectionLimit] = [
+               {"direction": direction, "latency_ns": value, "limit": f"limit {format_latency(value)}"}
                for direction, value in sorted({(d, v) for d, s, v, _ in limits if s == statistic})]  # fmt: skip
         shown = statistic.replace("_", ".")
         chart = latency_curves(rows, own, shown)
         if chart is None:
             continue
-        ids = id_range(point.get("id") for _, points in group for point in points)
-        told = [f"{label} at {load_label(knee)} with {format_iops(knee['iops'])} IOPS"
-                for (answer, _), label in zip(group, labels, strict=True) if (knee := answer.get("knee"))]  # fmt: skip
+        ids = id_range(point.get("id") for curve in group for point in curve.points)
+        told = [f"{label} at {load_label(knee)} with {format_iops(knee['iops'] or 0.0)} IOPS"
+                for curve, label in zip(group, labels, strict=True)
+                if curve.answer and (knee := knee_of(curve.answer))]  # fmt: skip
         knee_text = f"Knees: {joined(told)}." if told else "No knee is known."
         name = f"{title} blocks" if title else joined(labels)
         caption = f"{name}: {shown} latency against I/Os per second. {knee_text} Points {ids}."
@@ -97,20 +125,25 @@ def _curve_figures(title: str, group: list[Curve], number: int) -> list[Block]:
     return blocks
 
 
-def _told(group: list[Curve], labels: list[str], statistic: str) -> str:
+def _told(group: list[IoCurve], labels: list[str], statistic: str) -> str:
     """First and last point of each curve, for readers who cannot see it."""
     texts = []
-    for (_, points), label in zip(group, labels, strict=True):
+    for curve, label in zip(group, labels, strict=True):
         ends = []
-        for point in (points[0], points[-1]):
-            values = [latency_of(point.get(direction), statistic) for direction in ("read", "write")]
+        for point in (curve.points[0], curve.points[-1]):
+            values = [latency_of(side, statistic) for side in (point.get("read"), point.get("write"))]
             latency = max((value for value in values if value is not None), default=None)
-            ends.append(f"{format_latency(latency)} at {format_iops(point['total']['iops'])}")
+            ends.append(f"{format_latency(latency)} at {format_iops(_iops(point))}")
         texts.append(f"{label} from {ends[0]} to {ends[1]}")
     return "; ".join(texts)
 
 
-def _limits_of(point: Record) -> list[tuple[str, str, float, str]]:
+def _iops(point: Point) -> float:
+    total = point["total"]
+    return total["iops"] if total else 0.0
+
+
+def _limits_of(point: Point) -> list[tuple[str, str, float, str]]:
     parsed = [
         (str(limit.get("limit") or ""), parse_limit(str(limit.get("limit") or "")))
         for limit in point.get("limits") or []
@@ -118,17 +151,16 @@ def _limits_of(point: Record) -> list[tuple[str, str, float, str]]:
     return [(found[0], found[1], found[2], text) for text, found in parsed if found]
 
 
-def curve_rows(points: Sequence[Record], label: str, marks: Mapping[Any, str], statistic: str) -> list[dict[str, Any]]:
+def curve_rows(points: Sequence[Point], label: str, marks: Mapping[Any, str], statistic: str) -> list[CurveRow]:
     """Rows of `charts.latency_curves` for one curve."""
-    rows = []
-    for direction in ("read", "write"):
+    rows: list[CurveRow] = []
+    for direction in SIDES:
         for point in points:
             latency = latency_of(point.get(direction), statistic)
             if not latency:
                 continue
-            iops = float(point["total"]["iops"])
             rows.append(
-                {"series": label, "direction": direction, "iops": iops, "latency_ns": latency,
+                {"series": label, "direction": direction, "iops": float(_iops(point)), "latency_ns": latency,
                  "load": load_size(point.get("load") or {}), "mark": marks.get(point.get("id"), ""),
                  "point_id": point.get("id")}
             )  # fmt: skip
@@ -137,28 +169,29 @@ def curve_rows(points: Sequence[Record], label: str, marks: Mapping[Any, str], s
 
 def percentiles_section(facts: RunFacts) -> Section | None:
     """Build the section on percentiles: at each answer, or at the last points when nothing was searched."""
-    chosen: list[Curve] = []
+    chosen: list[IoCurve] = []
     for answer in io_answers(facts):
-        point = facts.point((answer.get("max") or {}).get("point_id"))
-        if point is not None:
-            chosen.append((answer, [point]))
+        found = facts.point((answer.get("max") or {}).get("point_id"))
+        if found is not None:
+            chosen.append(IoCurve(asked=asked_of(answer), points=[found], answer=answer))
     plain = not chosen
     if plain:
-        named: dict[str, Curve] = {}
+        named: dict[str, IoCurve] = {}
         for point in io_points(facts):
-            if not point["workload"].get("activities"):
-                named[workload_label(point["workload"])] = (point, [point])
+            asked = asked_of(point)
+            if not asked.get("activities"):
+                named[workload_label(asked)] = IoCurve(asked=asked, points=[point])
         chosen = list(named.values())
     blocks: list[Block] = []
     for number, (title, group) in enumerate(grouped(chosen), start=1):
         labels = series_labels(group, one_block=bool(title))
         rows = [
-            row for (_, points), label in zip(group, labels, strict=True) for row in percentile_rows(points[0], label)
+            row for curve, label in zip(group, labels, strict=True) for row in percentile_rows(curve.points[0], label)
         ]
         chart = percentile_curves(rows)
         if chart is None:
             continue
-        ids = id_range(points[0].get("id") for _, points in group)
+        ids = id_range(curve.points[0].get("id") for curve in group)
         name = f"{title} blocks" if title else joined(labels)
         told = [
             f"{row['series']} {row['direction']} {format_latency(row['latency_ns'])}"
@@ -179,10 +212,10 @@ def percentiles_section(facts: RunFacts) -> Section | None:
     return Section("percentiles", "Latency by percentile", [Paragraph(text), *blocks])
 
 
-def percentile_rows(point: Record, label: str) -> list[dict[str, Any]]:
+def percentile_rows(point: Point, label: str) -> list[PercentileRow]:
     """Rows of `charts.percentile_curves` for one point; a percentile needs at least one I/O beyond it."""
-    rows = []
-    for direction in ("read", "write"):
+    rows: list[PercentileRow] = []
+    for direction in SIDES:
         measured = point.get(direction)
         if not measured:
             continue

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from assay.base.units import format_iops
 from assay.document.elements import Block, Cell, Column, FigureElement, Section, Table
 from assay.document.palette import chunks
 from assay.document.text import DASH, id_range, joined, load_label, shorten, throughput_texts
-from assay.record.source import Record, RunFacts
-from assay.workloads.io.report.charts import iops_bars
+from assay.record.shapes.access import Access
+from assay.record.shapes.point import Answer
+from assay.record.source import RunFacts
+from assay.workloads.io.report.charts import IopsBar, iops_bars
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
 from assay.workloads.io.report.points import io_answers
 from assay.workloads.io.report.remarks import stopped_text
+from assay.workloads.io.shapes import asked_of, found_at
 
 
 def iops_section(facts: RunFacts) -> Section | None:
@@ -39,33 +39,33 @@ def iops_section(facts: RunFacts) -> Section | None:
     return Section("iops", "I/Os per second within limits", blocks)
 
 
-def _place(answer: Record) -> tuple[str, float, float, float]:
+def _place(answer: Answer) -> tuple[str, float, float, float]:
     """Order of answers: part, block, random before sequential, most reads first."""
-    workload = answer["workload"]
-    random_share, read_share = (float(workload.get(key) or 0) for key in ("random_share", "read_share"))
+    workload = asked_of(answer)
+    random_share, read_share = float(workload.get("random_share") or 0), float(workload.get("read_share") or 0)
     return str(answer.get("part") or ""), block_bytes_of(workload), -random_share, -read_share
 
 
-def answer_rows(answers: list[Record]) -> list[dict[str, Any]]:
+def answer_rows(answers: list[Answer]) -> list[IopsBar]:
     """Rows of `charts.iops_bars`; answers without a load that passes have no bar, only a row in the table."""
-    shown = [answer for answer in answers if answer.get("max")]
-    plain = [_mix(answer["workload"]) for answer in shown]
-    keys = [(block_label(answer["workload"]), mix) for answer, mix in zip(shown, plain, strict=True)]
-    rows = []
-    for answer, (block, mix), key in zip(shown, keys, keys, strict=True):
+    shown = [(answer, asked_of(answer), most) for answer in answers if (most := found_at(answer))]
+    keys = [(block_label(asked), _mix(asked)) for _, asked, _ in shown]
+    rows: list[IopsBar] = []
+    for (answer, asked, most), key in zip(shown, keys, strict=True):
+        block, mix = key
         interval = answer.get("interval_95") or (None, None)
         # Two answers of one block and mix differ in something the bars do not show, so their names tell them apart.
-        label = mix if keys.count(key) == 1 else shorten(f"{mix}, {workload_label(answer['workload'])}", 40)
+        label = mix if keys.count(key) == 1 else shorten(f"{mix}, {workload_label(asked)}", 40)
         rows.append(
-            {"block": block, "mix": label, "iops": answer["max"]["iops"], "low": interval[0], "high": interval[1],
-             "point_id": answer["max"].get("point_id")}
+            {"block": block, "mix": label, "iops": most["iops"] or 0.0, "low": interval[0], "high": interval[1],
+             "point_id": most.get("point_id")}
         )  # fmt: skip
     # The legend follows the order of the mixes: most reads first.
     order = {label: place for place, label in enumerate(sorted({row["mix"] for row in rows}, key=_reads_first))}
     return sorted(rows, key=lambda row: order[row["mix"]]) if _one_block_order(rows) else rows
 
 
-def _mix(workload: Mapping[str, Any]) -> str:
+def _mix(workload: Access) -> str:
     order = order_label(workload)
     return mix_label(workload) if order in ("random", "") else f"{mix_label(workload)} {order}"
 
@@ -76,13 +76,13 @@ def _reads_first(label: str) -> tuple[float, str]:
     return (0.0 if "write" in label else -share), label
 
 
-def _one_block_order(rows: list[dict[str, Any]]) -> bool:
+def _one_block_order(rows: list[IopsBar]) -> bool:
     """Whether sorting by mix keeps the blocks in order: only when the first mix has every block."""
     first = [row["block"] for row in rows if row["mix"] == min((row["mix"] for row in rows), key=_reads_first)]
     return first == list(dict.fromkeys(row["block"] for row in rows))
 
 
-def _answer_table(answers: list[Record]) -> Table:
+def _answer_table(answers: list[Answer]) -> Table:
     columns = [
         Column("Workload", weight=2.4), Column("Block", number=True, weight=0.9), Column("Mix", weight=1.3),
         Column("Load", weight=1.2), Column("IOPS", number=True, weight=1.0),
@@ -93,12 +93,12 @@ def _answer_table(answers: list[Record]) -> Table:
     ]  # fmt: skip
     rows = []
     for answer in answers:
-        workload, most = answer["workload"], answer.get("max")
+        workload, most = asked_of(answer), found_at(answer)
         interval = answer.get("interval_95")
         span = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else DASH
         note = "; the curve is not monotone" if answer.get("non_monotone") else ""
         note += "; repeats did not decide the limit at the edge" if answer.get("undecided") else ""
-        binary, decimal = throughput_texts((most or {}).get("bytes_per_s"))
+        binary, decimal = throughput_texts(most.get("bytes_per_s") if most else None)
         rows.append(
             [
                 Cell(shorten(workload_label(workload), 60)),
@@ -106,12 +106,12 @@ def _answer_table(answers: list[Record]) -> Table:
                 Cell(mix_label(workload)),
                 Cell(load_label(most) if most else DASH),
                 Cell(
-                    format_iops(most["iops"]) if most else "none",
+                    format_iops(most["iops"] or 0.0) if most else "none",
                     "plain" if most else "bad",
-                    (most or {}).get("point_id"),
+                    most.get("point_id") if most else None,
                 ),
                 Cell(span, "plain" if interval else "quiet"),
-                *(Cell(load_label(answer[end]) if answer.get(end) else DASH) for end in ("knee", "edge")),
+                *(Cell(load_label(end) if end else DASH) for end in (answer.get("knee"), answer.get("edge"))),
                 Cell(binary),
                 Cell(decimal),
                 Cell(stopped_text(answer, by="") + note),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from assay.base.units import format_bytes
 from assay.document.text import DASH
-from assay.record.source import Record
+from assay.record.shapes.access import Access
 
 
-def block_bytes_of(workload: Record) -> float:
+def block_bytes_of(workload: Access) -> float:
     """Block size for sorting, bytes: the mean of a weighted mix.
 
     Examples
@@ -25,7 +25,7 @@ def block_bytes_of(workload: Record) -> float:
     return float(block or 0)
 
 
-def block_label(workload: Record) -> str:
+def block_label(workload: Access) -> str:
     """Block size as people say it; a mix by its ends.
 
     Examples
@@ -40,7 +40,7 @@ def block_label(workload: Record) -> str:
     return format_bytes(float(block)) if block else DASH
 
 
-def mix_label(workload: Record) -> str:
+def mix_label(workload: Access) -> str:
     """Shares of reads and writes.
 
     Examples
@@ -56,7 +56,7 @@ def mix_label(workload: Record) -> str:
     return f"{share * 100:.3g}/{(1 - share) * 100:.3g}"
 
 
-def order_label(workload: Record) -> str:
+def order_label(workload: Access) -> str:
     """Random, sequential, or the share of random accesses."""
     share = workload.get("random_share")
     if share is None:
@@ -66,7 +66,7 @@ def order_label(workload: Record) -> str:
     return f"{share * 100:.3g} % random"
 
 
-def workload_label(workload: Record) -> str:
+def workload_label(workload: Access) -> str:
     """Name of a workload, as the plan gives it or from its parameters.
 
     Examples

@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypedDict
 
 import altair as alt
 
 from assay.base.units import format_bytes
 from assay.document.charts import NINES, PANEL_WIDTH, ChartRows, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, colour, latency_unit, log_scale, shape
+from assay.workloads.io.shapes import CacheStep
 
-Row = Mapping[str, Any]
+
+class ScanRow(TypedDict):
+    """Throughput of an access at a size of blocks, a label."""
+
+    series: str
+    block: str
+    bytes_per_s: float
+    point_id: str | None
 
 
-def throughput_lines(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+class LogWriteRow(TypedDict):
+    """Latencies in nanoseconds of log writes of a size, a label."""
+
+    series: str
+    block: str
+    point_id: str | None
+    mean_ns: float
+    p99_ns: float | None
+
+
+class ActivityRow(TypedDict):
+    """Latencies in nanoseconds of an activity in a direction; `name` has both."""
+
+    name: str
+    direction: str
+    mean_ns: float
+    p99_ns: float
+
+
+class ForegroundRow(TypedDict):
+    """A latency in nanoseconds of reads during or between bursts; `percentile` is mean, a key of `NINES`, or max."""
+
+    series: str
+    percentile: str
+    latency_ns: float
+
+
+def throughput_lines(rows: Sequence[ScanRow]) -> alt.TopLevelMixin | None:
     """Throughput by block size, one line an access.
 
     Parameters
     ----------
     rows : sequence of rows
-        `series`, `block` (label), `bytes_per_s`; in the order of the block sizes.
+        Scans in the order of the block sizes.
     """
     if not rows:
         return None
@@ -34,13 +69,13 @@ def throughput_lines(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     return figure
 
 
-def log_write_lines(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def log_write_lines(rows: Sequence[LogWriteRow]) -> alt.TopLevelMixin | None:
     """Mean log write latency by size, one line per appenders and way of syncing; thin bars reach to p99.
 
     Parameters
     ----------
     rows : sequence of rows
-        `series`, `block` (label), `mean_ns`, `p99_ns` (or None); in the order of the block sizes.
+        Log writes in the order of the block sizes.
     """
     if not rows:
         return None
@@ -67,13 +102,13 @@ def _lines(base: alt.Chart, labels: Sequence[str]) -> Any:
     return marked_lines(base, colour("series", labels), shape("series", labels), size=44)
 
 
-def role_latencies(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def role_latencies(rows: Sequence[ActivityRow]) -> alt.TopLevelMixin | None:
     """Latencies of the activities that ran at once: a line from the mean to p99, and its limit.
 
     Parameters
     ----------
     rows : sequence of rows
-        `name` (activity and direction), `direction`, `mean_ns`, `p99_ns`; in the order to show.
+        Activities in the order to show.
     """
     if not rows:
         return None
@@ -82,9 +117,9 @@ def role_latencies(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     factor, unit = latency_unit(every)
     scale, ticks = log_scale([value / factor for value in every])
     data = [
-        {"name": row["name"], "statistic": statistic, "latency": row[f"{key}_ns"] / factor}
+        {"name": row["name"], "statistic": statistic, "latency": latency_ns / factor}
         for row in rows
-        for statistic, key in (("mean", "mean"), ("p99", "p99"))
+        for statistic, latency_ns in (("mean", row["mean_ns"]), ("p99", row["p99_ns"]))
     ]
     base = alt.Chart(ChartRows(values=data)).encode(
         y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=240, labelFontSize=11, minExtent=120)),
@@ -99,13 +134,13 @@ def role_latencies(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     return figure
 
 
-def foreground_reads(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def foreground_reads(rows: Sequence[ForegroundRow]) -> alt.TopLevelMixin | None:
     """Foreground read latency by percentile, during checkpoint bursts and between them.
 
     Parameters
     ----------
     rows : sequence of rows
-        `series` (during or between bursts), `percentile` (mean, a key of `NINES`, or max), `latency_ns`.
+        Latencies, percentiles in their order.
     """
     if not rows:
         return None
@@ -125,29 +160,31 @@ def foreground_reads(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     return figure
 
 
-def cache_span(steps: Sequence[Row], ends_at_bytes: float | None) -> alt.TopLevelMixin | None:
+def cache_span(steps: Sequence[CacheStep], ends_at_bytes: float | None) -> alt.TopLevelMixin | None:
     """Latency against the span of bytes read, with the place where a cache ends.
 
     Parameters
     ----------
     steps : sequence of rows
-        `span_bytes`, `latency_mean_ns`, `latency_p50_ns` (or None).
+        Steps with a span and a mean.
     ends_at_bytes : float or None
         Where the cache ends; None when no end was seen.
     """
-    data = [
-        {"span": step["span_bytes"] / 2**20, "series": name, "latency_ns": step[key]}
+    drawn = [
+        (span_bytes / 2**20, name, latency_ns)
         for step in steps
-        for name, key in (("mean", "latency_mean_ns"), ("p50", "latency_p50_ns"))
-        if step.get(key) and step.get("span_bytes")
+        for name, latency_ns in (("mean", step.get("latency_mean_ns")), ("p50", step.get("latency_p50_ns")))
+        if latency_ns and (span_bytes := step.get("span_bytes"))
     ]
-    if not data:
+    if not drawn:
         return None
-    factor, unit = latency_unit([row["latency_ns"] for row in data])
-    scale, ticks = log_scale([row["latency_ns"] / factor for row in data])
-    for row in data:
-        row["latency"] = row["latency_ns"] / factor
-    spans = sorted({row["span"] for row in data})
+    factor, unit = latency_unit([latency_ns for _, _, latency_ns in drawn])
+    scale, ticks = log_scale([latency_ns / factor for _, _, latency_ns in drawn])
+    data = [
+        {"span": span, "series": name, "latency_ns": latency_ns, "latency": latency_ns / factor}
+        for span, name, latency_ns in drawn
+    ]
+    spans = sorted({span for span, _, _ in drawn})
     limits = [spans[0] / 1.3, spans[-1] * 1.3]
     base = alt.Chart(ChartRows(values=data)).encode(
         x=alt.X("span:Q", title="span of random reads (MiB, log)", axis=alt.Axis(values=spans, format=",~g"),
@@ -155,7 +192,7 @@ def cache_span(steps: Sequence[Row], ends_at_bytes: float | None) -> alt.TopLeve
         y=alt.Y("latency:Q", title=f"read latency ({unit}, log)", scale=scale,
                 axis=alt.Axis(values=ticks, format="~g")),
     )  # fmt: skip
-    chart = _lines(base, [name for name in ("mean", "p50") if any(row["series"] == name for row in data)])
+    chart = _lines(base, [name for name in ("mean", "p50") if any(series == name for _, series, _ in drawn)])
     if ends_at_bytes and limits[0] <= ends_at_bytes / 2**20 <= limits[1]:
         end = [{"span": ends_at_bytes / 2**20, "text": f"cache ends near {format_bytes(ends_at_bytes)}"}]
         mark = alt.Chart(ChartRows(values=end)).encode(x="span:Q")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Literal, cast
 
 from assay.base.units import count_of, format_bytes, format_latency, format_throughput
 from assay.document.charts import NINES
@@ -21,9 +21,15 @@ from assay.document.text import (
     shorten,
     throughput_texts,
 )
-from assay.record.source import Record, RunFacts, records
+from assay.record.shapes.access import Bursts
+from assay.record.shapes.point import Direction, Load
+from assay.record.source import RunFacts, records
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label
 from assay.workloads.io.report.part_charts import (
+    ActivityRow,
+    ForegroundRow,
+    LogWriteRow,
+    ScanRow,
     cache_span,
     foreground_reads,
     log_write_lines,
@@ -31,6 +37,9 @@ from assay.workloads.io.report.part_charts import (
     throughput_lines,
 )
 from assay.workloads.io.report.points import io_points, points_of_part
+from assay.workloads.io.shapes import CacheSpan, MeasuredIo, asked_of
+
+SIDES: tuple[Literal["read"], Literal["write"]] = ("read", "write")
 
 
 def parts_section(facts: RunFacts) -> Section | None:
@@ -39,30 +48,35 @@ def parts_section(facts: RunFacts) -> Section | None:
     return Section("parts", "Scans, log, database mix and cache", blocks) if blocks else None
 
 
-def best_of_repeats(points: Sequence[Record], key: Any) -> list[Record]:
+def best_of_repeats(points: Sequence[MeasuredIo], key: Callable[[MeasuredIo], tuple[str, str]]) -> list[MeasuredIo]:
     """One point a key, the one with the most throughput, by block size."""
-    best: dict[Any, Record] = {}
+    best: dict[tuple[str, str], MeasuredIo] = {}
     for point in points:
         kept = best.get(key(point))
         if kept is None or _moved(point) > _moved(kept):
             best[key(point)] = point
-    return sorted(best.values(), key=lambda point: block_bytes_of(point["workload"]))
+    return sorted(best.values(), key=lambda point: block_bytes_of(asked_of(point)))
 
 
-def _moved(point: Record) -> float:
-    return float((point.get("total") or {}).get("bytes_per_s") or 0)
+def _moved(point: MeasuredIo) -> float:
+    return _rate(point.get("total")) or 0.0
+
+
+def _rate(direction: Direction | None) -> float | None:
+    return direction.get("bytes_per_s") if direction else None
 
 
 def _scans(facts: RunFacts) -> list[Block]:
-    def access(point: Record) -> str:
-        share = point["workload"].get("read_share")
-        kind = "read" if share == 1 else "write" if share == 0 else mix_label(point["workload"])
-        return f"{order_label(point['workload'])} {kind}".strip()
+    def access(point: MeasuredIo) -> str:
+        asked = asked_of(point)
+        share = asked.get("read_share")
+        kind = "read" if share == 1 else "write" if share == 0 else mix_label(asked)
+        return f"{order_label(asked)} {kind}".strip()
 
     measured = [point for point in points_of_part(facts, "dss") if _moved(point)]
-    points = best_of_repeats(measured, lambda point: (access(point), block_label(point["workload"])))
-    rows: list[dict[str, Any]] = [
-            {"series": access(point), "block": block_label(point["workload"]), "bytes_per_s": _moved(point),
+    points = best_of_repeats(measured, lambda point: (access(point), block_label(asked_of(point))))
+    rows: list[ScanRow] = [
+            {"series": access(point), "block": block_label(asked_of(point)), "bytes_per_s": _moved(point),
              "point_id": point.get("id")} for point in points]  # fmt: skip
     blocks: list[Block] = []
     for number, group in enumerate(chunks(list(dict.fromkeys(row["series"] for row in rows))), start=1):
@@ -83,7 +97,7 @@ def _scans(facts: RunFacts) -> list[Block]:
     cells = [
         [
             Cell(access(point)),
-            Cell(block_label(point["workload"])),
+            Cell(block_label(asked_of(point))),
             *(Cell(text) for text in throughput_texts(_moved(point))),
             Cell(iops_text(point["total"])),
             Cell(latency_text(point["total"], "mean")),
@@ -95,22 +109,22 @@ def _scans(facts: RunFacts) -> list[Block]:
     return [Heading("Sequential throughput"), *blocks, Table("scan-table", "Scans.", columns, cells, dense=True)]
 
 
-def appenders(point: Record) -> int:
+def appenders(point: MeasuredIo) -> int:
     """How many append to the log at once: one outstanding write each."""
-    load = point.get("load") or {}
-    return int(load.get("outstanding") or load.get("workers") or point["workload"].get("streams") or 1)
+    load: Load = point.get("load") or {}
+    return int(load.get("outstanding") or load.get("workers") or asked_of(point).get("streams") or 1)
 
 
 def _log(facts: RunFacts) -> list[Block]:
-    def line(point: Record) -> str:
+    def line(point: MeasuredIo) -> str:
         count = appenders(point)
-        return f"{point['workload'].get('sync') or 'none'}, {count_of(count, 'appender')}"
+        return f"{asked_of(point).get('sync') or 'none'}, {count_of(count, 'appender')}"
 
     measured = [point for point in points_of_part(facts, "log") if latency_of(point.get("write"), "mean")]
-    points = best_of_repeats(measured, lambda point: (line(point), block_label(point["workload"])))
-    rows: list[dict[str, Any]] = [
-            {"series": line(point), "block": block_label(point["workload"]), "point_id": point.get("id"),
-             "mean_ns": latency_of(point["write"], "mean"), "p99_ns": latency_of(point["write"], "p99")}
+    points = best_of_repeats(measured, lambda point: (line(point), block_label(asked_of(point))))
+    rows: list[LogWriteRow] = [
+            {"series": line(point), "block": block_label(asked_of(point)), "point_id": point.get("id"),
+             "mean_ns": latency_of(point["write"], "mean") or 0.0, "p99_ns": latency_of(point["write"], "p99")}
             for point in points]  # fmt: skip
     blocks: list[Block] = []
     for number, group in enumerate(chunks(sorted({row["series"] for row in rows})), start=1):
@@ -132,9 +146,9 @@ def _log(facts: RunFacts) -> list[Block]:
     cells = [
         [
             Cell(line(point)),
-            Cell(block_label(point["workload"])),
+            Cell(block_label(asked_of(point))),
             Cell(iops_text(point["write"])),
-            *(Cell(text) for text in throughput_texts(point["write"].get("bytes_per_s"))),
+            *(Cell(text) for text in throughput_texts(_rate(point["write"]))),
             *(Cell(latency_text(point["write"], name)) for name in ("mean", "p99", "p99_9", "max")),
             Cell(str(point.get("id") or DASH), "quiet", point.get("id")),
         ]
@@ -156,11 +170,11 @@ def _database(facts: RunFacts) -> list[Block]:
     return [Heading("Database mix"), Paragraph(intro), *blocks]
 
 
-def _activities(point: Record) -> list[Block]:
-    rows: list[dict[str, Any]] = []
+def _activities(point: MeasuredIo) -> list[Block]:
+    rows: list[ActivityRow] = []
     cells: list[list[Cell]] = []
-    for activity in point["activities"]:
-        for direction in ("read", "write"):
+    for activity in point["activities"] or []:
+        for direction in SIDES:
             measured = activity.get(direction)
             mean, tail = latency_of(measured, "mean"), latency_of(measured, "p99")
             if measured is None or mean is None or tail is None:
@@ -198,13 +212,14 @@ def _activities(point: Record) -> list[Block]:
     ]
 
 
-def _bursts(point: Record) -> list[Block]:
-    bursts = point.get("bursts") or {}
-    rows: list[dict[str, Any]] = [
+def _bursts(point: MeasuredIo) -> list[Block]:
+    bursts: Bursts = point.get("bursts") or {}
+    sides = (("between bursts", bursts.get("read_between")), ("during bursts", bursts.get("read_during")))
+    rows: list[ForegroundRow] = [
         {"series": label, "percentile": name, "latency_ns": latency}
-        for label, key in (("between bursts", "read_between"), ("during bursts", "read_during"))
+        for label, side in sides
         for name in ("mean", *NINES, "max")
-        if (latency := latency_of(bursts.get(key), name))
+        if (latency := latency_of(side, name))
     ]
     chart = foreground_reads(rows)
     if chart is None:
@@ -221,14 +236,16 @@ def _bursts(point: Record) -> list[Block]:
 
 
 def _cache(facts: RunFacts) -> list[Block]:
-    span = facts.told("cache_span") or {}
+    span: CacheSpan = cast("CacheSpan | None", facts.told("cache_span")) or {}
     steps = [step for step in records(span.get("steps")) if step.get("span_bytes") and step.get("latency_mean_ns")]
     end = span.get("ends_at_bytes")
     chart = cache_span(steps, end)
     if chart is None:
         return []
     found = f"A cache ends near {format_bytes(end)}" if end else "No end of a cache was seen over these spans"
-    told = joined(f"{format_bytes(step['span_bytes'])} {format_latency(step.get('latency_mean_ns'))}" for step in steps)
+    told = joined(
+        f"{format_bytes(step['span_bytes'] or 0)} {format_latency(step.get('latency_mean_ns'))}" for step in steps
+    )
     caption = f"Latency of random reads against the span they cover. {found}."
     note = [Paragraph(sentence(str(span["note"])))] if span.get("note") else []
     return [

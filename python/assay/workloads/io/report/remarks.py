@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from assay.base.units import format_bytes, format_iops, format_latency, format_throughput
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.elements import Paragraph
@@ -20,10 +22,13 @@ from assay.document.remarks import (
 )
 from assay.document.text import DASH, interval_text, joined, latency_of, shorten
 from assay.record.common_figures import COMMON_FIGURES
+from assay.record.shapes.access import Accesses
+from assay.record.shapes.point import Answer
 from assay.record.source import Record, RunFacts
 from assay.record.standstill import HOSTS_APART
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import KIND, io_answers, points_of_part
+from assay.workloads.io.shapes import asked_of, found_at
 
 IOPS = COMMON_FIGURES["iops"]
 """What searches of I/O maximise."""
@@ -55,30 +60,30 @@ def io_remarks(facts: RunFacts) -> Remarks:
     )
 
 
-def stopped_text(answer: Record, *, by: str = "missed ") -> str:
+def stopped_text(answer: Answer, *, by: str = "missed ") -> str:
     """Words for what ended a search; `by` stands before a limit."""
     return limited_text(answer, by=by, errors=IOPS.failed)
 
 
-def _representative(facts: RunFacts) -> Record | None:
+def _representative(facts: RunFacts) -> Answer | None:
     """The answer that stands for most OLTP databases: 8 KiB at 70/30, or else the nearest to it."""
     every = io_answers(facts)
     answers = [answer for answer in every if answer.get("part") in (None, "", "oltp", "custom", "profile")] or every
 
-    def distance(answer: Record) -> float:
-        workload = answer["workload"]
+    def distance(answer: Answer) -> float:
+        workload = asked_of(answer)
         return abs(block_bytes_of(workload) - 8192) / 8192 + abs(float(workload.get("read_share") or 0) - 0.7)
 
     return min(answers, key=distance, default=None)
 
 
 def _name(answer: Record) -> str:
-    return shorten(workload_label(answer["workload"]), 60)
+    return shorten(workload_label(cast("Accesses", answer["workload"])), 60)
 
 
-def _held(answer: Record) -> str:
+def _held(answer: Answer) -> str:
     """Most that the answer holds, in one sentence; what limits it stands apart."""
-    most = answer.get("max")
+    most = found_at(answer)
     if not most:
         if answer.get("limited_by") == "generator":
             return f"{_name(answer)}: not measured, because the load generator was the bottleneck at every load."
@@ -86,7 +91,7 @@ def _held(answer: Record) -> str:
             return f"{_name(answer)}: not measured, because hosts measured too far apart at every load."
         return f"{_name(answer)}: no load was found that meets the limits ({stopped_text(answer)})."
     span = interval_text(answer.get("interval_95"), format_iops)
-    return f"Holds {format_iops(most['iops'])} IOPS of {_name(answer)}{span} [{most.get('point_id') or DASH}]."
+    return f"Holds {format_iops(most['iops'] or 0.0)} IOPS of {_name(answer)}{span} [{most.get('point_id') or DASH}]."
 
 
 def _latency(point: Record) -> str | None:
@@ -99,24 +104,26 @@ def _log_write(facts: RunFacts) -> str | None:
     points = [point for point in points_of_part(facts, "log") if latency_of(point.get("write"), "mean") is not None]
     if not points:
         return None
-    point = min(points, key=lambda point: abs(block_bytes_of(point["workload"]) - 8192))
+    point = min(points, key=lambda point: abs(block_bytes_of(asked_of(point)) - 8192))
     mean, tail = (latency_of(point["write"], statistic) for statistic in ("mean", "p99"))
-    size = format_bytes(block_bytes_of(point["workload"]))
+    size = format_bytes(block_bytes_of(asked_of(point)))
     far = f", p99 {format_latency(tail)}" if tail is not None else ""
     return f"Log writes of {size} take {format_latency(mean)} on average{far} [{point.get('id')}]."
 
 
 def _best_scan(facts: RunFacts) -> str | None:
     scans = [
-        point
+        (point, asked, read["bytes_per_s"])
         for point in points_of_part(facts, "dss")
-        if point["workload"].get("random_share") == 0 and point["workload"].get("read_share") == 1 and point.get("read")
+        if (asked := asked_of(point)).get("random_share") == 0
+        and asked.get("read_share") == 1
+        and (read := point.get("read"))
     ]
     if not scans:
         return None
-    best = max(scans, key=lambda point: float(point["read"]["bytes_per_s"]))
-    throughput = format_throughput(best["read"]["bytes_per_s"])
-    size = format_bytes(block_bytes_of(best["workload"]))
+    best, asked, bytes_per_s = max(scans, key=lambda scan: float(scan[2]))
+    throughput = format_throughput(bytes_per_s)
+    size = format_bytes(block_bytes_of(asked))
     return f"Sequential scans read {throughput} in blocks of {size} [{best.get('id')}]."
 
 

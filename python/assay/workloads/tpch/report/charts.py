@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import altair as alt
 
 from assay.document.charts import ChartRows, ordered
 from assay.document.palette import COLOURS, INK, LIMIT, colour
-from assay.document.series_charts import HEIGHT, WIDTH, lines
+from assay.document.series import PanelRow
+from assay.document.series_charts import HEIGHT, WIDTH, PlacedRow, lines
 
 Row = Mapping[str, Any]
+
+
+class QueryTime(TypedDict):
+    """Seconds of a query, by its number, in what is beside each other, and the point that they are of."""
+
+    query: int
+    seconds: float
+    variant: str
+    point_id: str
+
+
+class LaneBar(TypedDict):
+    """What ran in a lane, seconds since the start of the point."""
+
+    lane: str
+    label: str
+    start_s: float
+    end_s: float
+    is_done: bool
+
 
 LANE_PX = 13
 """Height of a stream's bars."""
@@ -19,7 +40,7 @@ LETTER_PX = 5.0
 """Mean width of a digit on a bar."""
 
 
-def query_bars(rows: Sequence[Row]) -> alt.TopLevelMixin:
+def query_bars(rows: Sequence[QueryTime]) -> alt.TopLevelMixin:
     """Times of the queries side by side.
 
     Parameters
@@ -38,7 +59,7 @@ def query_bars(rows: Sequence[Row]) -> alt.TopLevelMixin:
     return drawn
 
 
-def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) -> alt.TopLevelMixin:
+def query_timeline(bars: Sequence[LaneBar], rows: Sequence[PanelRow], *, end_s: float) -> alt.TopLevelMixin:
     """Queries as bars, a lane a stream, above panels of what storage and host did, on one time axis.
 
     Parameters
@@ -61,7 +82,7 @@ def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) ->
         if not number:
             charts.append(_bars(bars, lanes, x, divisor, end_s))
             continue
-        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
+        own: list[PlacedRow] = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
         charts.append(lines(own, panel, x).properties(width=WIDTH, height=HEIGHT))
     figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
         color="independent", strokeDash="independent"
@@ -69,7 +90,7 @@ def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) ->
     return figure
 
 
-def _bars(bars: Sequence[Row], lanes: Sequence[str], x: alt.X, divisor: float, end_s: float) -> Any:
+def _bars(bars: Sequence[LaneBar], lanes: Sequence[str], x: alt.X, divisor: float, end_s: float) -> Any:
     data = [
         {
             "lane": bar["lane"],
@@ -95,5 +116,5 @@ def _bars(bars: Sequence[Row], lanes: Sequence[str], x: alt.X, divisor: float, e
     return alt.layer(rectangles, named).properties(width=WIDTH, height=LANE_PX * max(len(lanes), 2))
 
 
-def _fits(bar: Row, end_s: float) -> bool:
+def _fits(bar: LaneBar, end_s: float) -> bool:
     return bool((bar["end_s"] - bar["start_s"]) / max(end_s, 0.1) * WIDTH >= LETTER_PX * (len(str(bar["label"])) + 0.6))

@@ -32,7 +32,7 @@ def variants(facts: RunFacts, points: Sequence[Record]) -> dict[str, str]:
     for point in points:
         dss = point["dss"]
         test = "power" if dss.get("test") == "power" else count_of(int(dss.get("streams") or 0), "stream")
-        words = [shorten(titles.get(point.get("part"), DASH), 40)] if len(parts) > 1 else []
+        words = [shorten(titles.get(point.get("part") or "", DASH), 40)] if len(parts) > 1 else []
         words += [test] if len(tests) > 1 or not words else []
         words += [f"run {dss.get('run')}"] if len(runs) > 1 else []
         named[str(point.get("id"))] = ", ".join(words)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from assay.base.units import count_of, format_bytes, format_duration, format_latency, format_throughput
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, id_range, joined, percent, shorten
 from assay.record.source import Record, RunFacts
-from assay.workloads.tpch.report.charts import query_bars
+from assay.workloads.tpch.report.charts import QueryTime, query_bars
 from assay.workloads.tpch.report.points import mean_seconds, points_of, variants, waits_for
 
 VARIANTS_MAX = 6
@@ -103,7 +102,7 @@ def _tests(points: Sequence[Record], names: dict[str, str]) -> Table:
 def times_figure(named: Sequence[tuple[str, Record]], name: str = "tpch-times") -> FigureElement | None:
     """Times of the queries side by side, a colour a variant; means where streams ran a query several times."""
     shown = [(variant, point) for variant, point in named if mean_seconds(point)][:VARIANTS_MAX]
-    rows: list[dict[str, Any]] = [
+    rows: list[QueryTime] = [
         {"query": number, "seconds": seconds, "variant": variant, "point_id": str(point.get("id"))}
         for variant, point in shown
         for number, seconds in mean_seconds(point).items()
@@ -130,7 +129,7 @@ def _queries(point: Record, name: str) -> Table:
         Column("Queue", number=True), Column("CPU", number=True), Column("Mostly", weight=1.6),
     ]  # fmt: skip
 
-    def amount(value: Any) -> str:
+    def amount(value: float | None) -> str:
         return DASH if value is None else format_bytes(value)
 
     rows = []

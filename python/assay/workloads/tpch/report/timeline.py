@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
+    PanelRow,
     SeriesClock,
     by_role,
     gauge,
@@ -19,7 +20,7 @@ from assay.document.series import (
 )
 from assay.document.text import joined, moment
 from assay.record.source import Record, RunFacts
-from assay.workloads.tpch.report.charts import query_timeline
+from assay.workloads.tpch.report.charts import LaneBar, query_timeline
 from assay.workloads.tpch.report.points import points_of, variants
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _figure(facts: RunFacts, point: Record, name: str) -> FigureElement | None:
     return FigureElement(f"tpch-timeline-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))
 
 
-def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _drawable(rows: list[PanelRow]) -> list[PanelRow]:
     """Rows of panels that have a line: two values of a series, not one alone."""
     times: dict[tuple[str, str], set[float]] = {}
     for row in rows:
@@ -78,10 +79,10 @@ def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["panel"] in drawn]
 
 
-def bars_of(point: Record, clock: SeriesClock) -> list[dict[str, Any]]:
+def bars_of(point: Record, clock: SeriesClock) -> list[LaneBar]:
     """Bars of `charts.query_timeline`: queries and refresh functions, streams in their order, the refresh last."""
     dss = point["dss"]
-    bars = []
+    bars: list[LaneBar] = []
     for query in sorted(dss.get("queries") or [], key=lambda one: (one["stream"], one["started_utc_ns"])):
         lane = "queries" if dss.get("test") == "power" else f"stream {query['stream']}"
         bars.append(_bar(lane, str(query["query"]), query, clock, is_done=query["ended_by"] == "done"))
@@ -90,7 +91,7 @@ def bars_of(point: Record, clock: SeriesClock) -> list[dict[str, Any]]:
     return bars
 
 
-def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: bool) -> dict[str, Any]:
+def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: bool) -> LaneBar:
     start_s = (record["started_utc_ns"] - clock.start_ns) / 1e9
     return {
         "lane": lane,
@@ -101,7 +102,7 @@ def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: 
     }
 
 
-def panels_of(frame: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def panels_of(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """Rows of the panels that have any."""
     import polars as pl
 

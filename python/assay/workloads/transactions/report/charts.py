@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import altair as alt
 
 from assay.document.charts import BAR_MAX_PX, PANEL_WIDTH, ChartRows, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
-from assay.document.series_charts import AREA_INK, TimeAxis, areas, lines, panels_over_time
+from assay.document.series import PanelRow
+from assay.document.series_charts import AREA_INK, PlacedRow, TimeAxis, areas, lines, panels_over_time
 
 Row = Mapping[str, Any]
+
+
+class ShadedSpan(TypedDict):
+    """A span of the time axis, seconds; its label is above the first panel, and may be empty."""
+
+    start_s: float
+    end_s: float
+    kind: str
+    label: str
+
+
+class ResponseRow(TypedDict):
+    """A response time of a transaction at a percentile, a key of `NINES` or `max`."""
+
+    series: str
+    percentile: str
+    latency_ns: float
+
 
 SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25), "dip": (COLOURS[1], 0.3)}
 """Colour and opacity of spans of the time axis."""
@@ -24,7 +43,7 @@ LETTER_PX = 5.6
 
 
 def timeline(
-    rows: Sequence[Row], spans: Sequence[Row], marks: Sequence[float], *, end_s: float
+    rows: Sequence[PanelRow], spans: Sequence[ShadedSpan], marks: Sequence[float], *, end_s: float
 ) -> alt.TopLevelMixin | None:
     """Panels over one time axis: transactions above, storage and server beneath.
 
@@ -40,7 +59,7 @@ def timeline(
         End of the time axis, seconds.
     """
 
-    def layers(own: list[dict[str, Any]], panel: str, axis: TimeAxis) -> list[alt.Chart]:
+    def layers(own: list[PlacedRow], panel: str, axis: TimeAxis) -> list[alt.Chart]:
         drawn = _shading(spans, axis.x, axis.divisor, is_labelled=axis.is_first)
         drawn.append(areas(own, panel, axis.x) if panel in STACKED else lines(own, panel, axis.x))
         return [*drawn, _marks(marks, axis.x, axis.divisor)] if marks else drawn
@@ -48,7 +67,7 @@ def timeline(
     return panels_over_time(rows, layers, end_s=end_s)
 
 
-def _shading(spans: Sequence[Row], x: alt.X, divisor: float, *, is_labelled: bool) -> list[alt.Chart]:
+def _shading(spans: Sequence[ShadedSpan], x: alt.X, divisor: float, *, is_labelled: bool) -> list[alt.Chart]:
     """Rectangles behind a panel, a layer a kind, and their labels above it when asked."""
     layers = []
     for kind, (hue, opacity) in SHADES.items():
@@ -75,7 +94,7 @@ def _marks(marks: Sequence[float], x: alt.X, divisor: float) -> alt.Chart:
     return rules
 
 
-def response_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+def response_curves(rows: Sequence[ResponseRow]) -> alt.TopLevelMixin | None:
     """Response time by percentile on an axis of nines, one curve a transaction.
 
     Parameters

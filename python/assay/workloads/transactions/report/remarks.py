@@ -115,7 +115,7 @@ def _states(facts: RunFacts, points: list[Record]) -> list[str]:
             " warm-up."
         )
     done = {
-        titles.get(point.get("part"), ""): joined(
+        titles.get(str(point.get("part")), ""): joined(
             f"{one['count']:,} times {BACKGROUND.get(one['kind'], one['kind'])}" for one in beside
         )
         for point in points

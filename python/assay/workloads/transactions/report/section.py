@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.base.units import format_bytes, format_duration, format_latency, parse_duration
-from assay.document.charts import NINES, search_curve
+from assay.document.charts import NINES, LimitLine, SearchRow, search_curve
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.limits import limit_text, search_state
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
 from assay.record.answers import answer_marks
 from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.report.charts import response_curves
+from assay.workloads.transactions.report.charts import ResponseRow, response_curves
 from assay.workloads.transactions.report.transactions import (
     answer_sentence,
     consistency_sentence,
@@ -188,7 +188,8 @@ def _judged(record: Record) -> Cell:
 
 
 def _response_figure(found: Record, application: Application) -> list[Block]:
-    by_transaction, rows = found["by_transaction"], []
+    by_transaction = found["by_transaction"]
+    rows: list[ResponseRow] = []
     for name in application.transactions:
         record = by_transaction.get(name) or {}
         latency, count = record.get("latency_ns") or {}, record.get("count") or 0
@@ -287,10 +288,10 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int, application: Ap
     if answer.get("limits"):
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
     marks = answer_marks(answer)
-    rows = [
+    rows: list[SearchRow] = [
         {"load": _load_of(point), "value": point["oltp"][rate.key], "state": search_state(point, FAILED),
          "latency_ns": ((point["oltp"]["by_transaction"].get(first) or {}).get("latency_ns") or {}).get("p90"),
-         "mark": marks.get(point.get("id"), ""), "point_id": point.get("id")}
+         "mark": marks.get(point.get("id"), ""), "point_id": point["id"]}
         for point in points
     ]  # fmt: skip
     title = {"rate": "transactions asked for per second"}.get(str(answer.get("axis")), "users")
@@ -313,9 +314,9 @@ def _load_of(point: Record) -> float:
     return load_size(point.get("load") or {})
 
 
-def _response_limits(answer: Record) -> list[dict[str, Any]]:
+def _response_limits(answer: Record) -> list[LimitLine]:
     """Limits on the p90 of responses, which the figure can show."""
-    shown = []
+    shown: list[LimitLine] = []
     for text in answer.get("limits") or []:
         name, sign, value = str(text).partition("<")
         if name == "response.p90" and sign:

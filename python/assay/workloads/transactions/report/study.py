@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
-from assay.document.charts import with_others
+from assay.document.charts import SeriesRow, with_others
 from assay.document.elements import FigureElement
 from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
@@ -18,6 +18,16 @@ SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log
 """Roles and directions of I/O, in the order they are stacked."""
 
 LATENCY = "data read latency"
+
+
+class StorageRow(TypedDict):
+    """What storage did at a level, in the unit of the panel, and the first point there."""
+
+    panel: str
+    level: str
+    series: str
+    value: float
+    point_id: str
 
 
 def study_figures(facts: RunFacts, application: Application) -> list[FigureElement]:
@@ -46,7 +56,14 @@ def _levels(facts: RunFacts, study: Record, application: Application) -> list[tu
     ]
 
 
-def storage_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
+class WrittenRow(SeriesRow):
+    """What was written at a level, MiB/s, and the first point there."""
+
+    level: str
+    point_id: str
+
+
+def storage_rows(levels: list[tuple[str, Record]]) -> list[StorageRow]:
     """Rows of `charts.storage_levels`: means over the points of a level, in units of the panels.
 
     I/Os of a role are those of the point's `roles`: of its devices, or as the server counts them.
@@ -72,7 +89,7 @@ def storage_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def written_rows(levels: list[tuple[str, Record]], what: str) -> list[dict[str, Any]]:
+def written_rows(levels: list[tuple[str, Record]], what: str) -> list[WrittenRow]:
     """Rows of `charts.stacked_levels`: mean MiB/s written to each device or file, over the points of a level.
 
     Parameters
@@ -89,12 +106,11 @@ def written_rows(levels: list[tuple[str, Record]], what: str) -> list[dict[str, 
         counts[level] = counts.get(level, 0) + 1
         for name, bytes_per_s in WRITTEN[what][0](point["oltp"]["storage"] or {}):
             found.setdefault((level, name), []).append((bytes_per_s or 0.0) / 2**20)
-    return with_others(
-        [
-            {"level": level, "series": name, "value": sum(values) / counts[level], "point_id": ids[level]}
-            for (level, name), values in found.items()
-        ]
-    )
+    rows: list[WrittenRow] = [
+        {"level": level, "series": name, "value": sum(values) / counts[level], "point_id": ids[level]}
+        for (level, name), values in found.items()
+    ]
+    return with_others(rows)
 
 
 def _to_devices(storage: Record) -> list[tuple[str, float | None]]:
@@ -127,7 +143,7 @@ def partitioned_tables(levels: list[tuple[str, Record]]) -> list[str]:
     return sorted({str(one["table"]) for one in cut if one.get("table")})
 
 
-def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> list[dict[str, Any]]:
+def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> list[WrittenRow]:
     """Rows of `charts.stacked_levels`: mean MiB/s written to a file of these tables, over files and points of a level.
 
     Files are known by the names that InnoDB gives them: the table, and `#P#` and the partition where it has some.
@@ -163,7 +179,7 @@ def _storage_figure(levels: list[tuple[str, Record]], by: str) -> FigureElement 
 
 
 def _written_figure(
-    levels: list[tuple[str, Record]], rows: list[dict[str, Any]], by: str, what: str, said: str
+    levels: list[tuple[str, Record]], rows: list[WrittenRow], by: str, what: str, said: str
 ) -> FigureElement | None:
     if not any(row["value"] for row in rows):
         return None

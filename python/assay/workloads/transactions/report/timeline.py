@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
     RESENT_PANEL,
     RESENT_TEXT,
+    PanelRow,
     SeriesClock,
     by_role,
     gauge,
@@ -30,7 +31,7 @@ from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment, percent
 from assay.record.source import Record, RunFacts
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.report.charts import timeline
+from assay.workloads.transactions.report.charts import ShadedSpan, timeline
 from assay.workloads.transactions.report.transactions import oltp_of, oltp_point
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def oltp_timeline_section(facts: RunFacts, application: Application) -> Section 
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
 
 
-def dips(rows: Sequence[dict[str, Any]], clock: SeriesClock, warmup_s: float) -> list[dict[str, Any]]:
+def dips(rows: Sequence[PanelRow], clock: SeriesClock, warmup_s: float) -> list[ShadedSpan]:
     """Spans in which the server's transactions a minute dip, after the warm-up.
 
     A dip lasts `DIP_S` seconds or longer, and at each of its steps the rate is under the median by more than
@@ -112,7 +113,7 @@ def dips(rows: Sequence[dict[str, Any]], clock: SeriesClock, warmup_s: float) ->
     middle = median(values)
     deviation = NORMAL_MAD * median(abs(value - middle) for value in values)
     bound = middle - max(DIP_DEVIATIONS * deviation, DIP_SHARE * middle)
-    spans: list[dict[str, Any]] = []
+    spans: list[ShadedSpan] = []
     for is_low, run in groupby(own, key=lambda row: row["value"] is not None and row["value"] < bound):
         times = [row["t_s"] for row in run]
         start_s, end_s = max(times[0] - clock.step_s / 2, warmup_s), min(times[-1] + clock.step_s / 2, clock.end_s)
@@ -121,7 +122,7 @@ def dips(rows: Sequence[dict[str, Any]], clock: SeriesClock, warmup_s: float) ->
     return spans
 
 
-def _dips_text(fallen: Sequence[dict[str, Any]]) -> str:
+def _dips_text(fallen: Sequence[ShadedSpan]) -> str:
     longest = max(span["end_s"] - span["start_s"] for span in fallen)
     return (
         f"{count_of(len(fallen), 'dip')} of the server's TPM, at most {format_duration(longest)} long (under the median"
@@ -139,7 +140,7 @@ def _text(point: Record, clock: SeriesClock) -> str:
     )
 
 
-def oltp_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[dict[str, Any]]:
+def oltp_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[PanelRow]:
     """Rows of `charts.timeline` for the panels that have any."""
     import polars as pl
 
@@ -187,7 +188,7 @@ def _of_kind(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     return frame.filter(pl.col("entity").str.ends_with(f"/{name}"))
 
 
-def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[dict[str, Any]]:
+def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[PanelRow]:
     """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
     columns = {
         title: rate(_of_kind(frame, name), "committed_count") for name, title in application.transactions.items()
@@ -195,7 +196,7 @@ def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Appl
     return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
-def _wait_rows(server: pl.DataFrame, clock: SeriesClock) -> list[dict[str, Any]]:
+def _wait_rows(server: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     """What sessions at work waited for; mean over databases, and over the samples of a step."""
     import polars as pl
 
@@ -234,9 +235,9 @@ def checkpoint_marks(frame: pl.DataFrame, clock: SeriesClock) -> list[float]:
     ]
 
 
-def spans_of(point: Record, found: Record, clock: SeriesClock) -> list[dict[str, Any]]:
+def spans_of(point: Record, found: Record, clock: SeriesClock) -> list[ShadedSpan]:
     """Shaded spans: the warm-up, and times in which a server was away."""
-    spans = []
+    spans: list[ShadedSpan] = []
     warmup_s = float(point.get("warmup_s") or 0)
     if warmup_s > 0:
         spans.append({"start_s": 0.0, "end_s": warmup_s, "kind": "warm-up",
@@ -259,12 +260,12 @@ def _response_panel(application: Application) -> str:
     return f"{application.first_plural} (ms, log)"
 
 
-def _told(rows: Sequence[dict[str, Any]], marks: Sequence[float], application: Application) -> str:
+def _told(rows: Sequence[PanelRow], marks: Sequence[float], application: Application) -> str:
     """Ranges for readers who cannot see the figure."""
     sums: dict[float, float] = {}
     for row in rows:
         if row["panel"] == "transactions/s":
-            sums[row["t_s"]] = sums.get(row["t_s"], 0.0) + row["value"]
+            sums[row["t_s"]] = sums.get(row["t_s"], 0.0) + (row["value"] or 0.0)
     p90s = _values(rows, _response_panel(application), "p90")
     texts = [f"{min(sums.values()):,.0f} to {max(sums.values()):,.0f} transactions per second"] if sums else []
     texts += (
@@ -277,6 +278,6 @@ def _told(rows: Sequence[dict[str, Any]], marks: Sequence[float], application: A
     return f"Panels over time: {panels}.{f' {joined(texts)}.' if texts else ''}"
 
 
-def _values(rows: Iterable[dict[str, Any]], panel: str, series: str) -> list[float]:
+def _values(rows: Iterable[PanelRow], panel: str, series: str) -> list[float]:
     chosen = (row["value"] for row in rows if row["panel"] == panel and row["series"] == series)
     return [value for value in chosen if value is not None]

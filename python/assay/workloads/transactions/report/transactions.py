@@ -22,7 +22,7 @@ def oltp_points(facts: RunFacts, application: Application) -> list[Record]:
 
 def oltp_answers(facts: RunFacts, application: Application) -> list[Record]:
     """Answers of the searches."""
-    return facts.answers_of(application.kind, application.rate.key)
+    return [*facts.answers_of(application.kind, application.rate.key)]
 
 
 def oltp_of(facts: RunFacts, application: Application) -> Record:
