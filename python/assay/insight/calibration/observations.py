@@ -14,12 +14,12 @@ from assay.insight.calibration.published import PublishedPoint, read_published
 from assay.record.limits import parse_limits
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.access import accesses_of
 from assay.record.shapes.point import Point
 from assay.run.simulate import simulate
 from assay.targets.arrays.model.configuration import Configuration
 from assay.workloads.io.activities import IoActivity
 from assay.workloads.io.plan import IoPlan, IoSearch, load_plan
-from assay.workloads.io.shapes import Access
 
 TIMING = {"warmup_s": 2, "duration_s": 6}
 """Virtual time of a point: tens of thousands of I/Os on an array of disks, so that its mean is within about 1 %."""
@@ -216,7 +216,7 @@ def observations_of_points(points: Sequence[Point], placed: Configuration, sourc
 
 def _is_usable(point: Point) -> bool:
     workload = point["workload"]
-    is_plain = workload["kind"] == "io" and "activities" not in workload and _accessed(point)["sync"] == "none"
+    is_plain = workload["kind"] == "io" and "activities" not in workload and accesses_of(point)["sync"] == "none"
     whole = point["ended_by"] in ("steady", "time") and not point["errors"]["count"]
     return bool(is_plain and whole and point["total"] and not point["generator"].get("saturated"))
 
@@ -239,11 +239,6 @@ def _of_point(point: Point, placed: Configuration, source: str) -> Observation:
         figures=point_figures(point),
         noise_share=max(half_width / 1.96, MEASURED_MIN),
     )
-
-
-def _accessed(point: Point) -> Access:
-    """What a point of I/O asked: its workload, as I/O's shapes have it."""
-    return cast(Access, point["workload"])
 
 
 def activity_of(point: Point, volumes: int) -> AskedActivity:
