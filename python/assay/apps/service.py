@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from assay.base.paths import printable
 from assay.base.progress import SILENT, Display
 from assay.record.run_folder import RunFolder
-from assay.record.shapes.point import Point
+from assay.record.shapes.point import Answer, Point
 from assay.run.execute import Above, Execution, Raising
 from assay.targets.target import Target
 from assay.workloads.plan import Part
@@ -23,7 +23,7 @@ class _Bands:
     """Error bands of models; calibration is loaded when the first is asked for."""
 
     def band_of_answer(
-        self, configuration: Any, answer: Mapping[str, Any], points: Sequence[Point], *, interrupt: threading.Event
+        self, configuration: Any, answer: Answer, points: Sequence[Point], *, interrupt: threading.Event
     ) -> Any:
         from assay.insight.calibration.bands import band_of_answer
 
@@ -32,7 +32,7 @@ class _Bands:
     def band_of_point(self, configuration: Any, point: Mapping[str, Any], *, interrupt: threading.Event) -> Any:
         from assay.insight.calibration.bands import band_of_point
 
-        return band_of_point(configuration, point, interrupt=interrupt)
+        return band_of_point(configuration, cast(Point, point), interrupt=interrupt)
 
 
 def _study_findings(*facts: Any) -> dict[str, Any]:

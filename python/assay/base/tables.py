@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
-TableValue: TypeAlias = (
-    "str | int | float | bool | datetime.date | datetime.time | Sequence[TableValue] | Mapping[str, TableValue] | None"
+from typing_extensions import TypeAliasType
+
+TableValue = TypeAliasType(
+    "TableValue",
+    "str | int | float | bool | datetime.date | datetime.time | Sequence[TableValue] | Mapping[str, TableValue] | None",
 )
-"""A value under a key: a text, a number, a truth value, nothing, a date, a time, a list or a table."""
+"""A value under a key: a text, a number, a truth value, a date, a time, a list, a table, or nothing."""

@@ -227,7 +227,7 @@ class FleetJob(Job):
             ]
             self._write_series(replies, point_id)
         except HostLost as error:
-            return Measured(figures=self._cut_short(started_ns), error=error)
+            return self._cut_short(started_ns, error)
         failure = next((name for name, one in replies.items() if one.value.error is not None), None)
         if failure is not None:
             return self._failed(failure, replies[failure].value, hosts, started_ns)
@@ -238,7 +238,7 @@ class FleetJob(Job):
             try:
                 self._refuse_unreadable(hosts)
             except HostLost as error:
-                return Measured(figures=self._cut_short(started_ns), error=error)
+                return self._cut_short(started_ns, error)
             raise
         self.virtual_ns = max(reply.value.virtual_ns for reply in replies.values())
         together = self._skew(hosts, meeting, figures)
@@ -313,9 +313,9 @@ class FleetJob(Job):
             with self._at(member):
                 check_histograms(host["point"])
 
-    def _to_merge(self, hosts: Sequence[HostPoint]) -> list[Mapping[str, Any]]:
+    def _to_merge(self, hosts: Sequence[HostPoint]) -> list[Mapping[str, object]]:
         """Points of hosts with the names of each, what a machine's devices counted in one alone of those on it."""
-        found: list[Mapping[str, Any]] = []
+        found: list[Mapping[str, object]] = []
         key = self.workload.document_key
         firsts = first_on_machine(self.target.hosts())
         for host in hosts:
@@ -369,13 +369,14 @@ class FleetJob(Job):
             "skewed": share > SKEW_MAX_SHARE,
         }
 
-    def _cut_short(self, started_ns: int) -> dict[str, Any]:
+    def _cut_short(self, started_ns: int, error: HostLost) -> Measured:
         """A point that a lost host ended: who it was and what all had done, and no sum."""
         hosts = [
             {"name": member.name, "lost": member.lost, "until_then": member.last or None}
             for member in self.team.members
         ]
-        return {"started_utc_ns": started_ns, "ended_by": "failed", "measured_s": 0.0, "hosts": hosts}
+        figures = {"started_utc_ns": started_ns, "ended_by": "failed", "measured_s": 0.0, "hosts": hosts}
+        return Measured(figures=figures, error=error)
 
     def _write_series(self, replies: Mapping[str, Reply], point_id: str) -> None:
         """Rows of all hosts on this host's clock, each with the name of its host."""
@@ -464,7 +465,7 @@ class SpreadWorkload:
         own = {member.name: self._target.chosen[member.name].parts[part.name] for member in self._target.members}
         return [f"host {name}: {line}" for name, one in own.items() for line in one.lines]
 
-    def document(self, part: Part[Any], target: Any) -> dict[str, Any]:
+    def document(self, part: Part[Any], target: Any) -> dict[str, object]:
         """What `--dry-run --json` says of the part: what all hosts have in common."""
         del target
         own = [self._target.chosen[member.name].parts[part.name].document for member in self._target.members]

@@ -202,7 +202,7 @@ def _is_named(path: str, named: Sequence[str]) -> bool:
     return os.path.isabs(path) and ".." not in path.split("/") and any(Path(path).is_relative_to(one) for one in named)
 
 
-def _without_names(document: Mapping[str, Any]) -> dict[str, Any]:
+def _without_names(document: Mapping[str, object]) -> dict[str, object]:
     """What a host tells of itself, but for its names, which are told here."""
     return {key: value for key, value in document.items() if key not in ("name", "hostname")}
 

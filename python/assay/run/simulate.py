@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from assay import _core
 from assay.base.progress import SILENT, Display
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.point import Answer, Point
 from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
 from assay.targets.arrays.model.configuration import Configuration
@@ -43,7 +44,7 @@ def simulate(
     interrupt: threading.Event | None = None,
     warm: _core.WarmCaches | None = None,
     display: Display = SILENT,
-) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+) -> tuple[Sequence[Point], Sequence[Answer]]:
     """Run a plan on a model; returns its points and its answers, as a run folder would hold them.
 
     Parameters
@@ -81,7 +82,7 @@ def simulate(
 
 def simulate_load(
     configuration: Configuration,
-    activities: Sequence[Mapping[str, Any]],
+    activities: Sequence[Mapping[str, object]],
     *,
     warmup_s: float,
     duration_s: float,
@@ -89,7 +90,7 @@ def simulate_load(
     interrupt: threading.Event | None = None,
     warm: _core.WarmCaches | None = None,
     display: Display = SILENT,
-) -> Mapping[str, Any]:
+) -> Point:
     """One point of activities that run at once on a model, each at the load it names.
 
     Raises
@@ -111,7 +112,7 @@ def simulate_load(
 
 def search_rate(
     configuration: Configuration,
-    activity: Mapping[str, Any],
+    activity: Mapping[str, object],
     limits: Sequence[str],
     *,
     start: float,
@@ -119,7 +120,7 @@ def search_rate(
     warm: _core.WarmCaches | None = None,
     interrupt: threading.Event | None = None,
     display: Display = SILENT,
-) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+) -> tuple[Answer, Sequence[Point]]:
     """The answer and the points of a search for the most I/Os a second of one activity within limits.
 
     Raises

@@ -26,7 +26,7 @@ class Bands(Protocol):
     """Error bands of models, which come from a package above the workloads."""
 
     def band_of_answer(
-        self, configuration: Configuration, answer: Record, points: Sequence[Point], *, interrupt: threading.Event
+        self, configuration: Configuration, answer: Answer, points: Sequence[Point], *, interrupt: threading.Event
     ) -> Any:
         """How far an answer may be off."""
         ...

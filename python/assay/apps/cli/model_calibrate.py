@@ -17,6 +17,7 @@ from assay.base.errors import UsageError
 if TYPE_CHECKING:
     from assay.insight.calibration.calibrate import Fit
     from assay.insight.calibration.observations import Observation
+    from assay.record.shapes.manifest import Calibration
     from assay.targets.arrays.model.configuration import Configuration
 
 EXAMPLES = """
@@ -161,7 +162,7 @@ def _checked(observation: Observation, fit: Fit) -> dict[str, Any]:
     }
 
 
-def _show(fit: Fit, start: Configuration, checked: list[dict[str, Any]], table: dict[str, Any]) -> None:
+def _show(fit: Fit, start: Configuration, checked: list[dict[str, Any]], table: Calibration) -> None:
     from assay.document.elements import Paragraph
     from assay.document.terminal import show
     from assay.document.terminal import table as table_of

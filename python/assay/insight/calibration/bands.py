@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from assay import _core
 from assay.base.errors import UsageError
 from assay.base.units import format_bytes
 from assay.insight.calibration.calibrate import MODEL_SHARE, uncertain
-from assay.insight.calibration.observations import activity_of, mean_block_bytes
+from assay.insight.calibration.observations import AskedActivity, activity_of, mean_block_bytes
+from assay.record.shapes.point import Answer, Direction, Point
 from assay.run.simulate import simulate
 from assay.targets.arrays.model.configuration import Configuration
 from assay.workloads.io.plan import IoPlan
@@ -55,6 +56,20 @@ MIN_LATENCY_RISE = 0.25
 saturation that is about 1, at light load the limit is hardly felt, and the ratio is bounded."""
 
 
+class FigureBand(TypedDict):
+    """What an answer or a point says of how far its model may be off: I/Os per second, and what that rests on."""
+
+    band_90: list[float]
+    band_basis: str
+
+
+class RateEnd(TypedDict):
+    """A load of a search of I/O, and the I/Os per second that it gave."""
+
+    iops: float
+    point_id: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Band:
     """A band of 90 %: factors of the predicted figure, and what it rests on."""
@@ -63,15 +78,15 @@ class Band:
     high: float
     basis: str
 
-    def around(self, iops: float) -> dict[str, Any]:
+    def around(self, iops: float) -> FigureBand:
         """What an answer or a point says of its I/Os per second."""
         return {"band_90": [iops * self.low, iops * self.high], "band_basis": self.basis}
 
 
 def band_of_answer(
     configuration: Configuration,
-    answer: Mapping[str, Any],
-    points: Sequence[Mapping[str, Any]],
+    answer: Answer,
+    points: Sequence[Point],
     *,
     interrupt: threading.Event | None = None,
 ) -> Band | None:
@@ -83,13 +98,16 @@ def band_of_answer(
         The activity does not fit the array's volumes.
     """
     by_id = {point["id"]: point for point in points}
-    best, failing = answer["max"], answer["first_failing"]
+    # A search of I/O keeps throughput and point with each of its loads.
+    best, failing, edge = (
+        cast(RateEnd | None, end) for end in (answer["max"], answer["first_failing"], answer.get("edge"))
+    )
     if best is None or "activities" in by_id[best["point_id"]]["workload"] or best["iops"] > IOPS_MAX:
         return None
     activity = activity_of(by_id[best["point_id"]], len(configuration.volumes))
     slope = None
     # Below the edge it is no limit that cuts the curve off.
-    if failing is not None and (answer.get("edge") or best)["point_id"] == best["point_id"]:
+    if failing is not None and (edge or best)["point_id"] == best["point_id"]:
         under_way, further = (_under_way(by_id[end["point_id"]]) for end in (best, failing))
         rise = math.log(failing["iops"] / best["iops"]) / math.log(further / under_way) if further > under_way else 0.0
         slope = min(max(rise, 0.0), 1.0)
@@ -97,22 +115,32 @@ def band_of_answer(
     return _band_at_load(configuration, closed, best["iops"], slope, interrupt)
 
 
-def _under_way(point: Mapping[str, Any]) -> float:
+def _under_way(point: Point) -> float:
     """Mean number of I/Os under way: throughput times latency (Little's law)."""
+    total = _total(point)
+    return total["iops"] * (total["latency_ns"]["mean"] or 0.0) / 1e9
+
+
+def _total(point: Point) -> Direction:
     total = point["total"]
-    return float(total["iops"] * total["latency_ns"]["mean"] / 1e9)
+    assert total is not None
+    return total
 
 
-def _closed(activity: Mapping[str, Any], point: Mapping[str, Any], volumes: int) -> dict[str, Any]:
+def _closed(activity: AskedActivity, point: Point, volumes: int) -> AskedActivity:
     """The activity as a closed loop with as many I/Os under way: at a given rate, speed shows in latency alone."""
     if "rate" not in activity:
-        return dict(activity)
-    others = {key: value for key, value in activity.items() if key not in ("rate", "arrivals")}
-    return {**others, "workers": 1, "queue_depth": max(round(_under_way(point) / volumes), 1)}
+        return activity.copy()
+    closed = activity.copy()
+    closed.pop("rate", None)
+    closed.pop("arrivals", None)
+    closed["workers"] = 1
+    closed["queue_depth"] = max(round(_under_way(point) / volumes), 1)
+    return closed
 
 
 def band_of_point(
-    configuration: Configuration, point: Mapping[str, Any], *, interrupt: threading.Event | None = None
+    configuration: Configuration, point: Point, *, interrupt: threading.Event | None = None
 ) -> Band | None:
     """The band of a point of one activity, at the load that was given; None where it has none.
 
@@ -121,16 +149,17 @@ def band_of_point(
     UsageError
         The activity does not fit the array's volumes.
     """
-    if point["total"]["iops"] > IOPS_MAX:
+    iops = _total(point)["iops"]
+    if iops > IOPS_MAX:
         return None
     volumes = len(configuration.volumes)
     closed = _closed(activity_of(point, volumes), point, volumes)
-    return _band_at_load(configuration, closed, point["total"]["iops"], None, interrupt)
+    return _band_at_load(configuration, closed, iops, None, interrupt)
 
 
 def _band_at_load(
     configuration: Configuration,
-    activity: Mapping[str, Any],
+    activity: AskedActivity,
     iops: float,
     curve_slope: float | None,
     interrupt: threading.Event | None,
@@ -149,7 +178,7 @@ def _band_at_load(
 
     def log_throughput(values: Mapping[str, float]) -> float:
         points, _ = simulate(configuration.with_values(values), plan, interrupt=interrupt, warm=warm)
-        return math.log(points[0]["total"]["bytes_per_s"])
+        return math.log(_total(points[0])["bytes_per_s"])
 
     start = log_throughput({})
 
@@ -213,7 +242,7 @@ def _new_here(name: str, configuration: Configuration) -> bool:
     )
 
 
-def _of_the_model(configuration: Configuration, activity: Mapping[str, Any]) -> tuple[float, str]:
+def _of_the_model(configuration: Configuration, activity: AskedActivity) -> tuple[float, str]:
     """What the model itself leaves open, and in words what it rests on."""
     calibration = configuration.model.calibration
     if not calibration:

@@ -11,6 +11,7 @@ from typing import Any
 from assay.base.errors import OpenFailed, RefusedTarget, UsageError
 from assay.insight.calibration.calibrate import Fit
 from assay.insight.calibration.observations import Observation
+from assay.record.shapes.manifest import Calibration
 from assay.targets.arrays.model.changes import parameter_of_text
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.arrays.model.model_file import ModelFile, read_model
@@ -18,7 +19,7 @@ from assay.targets.arrays.model.options import REPLACED_BY, read_option
 from assay.targets.arrays.model.parameters import ORIGINS, known_of, whole_name
 
 
-def calibration_table(fit: Fit, observations: Sequence[Observation], source: str) -> dict[str, Any]:
+def calibration_table(fit: Fit, observations: Sequence[Observation], source: str) -> Calibration:
     """The section `[calibration]` (docs/calibration.md)."""
     conditions = [observation.conditions for observation in observations]
     return {
@@ -31,10 +32,10 @@ def calibration_table(fit: Fit, observations: Sequence[Observation], source: str
         "shifts": {name: [float(f"{value:.6g}") for value in shift] for name, shift in fit.shifts.items()},
         "raid": sorted({condition["raid"] for condition in conditions}),
         "members": sorted({condition["members"] for condition in conditions}),
-        **{
-            key: [min(each[key] for each in conditions), max(each[key] for each in conditions)]
-            for key in ("fill", "block_bytes", "read_share", "random_share")
-        },
+        "fill": _ends([each["fill"] for each in conditions]),
+        "block_bytes": _ends([each["block_bytes"] for each in conditions]),
+        "read_share": _ends([each["read_share"] for each in conditions]),
+        "random_share": _ends([each["random_share"] for each in conditions]),
         "observations": [
             {"label": label, "error_share": round(error, 4), "left_out_error_share": round(left_out, 4)}
             for label, error, left_out in zip(fit.labels, fit.errors, fit.left_out, strict=True)
@@ -42,7 +43,11 @@ def calibration_table(fit: Fit, observations: Sequence[Observation], source: str
     }
 
 
-def calibrated_text(structure: Configuration, name: str, fit: Fit, table: Mapping[str, Any]) -> str:
+def _ends(values: Sequence[float]) -> list[float]:
+    return [min(values), max(values)]
+
+
+def calibrated_text(structure: Configuration, name: str, fit: Fit, table: Calibration) -> str:
     """The text of the file; comments and everything that was neither fitted nor an option stay as they were."""
     document = _with_values(structure.model, fit.values)
     document["name"] = name
@@ -117,7 +122,7 @@ def _table(document: Any, place: str) -> Any:
     return document
 
 
-def _set_table(document: Any, place: str, known: Mapping[str, Any]) -> None:
+def _set_table(document: Any, place: str, known: Mapping[str, object]) -> None:
     import tomlkit
 
     *sections, last = place.split(".")

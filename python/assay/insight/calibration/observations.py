@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from assay.base.errors import UsageError
 from assay.base.reading import validated
@@ -14,6 +14,8 @@ from assay.insight.calibration.published import PublishedPoint, read_published
 from assay.record.limits import parse_limits
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.access import accesses_of
+from assay.record.shapes.point import Point
 from assay.run.simulate import simulate
 from assay.targets.arrays.model.configuration import Configuration
 from assay.workloads.io.activities import IoActivity
@@ -34,6 +36,44 @@ PUBLISHED_SHARE = 0.04
 """What the steps of queue depth leave open in a published answer (reference of the method: 4 %)."""
 SAME_SHARE = 0.25
 """Two measurements of the same that differ by more contradict each other."""
+
+
+class AskedActivity(TypedDict, total=False):
+    """An activity of a plan of I/O with its load; sizes in bytes, rates in I/Os a second, shares from 0 to 1."""
+
+    block_bytes: int | dict[str, float]
+    read_share: float
+    random_share: float
+    skew: str
+    streams: int
+    stride_bytes: int
+    align_bytes: int
+    region: list[float]
+    queue_depth: int
+    rate: float
+    arrivals: str
+    burst_interval_s: float
+    burst_bytes: int
+    burst_spread: float
+    outstanding: int
+    workers: int
+
+
+class Conditions(TypedDict):
+    """What was varied of an observation; `fill` and shares are from 0 to 1."""
+
+    raid: str
+    members: int
+    fill: float
+    block_bytes: float
+    read_share: float
+    random_share: float
+
+
+class _AtDepth(TypedDict):
+    iops: float
+    bytes_per_s: float
+    worst_ns: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +125,20 @@ class Observation:
             depth = wanted
         self.near["depth"] = depth
         share = math.log(max(at - 0.5, 0.25) / depth) / math.log((depth + 1) / depth)
-        return {name: low[name] * (high[name] / low[name]) ** share for name in ("iops", "bytes_per_s")}
+        return {
+            "iops": low["iops"] * (high["iops"] / low["iops"]) ** share,
+            "bytes_per_s": low["bytes_per_s"] * (high["bytes_per_s"] / low["bytes_per_s"]) ** share,
+        }
 
-    def _at_depth(self, configuration: Configuration, depth: int) -> dict[str, float]:
+    def _at_depth(self, configuration: Configuration, depth: int) -> _AtDepth:
         activity = {**self.plan.activity[0], "queue_depth": depth}
         plan = self.plan.model_copy(update={"activity": (activity,), "limits": (), "search": IoSearch()})
         point = simulate(configuration, plan)[0][0]
-        means = [point[name]["latency_ns"]["mean"] for name in ("read", "write") if point[name]]
-        return {"iops": point["total"]["iops"], "bytes_per_s": point["total"]["bytes_per_s"], "worst_ns": max(means)}
+        total = point["total"]
+        assert total is not None
+        means = [side["latency_ns"]["mean"] for side in (point["read"], point["write"]) if side]
+        worst_ns = max(mean for mean in means if mean is not None)
+        return {"iops": total["iops"], "bytes_per_s": total["bytes_per_s"], "worst_ns": worst_ns}
 
     @property
     def judged(self) -> str:
@@ -102,7 +148,7 @@ class Observation:
         return next(name for name in wanted if name in self.figures)
 
     @property
-    def conditions(self) -> dict[str, Any]:
+    def conditions(self) -> Conditions:
         """What was varied, for the file and for error bands."""
         activity = self.plan.activity[0]
         return {
@@ -115,19 +161,18 @@ class Observation:
         }
 
 
-def mean_block_bytes(activity: Mapping[str, Any]) -> float:
+def mean_block_bytes(activity: Mapping[str, object]) -> float:
     """Mean block size of a plan's activity."""
     blocks = validated(IoActivity, dict(activity), "activity").blocks
     return sum(size * weight for size, weight in blocks.items()) / sum(blocks.values())
 
 
-def point_figures(point: Mapping[str, Any], *, fewest: int = FEWEST_IOS) -> dict[str, float]:
+def point_figures(point: Point, *, fewest: int = FEWEST_IOS) -> dict[str, float]:
     """Throughput and mean latencies of a point, these where they rest on at least `fewest` I/Os."""
-    figures = {"iops": point["total"]["iops"]} if point["total"] else {}
-    for name in ("read", "write"):
-        direction = point[name]
+    figures: dict[str, float | None] = {"iops": point["total"]["iops"]} if point["total"] else {}
+    for name, direction in (("read_ns", point["read"]), ("write_ns", point["write"])):
         if direction and direction["count"] >= fewest:
-            figures[f"{name}_ns"] = direction["latency_ns"]["mean"]
+            figures[name] = direction["latency_ns"]["mean"]
     return {name: value for name, value in figures.items() if value}
 
 
@@ -152,9 +197,7 @@ def observations_of_run(path: Path, structure: Configuration) -> list[Observatio
     return observations_of_points(current_points(folder.whole_points()), placed, f"--from {path}")
 
 
-def observations_of_points(
-    points: Sequence[Mapping[str, Any]], placed: Configuration, source: str
-) -> list[Observation]:
+def observations_of_points(points: Sequence[Point], placed: Configuration, source: str) -> list[Observation]:
     """Observations of an array whose volumes are those of `placed`; repeats are one observation.
 
     Raises
@@ -171,21 +214,23 @@ def observations_of_points(
     return _merge_repeats(found, source)
 
 
-def _is_usable(point: Mapping[str, Any]) -> bool:
+def _is_usable(point: Point) -> bool:
     workload = point["workload"]
-    is_plain = workload["kind"] == "io" and "activities" not in workload and workload["sync"] == "none"
+    is_plain = workload["kind"] == "io" and "activities" not in workload and accesses_of(point)["sync"] == "none"
     whole = point["ended_by"] in ("steady", "time") and not point["errors"]["count"]
     return bool(is_plain and whole and point["total"] and not point["generator"].get("saturated"))
 
 
-def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> Observation:
+def _of_point(point: Point, placed: Configuration, source: str) -> Observation:
     workload, load = point["workload"], point["load"]
     activity = activity_of(point, len(placed.volumes))
     # A slow load needs longer for a mean that says as much.
-    seconds = min(max(TIMING["duration_s"], ENOUGH_IOS / max(point["total"]["iops"], 1.0)), SECONDS_MAX)
+    iops = point["total"]["iops"] if point["total"] else 0.0
+    seconds = min(max(TIMING["duration_s"], ENOUGH_IOS / max(iops, 1.0)), SECONDS_MAX)
     timing = {**TIMING, "duration_s": seconds}
     plan = load_plan({"name": "point", "timing": timing, "activity": [activity]}, source=source)
-    half_width = (point.get("steady") or {}).get("half_width_share") or 0.0
+    steady = point.get("steady")
+    half_width = (steady.get("half_width_share") if steady else None) or 0.0
     described = load["queue_depth"] if "queue_depth" in load else f"{load.get('rate', 0):,.0f}/s"
     return Observation(
         label=f"{workload['name']}, load {described}",
@@ -196,17 +241,20 @@ def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> O
     )
 
 
-def activity_of(point: Mapping[str, Any], volumes: int) -> dict[str, Any]:
+def activity_of(point: Point, volumes: int) -> AskedActivity:
     """The activity of a plan that asks for a point again, its load included."""
-    workload, load = point["workload"], point["load"]
+    workload: Mapping[str, object] = point["workload"]
+    load = point["load"]
     keys = ("block_bytes", "read_share", "random_share", "skew", "streams", "stride_bytes", "align_bytes", "region")
-    activity = {key: workload[key] for key in keys if workload.get(key) is not None}
+    access = {key: workload[key] for key in keys if workload.get(key) is not None}
     loads = ("queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread")
-    activity |= {key: load[key] for key in loads if key in load}
-    if load.get("outstanding", 0) % load.get("workers", 1):
+    asked: Mapping[str, object] = load
+    activity = cast(AskedActivity, access | {key: asked[key] for key in loads if key in asked})
+    outstanding, workers = load.get("outstanding") or 0, load.get("workers") or 1
+    if outstanding % workers:
         del activity["queue_depth"]
-        activity["outstanding"] = load["outstanding"]
-    activity["workers"] = max(round(load.get("workers", 1) / volumes), 1)
+        activity["outstanding"] = outstanding
+    activity["workers"] = max(round(workers / volumes), 1)
     return activity
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import read_text, table_of, validated
+from assay.base.tables import TableValue
 
 
 class PublishedPoint(Strict):
@@ -24,12 +25,12 @@ class PublishedPoint(Strict):
     source: str
     array: str
     """Name of the model."""
-    target: dict[str, Any] = Field(default_factory=dict)
+    target: dict[str, TableValue] = Field(default_factory=dict)
     """Options of the model."""
-    activity: dict[str, Any]
+    activity: dict[str, TableValue]
     limits: tuple[str, ...] = ()
-    search: dict[str, Any] = Field(default_factory=dict)
-    timing: dict[str, Any] = Field(default_factory=dict)
+    search: dict[str, TableValue] = Field(default_factory=dict)
+    timing: dict[str, TableValue] = Field(default_factory=dict)
     figure: Literal["iops", "bytes_per_s"] = "iops"
     """What was published; of a search, at the largest load within the limits."""
     value: Annotated[float, Field(gt=0)] | None = None

@@ -30,12 +30,16 @@ def rebuild_hours(configuration: Configuration) -> float:
     )
     points, _ = simulate(array, plan)
     point = points[0]
-    rebuilt_bytes = point["array"]["rebuilt_bytes"] or 0.0
+    told, warmup_s, measured_s = point["array"], point["warmup_s"], point["measured_s"]
+    assert told is not None
+    assert warmup_s is not None
+    assert measured_s is not None
+    rebuilt_bytes = told["rebuilt_bytes"] or 0.0
     disk_bytes = array.value("disk.capacity")
     if not rebuilt_bytes:
         # All of it was rebuilt during the warm-up: the disk is tiny.
-        return float(point["warmup_s"]) / 3600
-    rate = rebuilt_bytes / point["measured_s"] * _mean_over_outer(array)
+        return warmup_s / 3600
+    rate = rebuilt_bytes / measured_s * _mean_over_outer(array)
     return float(disk_bytes / rate / 3600)
 
 

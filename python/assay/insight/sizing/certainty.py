@@ -7,12 +7,12 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, cast
 
 from assay import _core
 from assay.base.errors import Interrupted, UsageError
 from assay.base.progress import Silent
-from assay.insight.calibration.bands import MORE_MEMBERS_SHARE, NORMAL_95, UNCALIBRATED_SHARE, band_of_answer
+from assay.insight.calibration.bands import MORE_MEMBERS_SHARE, NORMAL_95, UNCALIBRATED_SHARE, RateEnd, band_of_answer
 from assay.insight.calibration.calibrate import uncertain
 from assay.insight.sizing.allowance import WARM_IOS, Allowance, GaveUp, counted
 from assay.insight.sizing.candidates import Ladder, LadderStep, pool_configuration, pools_of
@@ -128,7 +128,7 @@ def certainty_of(
         )
         if answer["max"] is not None:
             # The band asks again at this load, once for each parameter that is not sure.
-            ios = answer["max"]["iops"] * BAND_S * (1 + len(uncertain(array)))
+            ios = cast(RateEnd, answer["max"])["iops"] * BAND_S * (1 + len(uncertain(array)))
             allowance.take(counted(array, ios, stream.block_bytes))
         band = band_of_answer(array, answer, points)
     except UsageError:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.base.errors import UsageError
 from assay.base.units import count_of, format_bytes
@@ -16,6 +16,7 @@ from assay.insight.diagnosis.observed import DATABASES
 from assay.insight.sizing.demand import growth_factors
 from assay.insight.sizing.measured import seen_at, size_and_growth
 from assay.insight.sizing.need import NeedAsWritten
+from assay.record.shapes.point import Point
 
 if TYPE_CHECKING:
     import polars as pl
@@ -97,7 +98,7 @@ def with_hit_curve(asked: NeedAsWritten, study: CacheStudy) -> NeedAsWritten:
     return asked.with_value(("server", "hit_curve"), curve, origin)
 
 
-def _cache_bytes(series: pl.DataFrame | None, point: Mapping[str, Any]) -> int | None:
+def _cache_bytes(series: pl.DataFrame | None, point: Point) -> int | None:
     """Cache of all servers of databases while a point was measured; None where nothing recorded it."""
     import polars as pl
 

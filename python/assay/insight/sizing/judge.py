@@ -29,7 +29,7 @@ from assay.insight.sizing.candidates import (
 )
 from assay.insight.sizing.demand import LOG, PeakDemand, PeakStream, activities_of
 from assay.insight.sizing.need import Need
-from assay.record.shapes.point import Direction, Sides
+from assay.record.shapes.point import Direction, Point, Sides
 from assay.run.simulate import simulate_load
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.arrays.model.reliability import assess_question
@@ -230,7 +230,7 @@ class Judge:
             if self.interrupt.is_set():
                 raise
             return Seen(broken_off_s=watch.seen_ns / 1e9)
-        activities = point["activities"] if len(phase) > 1 else [point]
+        activities: Sequence[Sides | Point] = (point["activities"] or []) if len(phase) > 1 else [point]
         told = point.get("array") or {}
         return Seen(
             streams=tuple(_stream_seen(one, own) for one, own in zip(phase, activities, strict=True)),
@@ -326,7 +326,7 @@ class _Watch(Silent):
             self.broken.set()
 
 
-def _stream_seen(stream: PeakStream, told: Sides) -> StreamSeen:
+def _stream_seen(stream: PeakStream, told: Sides | Point) -> StreamSeen:
     def mean_s(side: Direction | None) -> float | None:
         mean_ns = side["latency_ns"].get("mean") if side else None
         return None if mean_ns is None else mean_ns / 1e9

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.base.errors import UsageError
 from assay.base.tables import TableValue
@@ -18,6 +18,7 @@ from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
 from assay.insight.studies.raw_gap import gap_shares
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.point import Point
 from assay.record.shapes.sizing import Coverage, MeasuredLoad, MeasuredVolume
 from assay.telemetry.importers.importer import Options
 from assay.telemetry.importers.recording import parse_roles
@@ -351,16 +352,16 @@ def _of_run(source: ObservedSource, percentile: float, notices: Sequence[str]) -
     )
 
 
-def seen_at(point: Mapping[str, Any]) -> SeenIo | None:
+def seen_at(point: Point) -> SeenIo | None:
     """I/O that the storage under a point's workload saw; None where nothing counted it, or it verifies."""
     kind = workload_recorded(point)
-    return kind.seen(point) if kind is not None and not kind.verifies else None  # type: ignore[arg-type]
+    return kind.seen(point) if kind is not None and not kind.verifies else None
 
 
-def _plain(point: Mapping[str, Any]) -> SeenIo | None:
+def _plain(point: Point) -> SeenIo | None:
     """I/O of a point that asked the storage itself."""
     total, read = point.get("total"), point.get("read")
-    if not isinstance(total, Mapping) or not total.get("iops") or not total.get("bytes_per_s"):
+    if not total or not total.get("iops") or not total.get("bytes_per_s"):
         return None
     return SeenIo(
         iops=total["iops"],

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.reading import nearest, read_text, table_of
+from assay.base.tables import TableValue
 from assay.insight.studies.study import StudyPlan, load_study
 from assay.workloads.registry import DEFAULT_KIND
 
@@ -45,7 +45,7 @@ def study_variants(name: str, workload: str | None = None) -> list[StudyPlan]:
     return [load_study({"name": name} | with_workload(table, workload, source), source=source) for table in tables]
 
 
-def workloads_of(table: Mapping[str, Any]) -> list[str]:
+def workloads_of(table: Mapping[str, TableValue]) -> list[str]:
     """Kinds of the workloads that a study may run, the first unless another is asked for."""
     others = table.get("workload", {})
     plan = table.get("plan", {})
@@ -53,7 +53,7 @@ def workloads_of(table: Mapping[str, Any]) -> list[str]:
     return [*others] if isinstance(others, dict) and others else [str(kind)]
 
 
-def with_workload(table: Mapping[str, Any], workload: str | None, source: str) -> dict[str, Any]:
+def with_workload(table: Mapping[str, TableValue], workload: str | None, source: str) -> dict[str, TableValue]:
     """A study's table with the plan, the comparison and the words of one of its workloads.
 
     Raises
@@ -69,16 +69,19 @@ def with_workload(table: Mapping[str, Any], workload: str | None, source: str) -
     own = table.get("workload", {})
     if not own:
         return common
-    if not isinstance(own, dict) or not isinstance(own[chosen], dict):
+    of_chosen = own[chosen] if isinstance(own, dict) else None
+    if not isinstance(of_chosen, dict):
         raise UsageError(f"{source}: workload.{chosen}: accepted: a table with plan and comparison")
-    merged = {key: _joined(common, own[chosen], key, f"{source}: workload.{chosen}") for key in ("plan", "comparison")}
+    merged = {key: _joined(common, of_chosen, key, f"{source}: workload.{chosen}") for key in ("plan", "comparison")}
     merged["plan"]["kind"] = chosen
-    return {**common, **own[chosen], **{key: value for key, value in merged.items() if value}}
+    return {**common, **of_chosen, **{key: value for key, value in merged.items() if value}}
 
 
-def _joined(common: Mapping[str, Any], own: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+def _joined(
+    common: Mapping[str, TableValue], own: Mapping[str, TableValue], key: str, where: str
+) -> dict[str, TableValue]:
     """A table of the study, with the keys of one of its workloads."""
-    found: dict[str, Any] = {}
+    found: dict[str, TableValue] = {}
     for holder in (common, own):
         table = holder.get(key, {})
         if not isinstance(table, dict):
@@ -119,7 +122,7 @@ def read_study(name: str, target: str | None = None, workload: str | None = None
     return (fitting or variants)[0]
 
 
-def _table(path: Path) -> dict[str, Any]:
+def _table(path: Path) -> dict[str, TableValue]:
     """The table of a TOML file, or of the JSON that `assay study show --json` prints."""
     source = f"study {printable(path)}"
     return table_of(read_text(path, source), source)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from assay.base.errors import UsageError
-from assay.insight.calibration.published import Published, read_published
-from assay.insight.studies.plan_settings import places_asked
+from assay.insight.calibration.published import Published, PublishedRanking, read_published
+from assay.insight.studies.plan_settings import inner_table, places_asked
 from assay.insight.studies.study import (
     ELSEWHERE,
     GIVEN,
     SEED_STEP,
     Combination,
+    StudyComparison,
     StudyPlan,
     as_text,
     combination_options,
@@ -26,6 +27,7 @@ from assay.insight.studies.study import (
     target_kind,
     with_options,
 )
+from assay.record.shapes.study import Capacity, Compared, PublishedOrder, Study
 from assay.targets.arrays.model.configuration import configure
 from assay.targets.arrays.model.options import parse_model_target
 from assay.targets.databases import is_database, parse_database
@@ -41,7 +43,7 @@ def study_parts(
     levels: Mapping[str, Sequence[str]] | None = None,
     beside: str | None = None,
     places: Mapping[str, str] | None = None,
-) -> tuple[list[Part[Any]], dict[str, Any]]:
+) -> tuple[list[Part[Any]], Study]:
     """Parts in the order of the levels, and the manifest's `study` with the order in which they run.
 
     Parameters
@@ -110,7 +112,7 @@ def _refuse_no_baseline(study: StudyPlan, chosen: Sequence[Combination], source:
 
 def _facts(
     study: StudyPlan, target: str, parts: Sequence[Part[Any]], order: Sequence[str], published: Published | None
-) -> dict[str, Any]:
+) -> Study:
     measured = {(name, key) for part in parts for name, key in part.levels.items()}
     return {
         "name": study.name,
@@ -131,8 +133,8 @@ def _facts(
             }
             for factor in study.factor
         ],
-        "comparison": study.comparison.model_dump(mode="json") if study.comparison is not None else None,
-        "orders": [order.model_dump(mode="json") for order in published.order] if published is not None else [],
+        "comparison": _compared(study.comparison) if study.comparison is not None else None,
+        "orders": [_order(order) for order in published.order] if published is not None else [],
         "repeats": study.repeats,
         "seed": study.seed,
         "levels": {part.name: dict(part.levels) for part in parts},
@@ -141,7 +143,30 @@ def _facts(
     }
 
 
-def _capacities(study: StudyPlan, target: str, parts: Sequence[Part[Any]]) -> dict[str, dict[str, int]]:
+def _compared(comparison: StudyComparison) -> Compared:
+    return {
+        "figure": comparison.figure,
+        "by": comparison.by,
+        "baseline": comparison.baseline,
+        "also": list(comparison.also),
+        "verb": comparison.verb,
+        "fall": comparison.fall,
+        "capacity": comparison.capacity,
+        "states": comparison.states,
+    }
+
+
+def _order(order: PublishedRanking) -> PublishedOrder:
+    return {
+        "id": order.id,
+        "title": order.title,
+        "source": order.source,
+        "points": list(order.points),
+        "note": order.note,
+    }
+
+
+def _capacities(study: StudyPlan, target: str, parts: Sequence[Part[Any]]) -> dict[str, Capacity]:
     """Raw and usable bytes of the model under each part, where the study sets figures beside them."""
     if study.comparison is None or not study.comparison.capacity:
         return {}
@@ -303,8 +328,8 @@ def _published_parts(
             "seed": study.seed + SEED_STEP * repeat,
             "limits": point.limits,
             "activity": [point.activity],
-            "search": {**study.plan.get("search", {}), **point.search},
-            "timing": {**study.plan.get("timing", {}), **point.timing},
+            "search": {**inner_table(study.plan, "search"), **point.search},
+            "timing": {**inner_table(study.plan, "timing"), **point.timing},
         }
         own = {key: as_text(value) for key, value in point.target.items()} | dict(options)
         if repeat:

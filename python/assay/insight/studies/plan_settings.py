@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast, get_origin
+from typing import cast, get_origin
 
 from pydantic.fields import FieldInfo
 
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import nearest
+from assay.base.tables import TableValue
 from assay.insight.studies.study import ELSEWHERE, PLACES, StudyPlan, load_study, places_of
 from assay.workloads.options import Fixed, Option, value_of
 from assay.workloads.registry import DEFAULT_KIND, workload_named
@@ -68,12 +69,15 @@ def with_settings(study: StudyPlan, given: Mapping[str, str]) -> tuple[StudyPlan
     return load_study(changed, source="--set"), left
 
 
-def _with(study: StudyPlan, plan: Mapping[str, Any], given: Mapping[str, str], *, prefix: str = "") -> dict[str, Any]:
+def _with(
+    study: StudyPlan, plan: Mapping[str, TableValue], given: Mapping[str, str], *, prefix: str = ""
+) -> dict[str, TableValue]:
     """A plan with settings, whose keys begin with `prefix`."""
     workload = workload_named(str(plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
     places = _places(workload.plan_type)
     tables = {table for table, _, _ in places.values() if table}
-    changed: dict[str, Any] = {**plan, **{name: dict(plan.get(name, {})) for name in tables}}
+    inner = {name: inner_table(plan, name) for name in tables}
+    changed: dict[str, TableValue] = {**plan, **inner}
     for key, text in given.items():
         word = key.removeprefix(prefix)
         if word not in places:
@@ -85,8 +89,14 @@ def _with(study: StudyPlan, plan: Mapping[str, Any], given: Mapping[str, str], *
         if not prefix:
             _refuse_varied(study, table or "plan", name, key)
         several = text.split(",") if get_origin(field.annotation) is tuple else text
-        (changed[table] if table else changed)[name] = value_of(field, several, source=f"--set {key}")
+        (inner[table] if table else changed)[name] = value_of(field, several, source=f"--set {key}")
     return changed
+
+
+def inner_table(plan: Mapping[str, TableValue], name: str) -> dict[str, TableValue]:
+    """A table of a plan; empty where the plan has none."""
+    found = plan.get(name)
+    return dict(found) if isinstance(found, Mapping) else {}
 
 
 def _places(plan_type: type[Strict]) -> dict[str, tuple[str, str, FieldInfo]]:

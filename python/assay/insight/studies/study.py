@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import EXPECTED, nearest, shortened, validated
+from assay.base.tables import TableValue
 from assay.insight.studies.result import study_figures
 from assay.targets.databases import is_database
 from assay.targets.databases.common.spec import ON_ARRAY, SPELT
@@ -56,8 +57,8 @@ class PlannedLevel(Strict):
     """One level of a factor: the value of the factor's key, or several keys in `set`."""
 
     label: str = ""
-    value: Any = None
-    set: dict[str, Any] = Field(default_factory=dict)
+    value: TableValue = None
+    set: dict[str, TableValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -78,7 +79,7 @@ class PlannedLevel(Strict):
         return as_text(self.value) if isinstance(self.value, Scalar) else self.name
 
 
-def as_text(value: Any) -> str:
+def as_text(value: TableValue) -> str:
     """A TOML value as a target's option has it.
 
     Examples
@@ -106,13 +107,7 @@ class StudyFactor(Strict):
     """The key that a level's value is for; the factor's name unless given."""
     ordered: bool = True
     """Whether the levels rise: figures then join them with a line, and a trend is looked for."""
-    levels: Annotated[
-        tuple[
-            Annotated[PlannedLevel, BeforeValidator(_as_level)],
-            ...,
-        ],
-        Field(min_length=2),
-    ]
+    levels: Annotated[tuple[Annotated[PlannedLevel, BeforeValidator(_as_level)], ...], Field(min_length=2)]
 
     def level(self, text: str, source: str) -> PlannedLevel:
         """A level by its key or its label.
@@ -130,7 +125,7 @@ class StudyFactor(Strict):
         hint = f"did you mean {meant!r}? " if meant else ""
         raise UsageError(f"{source}: factor {self.name} has no level {text!r}; {hint}levels: {', '.join(keys)}")
 
-    def changes(self, level: PlannedLevel) -> dict[str, Any]:
+    def changes(self, level: PlannedLevel) -> dict[str, TableValue]:
         """The keys a level sets."""
         return dict(level.set) or {self.key or self.name: level.value}
 
@@ -140,14 +135,14 @@ class Case(Strict):
 
     levels: dict[str, str] = Field(default_factory=dict)
     label: str = ""
-    target: dict[str, Any] = Field(default_factory=dict)
-    activity: dict[str, Any] = Field(default_factory=dict)
-    search: dict[str, Any] = Field(default_factory=dict)
-    timing: dict[str, Any] = Field(default_factory=dict)
+    target: dict[str, TableValue] = Field(default_factory=dict)
+    activity: dict[str, TableValue] = Field(default_factory=dict)
+    search: dict[str, TableValue] = Field(default_factory=dict)
+    timing: dict[str, TableValue] = Field(default_factory=dict)
     limits: tuple[str, ...] | None = None
     continues: bool = False
     """Goes on with the state in which the case before left the model."""
-    plan: dict[str, Any] | None = None
+    plan: dict[str, TableValue] | None = None
     """A plan of its own, in place of the study's."""
     follows: str | None = None
     """Label of an earlier case on databases. This one is I/O on a file beside them, with the block size and the share
@@ -184,8 +179,8 @@ class StudyPlan(Strict):
     """The target unless one is given."""
     published: bool = False
     """Whether the cases are the published figures of `arrays/published.toml`."""
-    plan: dict[str, Any] = Field(default_factory=dict)
-    beside: dict[str, Any] = Field(default_factory=dict)
+    plan: dict[str, TableValue] = Field(default_factory=dict)
+    beside: dict[str, TableValue] = Field(default_factory=dict)
     """Plan of a load that runs while points are measured, on a target of its own (a factor of `beside`)."""
     factor: tuple[StudyFactor, ...] = ()
     case: tuple[Case, ...] = ()
@@ -224,7 +219,7 @@ class StudyPlan(Strict):
         return any(factor.of == "target" for factor in self.factor) or any(case.target for case in self.case)
 
 
-def load_study(data: Mapping[str, Any], *, source: str) -> StudyPlan:
+def load_study(data: Mapping[str, TableValue], *, source: str) -> StudyPlan:
     """A study from its TOML or JSON form.
 
     Raises
@@ -295,7 +290,7 @@ def _refuse_following(combined: Sequence[Combination], study: StudyPlan, source:
             )
 
 
-def _refuse_misshapen(plan: Mapping[str, Any], source: str) -> None:
+def _refuse_misshapen(plan: Mapping[str, TableValue], source: str) -> None:
     """Refuse a plan whose parts cannot be combined with those of levels and cases."""
     activities = plan.get("activity", [])
     if not isinstance(activities, list) or not all(isinstance(one, dict) for one in activities):
@@ -391,10 +386,10 @@ def combination_plan(study: StudyPlan, combination: Combination, *, repeat: int,
         It is not a plan; the part is named.
     """
     own = study.plan if combination.case.plan is None else combination.case.plan
-    data: dict[str, Any] = {"name": combination.name, "title": combination.title, **own}
+    data: dict[str, TableValue] = {"name": combination.name, "title": combination.title, **own}
     where = f"{source}: {combination.name}"
     workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{where}: kind")
-    tables: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, TableValue]] = {}
     for factor in study.factor:
         if factor.of not in ("target", *ELSEWHERE) and factor.name in combination.levels:
             tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
@@ -425,7 +420,7 @@ def places_of(level: PlannedLevel) -> list[str]:
 
 def combination_options(study: StudyPlan, combination: Combination) -> dict[str, str]:
     """The target's options that a combination sets."""
-    options: dict[str, Any] = {}
+    options: dict[str, TableValue] = {}
     for factor in study.factor:
         if factor.of == "target" and factor.name in combination.levels:
             options |= factor.changes(combination.levels[factor.name])

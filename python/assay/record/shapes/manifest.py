@@ -155,9 +155,9 @@ Ends = Annotated[list[Number], Field(min_length=2, max_length=2)]
 class CalibrationPoint(TypedDict, total=False):
     """One observation: its label and the model's error at it, after the fit and predicted from the others."""
 
-    label: Text
-    error_share: MaybeNumber
-    left_out_error_share: MaybeNumber
+    label: str
+    error_share: Number
+    left_out_error_share: Number
 
 
 class Calibration(From, total=False):
