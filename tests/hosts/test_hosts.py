@@ -199,7 +199,9 @@ def test_files_of_hosts_are_their_own_and_resume_measures_nothing_again(assay: A
 
 @pytest.mark.usefixtures("in_threads")
 def test_pages_are_verified_on_every_host(assay: Assay, tmp_path: Path) -> None:
-    found = assay("verify", tmp_path / "v-{number}.dat", "--size", "24M", "--duration", "0.3s", "--hosts", "local,local")
+    found = assay(
+        "verify", tmp_path / "v-{number}.dat", "--size", "24M", "--duration", "0.3s", "--hosts", "local,local"
+    )
     assert found["exit_code"] == 0
     told = found["integrity"]
     assert told["passed"] is True
