@@ -43,7 +43,7 @@ EXPECTED = {
 """What pydantic says of its own types, in the words of a plan."""
 
 
-def validated(model: type[Model], data: Mapping[str, Any], source: str, *, at: Place = ()) -> Model:
+def validated(model: type[Model], data: Mapping[str, object], source: str, *, at: Place = ()) -> Model:
     """A model from a table.
 
     Parameters

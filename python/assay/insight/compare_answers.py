@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from assay.insight.differences import (
     END_WORDS,
@@ -18,8 +17,10 @@ from assay.insight.differences import (
     same_workload,
     workload_text,
 )
+from assay.record.answers import end_value
 from assay.record.figures import Figure
 from assay.record.intervals import Estimate, by_answer_intervals, by_repeats, widened
+from assay.record.shapes.point import Answer, End
 from assay.workloads.registry import figures_of
 
 
@@ -33,13 +34,13 @@ def compare_answers(a: Side, b: Side, run: int, smallest_share: float) -> list[A
         if key in others and (figures := figures_of(answers[0]))
         # Runs of an older Assay know the most alone.
         for end in END_WORDS
-        if end == "max" or all(answer.get(end) for answer in (*answers, *others[key]))
+        if end == "max" or all(_end(answer, end) for answer in (*answers, *others[key]))
     ]
 
 
-def _answers_of(side: Side) -> dict[str, list[Mapping[str, Any]]]:
+def _answers_of(side: Side) -> dict[str, list[Answer]]:
     """Answers of a side by what was asked, one a run."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    found: dict[str, list[Answer]] = {}
     for run in side.runs:
         for answer in run.manifest.get("answers") or []:
             found.setdefault(f"{same_workload(answer['workload'])} {answer['axis']}", []).append(answer)
@@ -49,8 +50,8 @@ def _answers_of(side: Side) -> dict[str, list[Mapping[str, Any]]]:
 def _compare_answer(
     figure: Figure,
     end: str,
-    a: Sequence[Mapping[str, Any]],
-    b: Sequence[Mapping[str, Any]],
+    a: Sequence[Answer],
+    b: Sequence[Answer],
     run: int,
     smallest_share: float,
     *,
@@ -58,12 +59,12 @@ def _compare_answer(
 ) -> AnswerDifference:
     held = [[_held(figure, answer, end) for answer in side] for side in (a, b)]
     values = [_middle(side) for side in held]
-    loads = [(side[0].get(end) or {}).get(side[0]["axis"]) for side in (a, b)]
+    loads = [_load(side[0], end) for side in (a, b)]
     measured = all(value is not None and value >= VALUE_MIN for value in values)
     relative = values[1] / values[0] - 1 if measured and values[0] and values[1] else None
     estimate, reason = None, _answer_caveat(a, b, run)
     if relative is not None:
-        estimate = _answer_estimate(figure, end, a, b, held)
+        estimate = _answer_estimate(end, a, b, held)
     interval, status = judged(estimate, smallest_share)
     if estimate is not None and estimate.method == "answer intervals" and not is_virtual and relative is not None:
         seen, estimate = status, widened(estimate, math.log1p(relative))
@@ -102,17 +103,28 @@ def _middle(values: Sequence[float | None]) -> float | None:
     return known[0] if len(known) == 1 else math.exp(sum(map(math.log, known)) / len(known))
 
 
-def _held(figure: Figure, answer: Mapping[str, Any], end: str) -> float | None:
+def _end(answer: Answer, end: str) -> End | None:
+    """The most within limits, the knee or the edge."""
+    return {"max": answer["max"], "knee": answer.get("knee"), "edge": answer.get("edge")}[end]
+
+
+def _load(answer: Answer, end: str) -> float | None:
+    """The load at one of the ends."""
+    found: Mapping[str, object] = _end(answer, end) or {}
+    load = found.get(answer["axis"])
+    return load if isinstance(load, (int, float)) else None
+
+
+def _held(figure: Figure, answer: Answer, end: str) -> float | None:
     """What an answer holds at one of its loads; None where it holds nothing."""
-    found = (answer.get(end) or {}).get(figure.name)
+    found = end_value(_end(answer, end), figure)
     return None if found is None else float(found)
 
 
 def _answer_estimate(
-    figure: Figure,
     end: str,
-    a: Sequence[Mapping[str, Any]],
-    b: Sequence[Mapping[str, Any]],
+    a: Sequence[Answer],
+    b: Sequence[Answer],
     held: Sequence[Sequence[float | None]],
 ) -> Estimate | None:
     if a == b:
@@ -120,13 +132,15 @@ def _answer_estimate(
     if any(len(side) > 1 for side in (a, b)):
         middles = [_middle(side) or VALUE_MIN for side in held]
         return by_repeats(held[0], held[1], math.log(middles[1] / middles[0]))[0]
-    intervals = [(side[0] if end == "max" else side[0][end]).get("interval_95") for side in (a, b)]
-    if not intervals[0] or not intervals[1] or min(*intervals[0], *intervals[1]) < VALUE_MIN:
+    intervals = [side[0].get("interval_95") if end == "max" else (_end(side[0], end) or {}).get("interval_95")
+                 for side in (a, b)]  # fmt: skip
+    low, high = held[0][0], held[1][0]
+    if not intervals[0] or not intervals[1] or not low or not high or min(*intervals[0], *intervals[1]) < VALUE_MIN:
         return None
-    return by_answer_intervals(a[0][end][figure.name], b[0][end][figure.name], intervals[0], intervals[1])
+    return by_answer_intervals(low, high, intervals[0], intervals[1])
 
 
-def _answer_caveat(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]], run: int) -> str:
+def _answer_caveat(a: Sequence[Answer], b: Sequence[Answer], run: int) -> str:
     cut = [
         run_letter(at)
         for at, side in ((0, a), (run, b))

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from assay.base.units import format_bytes
 from assay.record.figures import Figure
 from assay.record.intervals import Estimate, Method
-from assay.record.shapes.point import Point
+from assay.record.shapes.point import Point, Workload
 
 Status = Literal["changed", "not changed", "cannot tell"]
 
@@ -230,18 +230,19 @@ def _status_text(row: _AnyDifference) -> str:
     return f"{row.status}{direction}" + (f": {row.reason}" if row.reason else "")
 
 
-def same_workload(workload: Mapping[str, Any]) -> str:
+def same_workload(workload: Workload) -> str:
     """Return what makes a workload the same one: all its facts but its name, which is a label."""
     return json.dumps({key: value for key, value in workload.items() if key != "name"}, sort_keys=True)
 
 
-def workload_text(workload: Mapping[str, Any]) -> str:
+def workload_text(workload: Mapping[str, object]) -> str:
     """A workload by its name, or in words."""
     if workload.get("name"):
         return str(workload["name"])
     block_bytes = workload.get("block_bytes")
     size = format_bytes(block_bytes) if isinstance(block_bytes, int) else "mixed blocks"
-    reads, random = (share_text(workload.get(key) or 0) for key in ("read_share", "random_share"))
+    shares = (workload.get(key) for key in ("read_share", "random_share"))
+    reads, random = (share_text(share if isinstance(share, (int, float)) else 0) for share in shares)
     return f"{size}, {reads} read, {random} random"
 
 

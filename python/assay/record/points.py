@@ -24,7 +24,7 @@ def current_points(points: Sequence[Mapping[str, Any]]) -> list[Any]:
     return [point for place, point in enumerate(points) if not _is_finished(point) or last[point["key"]] == place]
 
 
-def _is_finished(point: Mapping[str, Any]) -> bool:
+def _is_finished(point: Mapping[str, object]) -> bool:
     """Whether a resumed run would take it over; a report outlives points that lack their key."""
     return "key" in point and point.get("ended_by") not in CUT_SHORT
 
@@ -66,7 +66,7 @@ def blank_point() -> dict[str, Any]:
     }
 
 
-def load_text(load: Mapping[str, Any]) -> str:
+def load_text(load: Mapping[str, object]) -> str:
     """Load of a point in words.
 
     Examples

@@ -76,7 +76,7 @@ class RunFolder:
         self._close = weakref.finalize(self, _close_all, self._descriptors)
 
     @classmethod
-    def create(cls, parent: str | os.PathLike[str], verb: str, manifest: Mapping[str, Any]) -> RunFolder:
+    def create(cls, parent: str | os.PathLike[str], verb: str, manifest: Mapping[str, object]) -> RunFolder:
         """Make a new run folder and lock it for this process.
 
         Parameters
@@ -100,7 +100,7 @@ class RunFolder:
         return cls._begun(_make_folder(Path(parent), verb, started_ns), verb, manifest, started_ns)
 
     @classmethod
-    def create_at(cls, path: str | os.PathLike[str], verb: str, manifest: Mapping[str, Any]) -> RunFolder:
+    def create_at(cls, path: str | os.PathLike[str], verb: str, manifest: Mapping[str, object]) -> RunFolder:
         """Make a run folder of this very path, which is not there yet or is empty, and lock it for this process.
 
         Raises
@@ -120,7 +120,7 @@ class RunFolder:
         return cls._begun(folder, verb, manifest, time.time_ns())
 
     @classmethod
-    def _begun(cls, path: Path, verb: str, manifest: Mapping[str, Any], started_ns: int) -> RunFolder:
+    def _begun(cls, path: Path, verb: str, manifest: Mapping[str, object], started_ns: int) -> RunFolder:
         own = {"schema_version": SCHEMA_VERSION, "run_id": path.name, "verb": verb}
         state = {"status": "running", "error": None, "started_utc_ns": started_ns, "ended_utc_ns": None}
         folder = cls(path, {})
@@ -212,7 +212,7 @@ class RunFolder:
         self.lock()
         self._replace_manifest({**self._manifest, **fields})
 
-    def append_point(self, point: Mapping[str, Any]) -> None:
+    def append_point(self, point: Mapping[str, object]) -> None:
         """Append one point to `points.jsonl`; when this returns, the point is on stable storage.
 
         Raises
@@ -404,7 +404,7 @@ def _take_lock(descriptor: int, path: Path) -> None:
         durable.write_whole(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
 
 
-def _json_bytes(value: Mapping[str, Any], what: str, indent: int | None = None) -> bytes:
+def _json_bytes(value: Mapping[str, object], what: str, indent: int | None = None) -> bytes:
     """One JSON document and a newline; ASCII, so that file names that are not Unicode come back as they were."""
     try:
         text = json.dumps(value, allow_nan=False, indent=indent)

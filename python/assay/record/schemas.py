@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import TypedDict
 
 from assay.record.shapes.document import Document
@@ -19,27 +19,27 @@ from assay.record.shapes.study import Study
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def manifest_schema() -> dict[str, Any]:
+def manifest_schema() -> JsonSchemaValue:
     """Schema of `run.json`: the keys of every run, and those of each kind of workload that is registered."""
     return _joined("Manifest", [Manifest, *(shapes.manifest for shapes in all_shapes())])
 
 
-def point_schema() -> dict[str, Any]:
+def point_schema() -> JsonSchemaValue:
     """Schema of a line of `points.jsonl`: the keys of every point, and those of each kind of workload."""
     return _joined("Point", [Point, *(shapes.point for shapes in all_shapes())])
 
 
-def study_schema() -> dict[str, Any]:
+def study_schema() -> JsonSchemaValue:
     """Schema of a manifest's `study`."""
     return _joined("Study", [Study])
 
 
-def sizing_schema() -> dict[str, Any]:
+def sizing_schema() -> JsonSchemaValue:
     """Schema of the `sizing` of `assay size`."""
     return _joined("Sizing", [Sizing])
 
 
-def document_schema() -> dict[str, Any]:
+def document_schema() -> JsonSchemaValue:
     """Schema of the JSON document: as the manifest's, with the points."""
     of_points = [
         TypedDict(f"DocumentOf{shapes.point.__name__}", {"points": list[shapes.point]}, total=False)  # type: ignore
@@ -57,7 +57,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def _joined(title: str, shapes: Sequence[type | None]) -> dict[str, Any]:
+def _joined(title: str, shapes: Sequence[type | None]) -> JsonSchemaValue:
     """A schema that asks for all of several shapes of one value."""
     adapters = [(shape.__name__, TypeAdapter[Any](shape)) for shape in shapes if shape is not None]
     inputs = [(name, "validation", adapter) for name, adapter in adapters]
@@ -75,7 +75,7 @@ def _with_ends(value: Any) -> Any:
     return [_with_ends(item) for item in value] if isinstance(value, list) else value
 
 
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+SCHEMAS: dict[str, Callable[[], JsonSchemaValue]] = {
     "document": document_schema,
     "manifest": manifest_schema,
     "point": point_schema,

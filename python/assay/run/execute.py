@@ -21,6 +21,7 @@ from assay.record.limits import parse_limits
 from assay.record.points import CUT_SHORT, current_points
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Answer, Point, VerdictLine
+from assay.record.shapes.study import Study
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
 from assay.run.live import Live
@@ -112,7 +113,7 @@ class Execution:
         )
 
     @property
-    def study(self) -> dict[str, Any] | None:
+    def study(self) -> Study | None:
         """What is varied and compared (docs/studies.md); parts run in its order."""
         return self.folder.manifest.get("study")
 
@@ -464,7 +465,7 @@ def estimate_s(parts: Sequence[Part[Any]]) -> tuple[float, float]:
     return sum(shortest for shortest, _ in each), sum(longest for _, longest in each)
 
 
-def print_json(document: dict[str, Any]) -> str:
+def print_json(document: Mapping[str, object]) -> str:
     """One JSON document, numbers that are not finite refused."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
     # Names of bytes that are no text are halves of surrogate pairs: JSON may hold these escaped, UTF-8 never.
@@ -483,9 +484,9 @@ def new_folder(
     output: Path,
     verb: str,
     command: Sequence[str],
-    request: dict[str, Any],
+    request: Mapping[str, object],
     parts: Sequence[Part[Any]],
-    study: dict[str, Any] | None = None,
+    study: Study | None = None,
 ) -> RunFolder:
     """A run folder for a new execution."""
     manifest = {

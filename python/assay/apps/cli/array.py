@@ -6,7 +6,7 @@ import json as json_module
 import os
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,15 @@ from assay.apps.cli.console import say
 from assay.base.errors import IoFailed, UsageError
 from assay.base.paths import create_anew, printable
 from assay.base.units import format_bytes, format_duration, format_latency, parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from assay.targets.arrays.live.status import (
+        ArrayStatus,
+        HostReads,
+        MemberStatus,
+        PoolStatus,
+        RebalanceStatus,
+    )
 
 EXAMPLES = """
 Examples:
@@ -109,7 +118,7 @@ def serve(
     )
     ends_at = time.monotonic() + parse_duration(duration, what="--duration") / 1e9 if duration else None
     with service.serve(request, mkfs=mkfs is not None, owner=owner) as served:
-        status: dict[str, Any] = served.ask({"command": "status"})
+        status: ArrayStatus = served.ask({"command": "status"})
         shown, drawn_at = 0, time.monotonic()
         _print_started(status, served.mounted, folder)
         try:
@@ -132,7 +141,7 @@ def serve(
                 _write_log(log, status)
 
 
-def _write_log(log: Path, status: dict[str, Any]) -> None:
+def _write_log(log: Path, status: ArrayStatus) -> None:
     try:
         with os.fdopen(create_anew(log), "w") as file:
             json_module.dump(status, file, indent=1)
@@ -140,7 +149,7 @@ def _write_log(log: Path, status: dict[str, Any]) -> None:
         raise IoFailed(f"--log: {printable(log)}: {error.strerror}") from error
 
 
-def _print_started(status: dict[str, Any], mounted: Any, folder: Path) -> None:
+def _print_started(status: ArrayStatus, mounted: Any, folder: Path) -> None:
     for volume in status["volumes"]:
         where = f", mounted at {mounted[volume['name']]}" if volume["name"] in mounted else ""
         say(f"{folder / volume['name']}: {format_bytes(volume['bytes'])}{where}")
@@ -150,7 +159,7 @@ def _print_started(status: dict[str, Any], mounted: Any, folder: Path) -> None:
     say("served until Ctrl-C")
 
 
-def _lateness_line(status: dict[str, Any]) -> str:
+def _lateness_line(status: ArrayStatus) -> str:
     late = status["lateness"]
     if not late["count"]:
         return "no I/O was served"
@@ -221,12 +230,12 @@ def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -
         print(f"{format_duration(event['at_ns'] / 1e9):>10}  {event['what']}")
 
 
-def _rebalance_line(rebalance: dict[str, Any]) -> str:
+def _rebalance_line(rebalance: RebalanceStatus) -> str:
     waits = f"; {rebalance['waits']}" if rebalance["waits"] else ""
     return f"{rebalance['member']}: chunks move onto it, {rebalance['moved_share']:.0%} done{waits}"
 
 
-def _print_member(member: dict[str, Any]) -> None:
+def _print_member(member: MemberStatus) -> None:
     marks = {"present": "#", "absent": ".", "rebuilding": "+"}
     disks = "".join(marks[disk["state"]] for disk in member["disks"])
     dirty = format_bytes(member["dirty_bytes"])
@@ -244,17 +253,15 @@ def _print_member(member: dict[str, Any]) -> None:
             print(f"  {disk['name']}: pulled")
 
 
-def _host_line(host: dict[str, Any]) -> str:
+def _host_line(host: HostReads) -> str:
     reads = host["reads"]
-    levels = {
-        name: host[f"{key}_hits"] for name, key in (("memory", "memory"), ("flash", "flash"), ("other hosts", "remote"))
-    }
+    levels = {"memory": host["memory_hits"], "flash": host["flash_hits"], "other hosts": host["remote_hits"]}
     levels["data nodes"] = reads - sum(levels.values())
     found = ", ".join(f"{name} {count / reads:.0%}" for name, count in levels.items()) if reads else ""
     return f"{host['name']}: {reads:,} reads" + (f" from {found}" if found else "")
 
 
-def _print_pool(pool: dict[str, Any]) -> None:
+def _print_pool(pool: PoolStatus) -> None:
     print(
         f"pool: {pool['containers']:,} of {pool['containers_most']:,} containers, {pool['live_share']:.0%} live;"
         f" {format_bytes(pool['used_bytes'])} of blocks in {format_bytes(pool['stored_bytes'])}:"

@@ -25,6 +25,7 @@ from assay.fleet.choosing import choose_over_hosts
 from assay.fleet.target import end_hosts
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.study import Study
 from assay.report.answer import answer_of
 from assay.run.chains import in_order
 from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
@@ -84,8 +85,8 @@ def start(
     request: TargetRequest,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
-    study: dict[str, Any] | None = None,
-    told: Callable[[], Mapping[str, Any]] | None = None,
+    study: Study | None = None,
+    told: Callable[[], Mapping[str, object]] | None = None,
 ) -> None:
     """Run new work to its end and exit.
 
@@ -105,8 +106,8 @@ def _start(
     request: TargetRequest,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
-    study: dict[str, Any] | None,
-    told: Callable[[], Mapping[str, Any]] | None,
+    study: Study | None,
+    told: Callable[[], Mapping[str, object]] | None,
 ) -> None:
     options.validate()
     request.dry_run = options.dry_run
@@ -327,7 +328,7 @@ def show_plan(
     target: Target,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
-    study: dict[str, Any] | None = None,
+    study: Study | None = None,
 ) -> None:
     """Show what would be done; nothing is written, and no server is asked or started."""
     if options.json:
@@ -352,7 +353,7 @@ def _plan_document(
     verb: str,
     target: Target,
     parts: Sequence[Part[Any]],
-    study: dict[str, Any] | None,
+    study: Study | None,
 ) -> dict[str, Any]:
     """The document of `--dry-run --json`."""
     shortest, longest = (None if math.isinf(seconds) else seconds for seconds in estimate_s(parts))

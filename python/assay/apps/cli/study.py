@@ -201,7 +201,7 @@ def run(
     compared = study.comparison
     if compared is not None and len({part.levels.get(compared.by) for part in parts}) == 1:
         given.shown.notices.append(f"{compared.by} has one level here: nothing is compared")
-    start("study", given.request([chosen] if chosen else []), parts, given.shown, dict(facts))
+    start("study", given.request([chosen] if chosen else []), parts, given.shown, facts)
 
 
 def _writes(part: Part[Any]) -> bool:

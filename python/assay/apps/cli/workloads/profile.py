@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -100,7 +101,7 @@ def build_plan(given: Given, *, quick: bool) -> IoPlan:
     return chosen
 
 
-def _custom(access: dict[str, Any], *, searched: bool) -> IoPlan:
+def _custom(access: Mapping[str, object], *, searched: bool) -> IoPlan:
     """Without preset: 8 KiB random 70/30, searched on queue depth unless a load is given."""
     loaded = _is_load(access)
     return load_plan(
@@ -115,7 +116,7 @@ def _custom(access: dict[str, Any], *, searched: bool) -> IoPlan:
     )
 
 
-def _is_load(access: dict[str, Any]) -> bool:
+def _is_load(access: Mapping[str, object]) -> bool:
     return any(key in access for key in REPLACED)
 
 
@@ -130,7 +131,7 @@ def _choose_duration(data: dict[str, Any], given: Given, base: IoPlan, *, quick:
         data["timing"]["duration_s"] = QUICK_DURATION_S
 
 
-def _apply_access(data: dict[str, Any], access: dict[str, Any], *, searched: bool) -> None:
+def _apply_access(data: dict[str, Any], access: Mapping[str, object], *, searched: bool) -> None:
     """Options of access and load change the first activity, and win over the cases."""
     first, *others = data.get("activity", [{}])
     if "block_bytes" in access:
@@ -143,7 +144,7 @@ def _apply_access(data: dict[str, Any], access: dict[str, Any], *, searched: boo
         data["search"] = {**data.get("search", {}), "axis": "none"}
 
 
-def _apply_bursts(data: dict[str, Any], bursts: dict[str, Any]) -> None:
+def _apply_bursts(data: dict[str, Any], bursts: Mapping[str, object]) -> None:
     """Apply options to the activities that have bursts; without options bursts are fitted to short points."""
     if bursts:
         if not any("burst_bytes" in activity for activity in data["activity"]):

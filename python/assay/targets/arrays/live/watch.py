@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Required, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from assay.base.errors import AssayError, Interrupted, IoFailed, UsageError
 from assay.record.phases import Rates, dip_of, phases_of
 from assay.record.shapes.point import ServedEvent, ServedPoint, ServedVolume
 from assay.targets.arrays.live.events import Event
 from assay.targets.arrays.live.process import ServedArray
+from assay.targets.arrays.live.status import ArrayStatus
 
 OVERDRIVEN_SHARE = 0.05
 """More overdriven seconds of those with I/Os mark a point."""
@@ -52,47 +53,6 @@ class ArrayCounters(TypedDict):
     state: str
     happened: int
     volumes: list[CountedVolume]
-
-
-class ServedSecond(TypedDict):
-    """A second with I/Os: how many, how many of them left late, and how late all were together, nanoseconds."""
-
-    at_s: int
-    reads: int
-    writes: int
-    late: int
-    late_ns: int
-    overdriven: bool
-
-
-class AnswerLateness(TypedDict):
-    """How late answers left since the volumes are shown."""
-
-    p99_ns: float
-
-
-class MemberStatus(TypedDict):
-    """A member, by the chunks whose data are lost."""
-
-    lost_chunks: int
-
-
-class PoolStatus(TypedDict):
-    """The pool of hosts with flash, by the blocks whose data are lost."""
-
-    lost_blocks: int
-
-
-class ArrayStatus(TypedDict, total=False):
-    """What the compiled server answers to `status`: of a group `members`, of hosts with flash `pool`."""
-
-    cache: Required[str]
-    seconds: Required[list[ServedSecond]]
-    events: Required[list[ServedEvent]]
-    lateness: Required[AnswerLateness]
-    scheduling: Required[str]
-    members: list[MemberStatus]
-    pool: PoolStatus
 
 
 @dataclass(kw_only=True)
