@@ -140,3 +140,21 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path, monkeypatch:
     path.write_text('{"fio version": "fio-3.33", "jobs": [' + " " * (1 << 20))
     with pytest.raises(imports.NotTaken, match=r"large\.json: is larger than 1 MiB, more than is read"):
         imports.import_files([path], into=tmp_path / "results", options=imports.Options(), command=[])
+
+
+def test_what_was_exported_comes_back_as_it_was_measured(bench: Bench) -> None:
+    """Points one after the other stay points of their own: nobody measured their sum."""
+    asked = ("--block", "8K", "--read", "70", "--queue-depth", "1,4", "--warmup", "0s", "--duration", "0.5s")
+    assert bench.profile("null:?latency=300us", *asked, "--export", "fio-json").code == 0
+    (run,) = bench.results.iterdir()
+    again = bench.folder / "again"
+    assert bench.assay("import", run / "fio.json", "-o", again).code == 0
+    (imported,) = again.iterdir()
+
+    measured, read = (RunFolder.open(folder).whole_points() for folder in (run, imported))
+    assert [point["load"] for point in read] == [point["load"] for point in measured]
+    for own, back in zip(measured, read, strict=True):
+        for side in ("read", "write", "total"):
+            assert back[side]["count"] == own[side]["count"]
+            assert back[side]["iops"] == pytest.approx(own[side]["iops"], rel=1e-3)
+            assert back[side]["latency_ns"]["mean"] == pytest.approx(own[side]["latency_ns"]["mean"], rel=1e-3)

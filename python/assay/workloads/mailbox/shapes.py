@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from assay.record.shapes.kinds import Shapes
 from assay.record.shapes.point import End, Point, Workload
-from assay.record.shapes.terms import STRICT, Count, Flag, Interval, MaybeAmount, MaybeCount, PointId, Text
+from assay.record.shapes.terms import STRICT, Amount, Count, Flag, Interval, MaybeAmount, MaybeCount, PointId, Text
 
 
 class Stream(TypedDict, total=False):
@@ -138,11 +138,11 @@ class BadPage(TypedDict, total=False):
     activity: Text
 
 
-class Profile(TypedDict, total=False):
+class Profile(TypedDict):
     """What was asked, as reports of such tests head it."""
 
-    mailboxes: MaybeCount
-    iops_per_mailbox: MaybeAmount
+    mailboxes: Count
+    iops_per_mailbox: Amount
     mailbox_size_bytes: MaybeCount
     servers: MaybeCount
     databases: MaybeCount
@@ -157,11 +157,11 @@ class Profile(TypedDict, total=False):
     checkpoint_depth_bytes: MaybeCount
     maintenance_bytes_per_s: MaybeCount
     backup_streams: MaybeCount
-    insert_share: MaybeAmount
-    replace_share: MaybeAmount
-    delete_share: MaybeAmount
-    seek_share: MaybeAmount
-    lazy_share: MaybeAmount
+    insert_share: Amount
+    replace_share: Amount
+    delete_share: Amount
+    seek_share: Amount
+    lazy_share: Amount
     measured_s: MaybeAmount
 
 
