@@ -340,8 +340,7 @@ impl<C: Chunk> Loader<C> {
                 self.shared.reconnects.fetch_add(1, Ordering::Relaxed);
                 let lost_at = *self.lost_at.get_or_insert_with(Instant::now);
                 if lost_at.elapsed().as_secs_f64() > within_s {
-                    let text =
-                        format!("{place}: went away and did not come back within {within_s} s: {}", error.text);
+                    let text = format!("{place}: went away and did not come back within {within_s} s: {}", error.text);
                     self.shared.fail(DatabaseError::Lost(text));
                 }
                 sleep(RECONNECT_PAUSE).await;
