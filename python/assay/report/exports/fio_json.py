@@ -178,7 +178,7 @@ def fio_json_files(manifest: Manifest, points: Sequence[Point]) -> dict[str, str
         if point_jobs:
             path = _free_path(point, point_jobs[0]["job options"], documents)
             documents[path] = _document(manifest, point, point_jobs)
-            # Points are measured one after the other, as fio's groups behind a stonewall: readers add up jobs of one group.
+            # Measured one after the other, as groups behind a stonewall: readers add up the jobs of a group.
             jobs += [{**job, "groupid": len(documents) - 1} for job in point_jobs]
     combined = _document(manifest, points[-1] if points else None, jobs)
     return {
