@@ -85,7 +85,7 @@ def test_one_that_fails_at_the_end_is_one_line_and_code_3(bench: Bench) -> None:
     broken.write_text(
         "from assay.report import exports\n"
         "def fails(manifest, points):\n"
-        "    return {'points.csv': '' if not manifest else manifest['nowhere']}\n"
+        "    return {'points.csv': '' if 'run_id' not in manifest else manifest['nowhere']}\n"
         "exports.EXPORTS['csv'] = fails\n"
         "from assay.apps.cli import main\n"
         "main()\n"

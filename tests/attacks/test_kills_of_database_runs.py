@@ -25,7 +25,7 @@ VERBS = {
     ),
     "dss": ("dss", "tpch", "duckdb:{}/db", "load", "save", "run", "restore", "check", "--scale", "0.02"),
     "mailbox": (
-        *("mailbox", "{}/f", "--mailboxes", "10", "--mailbox-size", "3M", "--databases", "1", *QUICK),
+        *("mailbox", "{}/f.dat", "--mailboxes", "10", "--mailbox-size", "3M", "--databases", "1", *QUICK),
         *("--checkpoint-depth", "256K", "--iops-per-mailbox", "20"),
     ),
 }

@@ -46,10 +46,10 @@ COMMANDS = {
         *TPCC,
     ),
     "dss duckdb": ("dss", "tpch", "duckdb:{}/db", "load", "save", "run", "restore", "--scale", "0.01"),
-    "profile": ("profile", "{}/f", "--size", "16M", "--block", "8K", "--warmup", "0s", "--duration", "300ms"),
-    "verify": ("verify", "{}/f", "--size", "32M", "--duration", "1s", "--crash-journal", "{}/journal"),
+    "profile": ("profile", "{}/f.dat", "--size", "16M", "--block", "8K", "--warmup", "0s", "--duration", "300ms"),
+    "verify": ("verify", "{}/f.dat", "--size", "32M", "--duration", "1s", "--crash-journal", "{}/journal"),
     "verify with evidence": ("verify", "faulty:{}/f.dat?torn=1e-2", "--size", "32M", "--duration", "1s"),
-    "mailbox": ("mailbox", "{}/f", *MAILBOXES),
+    "mailbox": ("mailbox", "{}/f.dat", *MAILBOXES),
 }
 
 

@@ -81,7 +81,7 @@ def test_mailboxes(bench: Bench) -> None:
         (bench.folder / name).mkdir()
     words = ("--mailboxes", "20", "--mailbox-size", "3M", "--databases", "2", "--checkpoint-depth", "256K")
     load = ("--iops-per-mailbox", "20", "--warmup", "1s", "--duration", "3s")
-    found = over(bench, "mailbox", bench.folder / "m-{number}", *words, *load)
+    found = over(bench, "mailbox", bench.folder / "m-{number}.dat", *words, *load)
     told = found["mailbox"]
     own = own_figures(found, "mailbox")
     assert [one["mailboxes"] for one in own] == [10, 10]

@@ -61,7 +61,7 @@ def test_verbs_without_a_plan_import_no_kind_of_workload(words: tuple[str, ...])
 
 
 def test_a_verb_imports_its_own_kind_of_workload_alone(tmp_path: Path) -> None:
-    words = ("profile", str(tmp_path / "f"), "--size", "8M", "--dry-run", "--json")
+    words = ("profile", str(tmp_path / "f.dat"), "--size", "8M", "--dry-run", "--json")
     kinds = {name.split(".")[2] for name in imported_by(called(*words), KINDS)}
     assert kinds == {"io"}
     assert imported_by(called(*words)) == []
