@@ -187,7 +187,7 @@ class TestBeforeTheFirstWrite:
     """What was examined and is not written to yet is another program's as soon as that writes to it."""
 
     def while_another_is_laid_out(self, bench: Bench, there: str, signal_number: int) -> tuple[Path, Outcome]:
-        first, second = bench.folder / "first", bench.folder / "second"
+        first, second = bench.folder / "first.dat", bench.folder / "second.dat"
         if there == "empty":
             second.touch()
         else:

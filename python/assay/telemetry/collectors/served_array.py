@@ -6,10 +6,12 @@ Source: `crates/array-live`, the command `counters`. Times of volumes are the mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from assay.targets.arrays.live.events import ArrayCommand
 from assay.telemetry.columns import Reading
+
+if TYPE_CHECKING:
+    from assay.targets.arrays.live.events import ArrayCommand
 
 State = Mapping[str, Any]
 
