@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
 from assay.insight.compare import compare_runs
-from assay.insight.differences import COLUMNS, ComparedRun, FigureDifference, RunComparison, Side
+from assay.insight.differences import COLUMNS, ComparedRun, ComparedSide, FigureDifference, RunComparison
 from assay.record.intervals import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
 
 Run = ComparedRun
@@ -505,7 +505,7 @@ def test_runs_of_a_side_are_repeats(factor: float, most: float, least: float) ->
     found = 0
     for pair in range(PAIRS // 3):
         sides = [
-            Side(tuple(
+            ComparedSide(tuple(
                 make_run(make_point(
                     6 * pair + 3 * side + run, factor=(factor if side else 1.0) * math.exp(0.05 * generator.normal()),
                     ios=2, clock="wall",
@@ -522,13 +522,16 @@ def test_runs_of_a_side_are_repeats(factor: float, most: float, least: float) ->
 
 def test_repeats_within_a_run_of_several_are_one_value() -> None:
     twice = make_run(make_point(1, clock="wall"), make_point(2, clock="wall"))
-    row = row_of(compare_runs([Side((twice, make_run(make_point(3, clock="wall")))), Side((twice, twice))]), "iops")
+    row = row_of(
+        compare_runs([ComparedSide((twice, make_run(make_point(3, clock="wall")))), ComparedSide((twice, twice))]),
+        "iops",
+    )
     assert row.repeats == (2, 2)
 
 
 def test_answers_of_several_runs_are_repeats_and_of_one_run_each_cannot_tell() -> None:
-    def side(*held: float) -> Side:
-        return Side(tuple(make_run(answers=[answer(value)], clock="wall") for value in held))
+    def side(*held: float) -> ComparedSide:
+        return ComparedSide(tuple(make_run(answers=[answer(value)], clock="wall") for value in held))
 
     (row,) = compare_runs([side(5000.0), side(5600.0)]).answers
     assert (row.status, row.reason) == ("cannot tell", "one run each cannot tell")

@@ -18,7 +18,7 @@ interval comes from the best evidence there is:
 Batches see only what varies within a run, and no drift that is slower than the run or drowned in its noise. What varies
 from run to run is often more, and only repeats see it. So of one run each on the wall clock the interval is widened by
 what runs are assumed to vary (`BETWEEN_RUNS`), and a difference that is seen only without that says so: one run each
-cannot tell. Runs of one setup are a `Side`: each counts as a repeat. On a virtual clock nothing else varies.
+cannot tell. Runs of one setup are a `ComparedSide`: each counts as a repeat. On a virtual clock nothing else varies.
 
 *Changed* means that the interval leaves out 0; *not changed* that it lies within the smallest difference worth
 noticing; *cannot tell* everything else. One in twenty of many comparisons would seem changed by chance, so the overall
@@ -39,10 +39,10 @@ from assay.insight.differences import (
     SMALLEST_SHARE,
     VALUE_MIN,
     AnswerDifference,
+    ComparedSide,
     FigureDifference,
     RunComparison,
     RunLike,
-    Side,
     is_better,
     judged,
     run_letter,
@@ -66,7 +66,7 @@ from assay.record.shapes.point import Point
 from assay.workloads.registry import figures_of
 
 
-def compare_runs(runs: Sequence[RunLike | Side], *, smallest_share: float = SMALLEST_SHARE) -> RunComparison:
+def compare_runs(runs: Sequence[RunLike | ComparedSide], *, smallest_share: float = SMALLEST_SHARE) -> RunComparison:
     """Compare every run, or every side of several runs, with the first.
 
     Parameters
@@ -86,7 +86,7 @@ def compare_runs(runs: Sequence[RunLike | Side], *, smallest_share: float = SMAL
     if not 0 < smallest_share < 1:
         raise UsageError(f"compare: smallest difference {smallest_share} is outside 0 to 1 (0 % to 100 %)")
     unmatched: list[str] = []
-    sides = [run if isinstance(run, Side) else Side((run,)) for run in runs]
+    sides = [run if isinstance(run, ComparedSide) else ComparedSide((run,)) for run in runs]
     pools = [_pools(side, run_letter(at), unmatched) for at, side in enumerate(sides)]
     differences: list[FigureDifference] = []
     answers: list[AnswerDifference] = []
@@ -122,7 +122,7 @@ class _Measured:
         return runs if len(runs) > 1 else [[point] for points in runs for point in points]
 
 
-def _pools(side: Side, letter: str, left_out: list[str]) -> dict[str, _Measured]:
+def _pools(side: ComparedSide, letter: str, left_out: list[str]) -> dict[str, _Measured]:
     """Points of one workload at one load; what did not end in order is left out and told."""
     pools: dict[str, _Measured] = {}
     for number, point in ((number, point) for number, run in enumerate(side.runs) for point in run.points):

@@ -10,7 +10,7 @@ from assay.insight.differences import (
     ONE_RUN,
     VALUE_MIN,
     AnswerDifference,
-    Side,
+    ComparedSide,
     is_better,
     judged,
     run_letter,
@@ -24,7 +24,7 @@ from assay.record.shapes.point import Answer, End
 from assay.workloads.registry import figures_of
 
 
-def compare_answers(a: Side, b: Side, run: int, smallest_share: float) -> list[AnswerDifference]:
+def compare_answers(a: ComparedSide, b: ComparedSide, run: int, smallest_share: float) -> list[AnswerDifference]:
     """What differs between the answers of two sides that asked the same."""
     own, others = _answers_of(a), _answers_of(b)
     clocks = {point.get("clock") for side in (a, b) for one in side.runs for point in one.points}
@@ -38,7 +38,7 @@ def compare_answers(a: Side, b: Side, run: int, smallest_share: float) -> list[A
     ]
 
 
-def _answers_of(side: Side) -> dict[str, list[Answer]]:
+def _answers_of(side: ComparedSide) -> dict[str, list[Answer]]:
     """Answers of a side by what was asked, one a run."""
     found: dict[str, list[Answer]] = {}
     for run in side.runs:

@@ -45,7 +45,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSide:
     """Runs of one setup, one or more: before, or after."""
 
     runs: tuple[RunLike, ...]

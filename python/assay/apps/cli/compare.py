@@ -52,14 +52,16 @@ def compare(
 
         refuse_foreign(html, what=f"--html {printable(html)}")
     from assay.insight.compare import compare_runs
-    from assay.insight.differences import ComparedRun, Side
+    from assay.insight.differences import ComparedRun, ComparedSide
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
 
     folders = {run: RunFolder.open(run) for run in dict.fromkeys(runs)}
     sides = sides_of(runs)
     compared = [
-        Side(tuple(ComparedRun(folders[run].manifest, current_points(folders[run].whole_points())) for run in side))
+        ComparedSide(
+            tuple(ComparedRun(folders[run].manifest, current_points(folders[run].whole_points())) for run in side)
+        )
         for side in sides
     ]
     names = [", ".join(_named(run, folders[run]) for run in side) for side in sides]
