@@ -77,7 +77,7 @@ def make_point(
 def make_run(
     *points: dict[str, Any], name: str = "run", answers: list[dict[str, Any]] | None = None, clock: str = "virtual"
 ) -> Run:
-    # Nothing is compared of a kind that nobody knows; its clock is that of the run.
+    # Compare skips points of an unknown kind; this one only carries the clock.
     strange = {"id": "p0", "clock": clock, "workload": {"kind": "of tomorrow"}, "load": {}}
     return Run({"run_id": name, "answers": answers or []}, list(points) or [strange])
 

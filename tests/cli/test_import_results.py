@@ -143,7 +143,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path, monkeypatch:
 
 
 def test_what_was_exported_comes_back_as_it_was_measured(bench: Bench) -> None:
-    """Points one after the other stay points of their own: nobody measured their sum."""
+    """The importer keeps points apart that were measured one after the other, and adds none of them up."""
     asked = ("--block", "8K", "--read", "70", "--queue-depth", "1,4", "--warmup", "0s", "--duration", "0.5s")
     assert bench.profile("null:?latency=300us", *asked, "--export", "fio-json").code == 0
     (run,) = bench.results.iterdir()

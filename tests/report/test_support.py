@@ -1,4 +1,4 @@
-"""`assay support`: what it packs, what nobody finds in it, and what it says of what is missing."""
+"""`assay support` packs a run, replaces its names, and reports what is missing."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class StepAnswer(TypedDict, total=False):
 
 
 class FiguresAnswer(TypedDict):
-    """What a host measured: figures, the name and the text of what ended it, and virtual nanoseconds so far."""
+    """Figures that a host measured, the error that ended it (name and text), and its virtual nanoseconds so far."""
 
     figures: Mapping[str, object]
     error: list[str] | None

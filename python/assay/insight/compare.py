@@ -45,6 +45,7 @@ from assay.insight.differences import (
     RunLike,
     is_better,
     judged,
+    on_virtual_clock,
     run_letter,
     same_workload,
     workload_text,
@@ -167,7 +168,11 @@ def _compare_figure(figure: Figure, a: _Measured, b: _Measured, run: int, smalle
         relative = values[1] / values[0] - 1
         center = math.log(values[1] / values[0])
         estimate, reason = _estimate(figure, a, b, center)
-        if estimate is not None and estimate.method in ("batches", "bootstrap") and not _on_virtual_clock(a, b):
+        if (
+            estimate is not None
+            and estimate.method in ("batches", "bootstrap")
+            and not on_virtual_clock((*a.points, *b.points))
+        ):
             seen, estimate = estimate, widened(estimate, center)
     interval, status = judged(estimate, smallest_share)
     if seen is not None and status == "cannot tell" and judged(seen, smallest_share)[1] == "changed":
@@ -190,11 +195,6 @@ def _compare_figure(figure: Figure, a: _Measured, b: _Measured, run: int, smalle
         reason=reason,
         repeats=(len(a.samples), len(b.samples)),
     )
-
-
-def _on_virtual_clock(a: _Measured, b: _Measured) -> bool:
-    """Whether nothing but the seeds of a model can vary between two runs."""
-    return all(point.get("clock") == "virtual" for point in (*a.points, *b.points))
 
 
 def _pooled_value(figure: Figure, points: Points) -> float | None:

@@ -13,6 +13,7 @@ from assay.insight.differences import (
     ComparedSide,
     is_better,
     judged,
+    on_virtual_clock,
     run_letter,
     same_workload,
     workload_text,
@@ -27,9 +28,9 @@ from assay.workloads.registry import figures_of
 def compare_answers(a: ComparedSide, b: ComparedSide, run: int, smallest_share: float) -> list[AnswerDifference]:
     """What differs between the answers of two sides that asked the same."""
     own, others = _answers_of(a), _answers_of(b)
-    clocks = {point.get("clock") for side in (a, b) for one in side.runs for point in one.points}
+    is_virtual = on_virtual_clock(point for side in (a, b) for one in side.runs for point in one.points)
     return [
-        _compare_answer(figures[0], end, answers, others[key], run, smallest_share, is_virtual=clocks == {"virtual"})
+        _compare_answer(figures[0], end, answers, others[key], run, smallest_share, is_virtual=is_virtual)
         for key, answers in own.items()
         if key in others and (figures := figures_of(answers[0]))
         # Runs of an older Assay know the most alone.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
@@ -244,6 +244,11 @@ def workload_text(workload: Mapping[str, object]) -> str:
     shares = (workload.get(key) for key in ("read_share", "random_share"))
     reads, random = (share_text(share if isinstance(share, (int, float)) else 0) for share in shares)
     return f"{size}, {reads} read, {random} random"
+
+
+def on_virtual_clock(points: Iterable[Point]) -> bool:
+    """Whether nothing but the seeds of a model can vary between runs; unknown where there is no point."""
+    return {point.get("clock") for point in points} == {"virtual"}
 
 
 def is_better(figure: Figure, change: float | None) -> bool | None:

@@ -12,7 +12,7 @@ from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, shape
 
 
 class GrowthRow(TypedDict):
-    """The use of a resource in a year, a share of what there is."""
+    """Share of a resource that is used in a year."""
 
     year: int
     resource: str

@@ -27,7 +27,7 @@ from assay.report.paper.names import Names
 LINES = ("points.jsonl", "log.jsonl")
 """Files of a run that hold a JSON document a line."""
 LINES_BYTES_MAX = 1 << 30
-"""Beyond so many bytes of a file its later lines are left out; the archive says so."""
+"""The archive takes this much of a file and leaves out later lines, which it reports."""
 
 IDS = frozenset({"serial", "wwn", "boot", "mark", "machine"})
 """Keys whose values tell which disk or machine it is."""
@@ -124,7 +124,7 @@ def _without_ids(value: Any, names: Names) -> Any:
 
 
 def _documents(folder: Folder, name: str, packed: Packed) -> Iterator[dict[str, Any]]:
-    """Documents of a file; a line that holds none is left out, since nobody can tell the names in it."""
+    """Yield the documents of a file. A damaged line is left out: its names cannot be replaced."""
     try:
         file = os.fdopen(folder.open_regular(name), "rb")
     except FileNotFoundError:

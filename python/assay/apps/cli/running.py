@@ -19,7 +19,7 @@ from assay.apps.cli.options import parse_exports
 from assay.apps.service import execution, first_examined
 from assay.base.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.base.paths import printable
-from assay.base.units import format_bytes, format_duration
+from assay.base.units import count_of, format_bytes, format_duration
 from assay.document.terminal import notes, show
 from assay.fleet.choosing import choose_over_hosts
 from assay.fleet.target import end_hosts
@@ -303,7 +303,7 @@ def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path) -> str:
     """One line of what a run is about to do: points, time, what laying out writes and where, and where results are."""
     counts = [workload_of(part.plan).points_least(part.plan) for part in parts]
     known = sum(count for count in counts if count is not None)
-    words = [f"at least {known} point{'s' if known != 1 else ''}"] if known else []
+    words = [f"at least {count_of(known, 'point')}"] if known else []
     words.append(_time_words(target, parts))
     if target.layout_bytes:
         files = target.to_lay_out if isinstance(target, StorageTarget) else []
@@ -317,10 +317,15 @@ def _time_words(target: Target, parts: Sequence[Part[Any]]) -> str:
     shortest, longest = estimate_s(parts)
     ends = list(dict.fromkeys(format_duration(seconds) for seconds in (shortest, longest) if not math.isinf(seconds)))
     time = "until interrupted" if math.isinf(longest) else " to ".join(ends)
-    if all((part.target or target).is_virtual for part in parts):
+    if _is_virtual(target, parts):
         return f"{time} of the model's time, which passes some hundred times faster"
     apart = [what for workload in workloads_of(parts) for what in workload.apart]
     return f"{time}, {', '.join(apart)} and report apart"
+
+
+def _is_virtual(target: Target, parts: Sequence[Part[Any]]) -> bool:
+    """Whether all parts run on models."""
+    return all((part.target or target).is_virtual for part in parts)
 
 
 def show_plan(
@@ -343,8 +348,8 @@ def show_plan(
         on = part.target or target
         for line in workload_at(workload_of(part.plan), on).lines(part, on):
             print(line)
-    is_virtual = all((part.target or target).is_virtual for part in parts)
-    if target.layout_bytes is not None and not is_virtual and any("layout" in one.apart for one in workloads_of(parts)):
+    lays_out = any("layout" in workload.apart for workload in workloads_of(parts))
+    if target.layout_bytes is not None and lays_out and not _is_virtual(target, parts):
         print(f"layout: writes {format_bytes(target.layout_bytes)}")
     print(f"time: {_time_words(target, parts)}")
 

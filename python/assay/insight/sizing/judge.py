@@ -245,7 +245,7 @@ class Judge:
     def _warm_caches(self, array: Configuration, phase: Sequence[PeakStream]) -> _core.WarmCaches:
         if not any(one.random_share for one in phase):
             return _core.WarmCaches()  # streams leave nothing that comes back
-        accesses = [replace(one, rate=0.0, read_limit_s=None, write_limit_s=None) for one in phase]
+        accesses = [{**activity, "rate": None} for activity in activities_of(phase)]
         key = f"{array.with_options({'state': None}).target_text} {accesses}"
         with self._lock:
             found = self._warm.pop(key, None) or _core.WarmCaches()

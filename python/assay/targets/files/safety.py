@@ -227,7 +227,7 @@ def refuse_new_file(volume: ExaminedVolume, *, create: bool) -> None:
         The file does not exist, and is not to be made.
     """
     path = volume.path
-    if volume.exists or volume.spec.kind not in ("file", "faulty") or path is None:
+    if volume.exists or path is None:
         return
     shown, name = printable(volume.spec.path or path), printable(path.name)
     if is_system_folder(path.parent):

@@ -274,7 +274,7 @@ def choose_target(
     """
     merged = _merge_shared(specs)
     examined = [examine(spec, overwrite=overwrite, yes_destroy=yes_destroy, writes=writes) for spec, _ in merged]
-    for volume in examined:
+    for volume in (volume for volume in examined if volume.spec.kind in STORED_IN_FILES):
         refuse_new_file(volume, create=create)
     target = StorageTarget(
         examined=examined,
