@@ -135,7 +135,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(
 
 def test_what_is_not_there_or_not_ours_is_refused(bench: Bench, column_store: str) -> None:
     unloaded = dss(bench, f"duckdb:{bench.folder}/new.duckdb", "run")
-    assert (unloaded.code, "load them first" in unloaded.stderr) == (2, True)
+    assert (unloaded.code, "load one first" in unloaded.stderr) == (2, True)
 
     too_large = dss(bench, f"duckdb:{bench.folder}/new.duckdb", "load", "--scale", "90000")
     assert (too_large.code, "need about" in too_large.stderr) == (3, True)

@@ -293,3 +293,46 @@ class TestNewFiles:
         assert str(bench.results) in first
         again = bench.profile(bench.target, "--size", "8M", *SHORT, "--quiet")
         assert "at least" not in again.stderr
+
+
+class TestMistypedNames:
+    """A name that stands for nothing is refused in one line, and nothing gets it."""
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            ["oltp", "tpcc", "embedded:./typo", "run"],
+            ["oltp", "tpcc", "embedded:./typo", "drop"],
+            ["oltp", "tpcc", "embedded+array:ps6100xv", "restore"],
+            ["oltp", "brokerage", "embedded:./typo", "run", "check"],
+            ["dss", "tpch", "embedded:./typo", "run"],
+            ["dss", "tpch", "duckdb:typo.duckdb", "check"],
+            ["dss", "tpch", "spark-local:./typo", "run"],
+        ],
+        ids=" ".join,
+    )
+    def test_databases_are_made_by_loading_alone(self, bench: Bench, asked: list[str]) -> None:
+        outcome = bench.assay(*asked)
+
+        assert (outcome.code, "no such database" in outcome.complaint) == (2, True)
+        assert asked[2] in outcome.complaint
+        assert [path.name for path in bench.folder.iterdir()] == ["target"]
+
+    def test_an_empty_folder_is_no_database(self, bench: Bench) -> None:
+        (bench.folder / "pg").mkdir()
+
+        outcome = bench.assay("oltp", "tpcc", "embedded:./pg", "run")
+
+        assert (outcome.code, "no such database" in outcome.complaint) == (2, True)
+        assert list((bench.folder / "pg").iterdir()) == []
+
+    def test_sqlio_makes_files_with_a_suffix(self, bench: Bench) -> None:
+        outcome = bench.assay("sqlio", "-kR", "-s1", "-frandom", "./nodir")
+
+        assert (outcome.code, "does not exist" in outcome.complaint) == (2, True)
+        assert [path.name for path in bench.folder.iterdir()] == ["target"]
+
+    def test_files_that_cannot_be_imported_leave_no_folder_of_results(self, bench: Bench) -> None:
+        outcome = bench.assay("import", "nofile", "-o", bench.results)
+
+        assert (outcome.code, bench.results.exists()) == (2, False)

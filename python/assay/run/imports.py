@@ -12,6 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -114,12 +115,16 @@ def import_files(
         "target": {"volumes": [], "databases": []},
         "parts": [],
     }
+    is_new = not os.path.lexists(into)
     with RunFolder.create(into, "import", manifest) as folder:
         try:
             found = _read(files, folder.series_writer(), options, tell)
             return _written(folder, found)
         except BaseException:
             _remove(folder)
+            if is_new:
+                with suppress(OSError):
+                    os.rmdir(into)
             raise
 
 

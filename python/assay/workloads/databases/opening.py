@@ -10,6 +10,7 @@ from assay.base.errors import OutOfSpace, UsageError
 from assay.base.units import format_bytes
 from assay.targets.databases import Database, SchemaState
 from assay.targets.databases.common.refusals import refuse_foreign
+from assay.targets.databases.common.spec import DatabaseSpec
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import DatabasesPlan
 
@@ -45,10 +46,44 @@ def prepare(
         As `DatabaseTarget.open` and `examine` raise them.
     """
     if plan not in target.examined:
+        _refuse_missing(target, plan)
         target.open(connections, show, folders)
         target.examined = plan, examine(target, plan)
     fitted: P = target.examined[-1]
     return fitted
+
+
+def _refuse_missing(target: DatabaseTarget, plan: DatabasesPlan) -> None:
+    """Refuse what begins with a loaded database where there is none: opening it would make one of a mistyped name.
+
+    Raises
+    ------
+    UsageError
+        A database of Assay's own is not there.
+    """
+    first = next(iter(plan.actions), "load")
+    if first == "load" or target.is_open:
+        return
+    for database in target.databases:
+        if is_missing(database.spec):
+            raise UsageError(
+                f"{database.spec.display}: there is no such database to {first}; check the name, or load one first with"
+                " the action: load"
+            )
+
+
+def is_missing(spec: DatabaseSpec) -> bool:
+    """Whether the folder, the file or the array's store is not there or empty; of a server only it can tell."""
+    place = spec.array.store if spec.array is not None else spec.directory or spec.file
+    if place is None:
+        return False
+    try:
+        return not os.listdir(place)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        # A file, or what is refused when it is opened.
+        return False
 
 
 def examine_actions(target: DatabaseTarget, plan: DatabasesPlan) -> None:

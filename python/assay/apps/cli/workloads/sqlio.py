@@ -14,6 +14,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.console import Console, EndSignals, leave_at_once, say
+from assay.apps.cli.running import outlook
 from assay.apps.service import execution
 from assay.base.errors import ExitCode, NotAnswering, UsageError
 from assay.base.units import format_duration, parse_duration
@@ -70,6 +71,7 @@ def sqlio(
     yes_destroy: Annotated[
         list[str] | None, typer.Option("--yes-destroy", help="Also if the device carries a signature.")
     ] = None,
+    create: opt.Create = False,
     output: Annotated[Path, typer.Option("--output", help="Where the run folder is made.")] = Path("assay-results"),
     json: Annotated[bool, typer.Option("--json", help="One JSON document instead of the classic output.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and report.pdf.")] = False,
@@ -86,8 +88,9 @@ def sqlio(
     words = [*(arguments or []), *context.args]
     maps = parse_maps(path_map or [])
     shown = SqlioOptions(
-        overwrite=overwrite or [], yes_destroy=yes_destroy or [], output=output, json=json, report=report, quiet=quiet
-    )
+        overwrite=overwrite or [], yes_destroy=yes_destroy or [], create=create, output=output, json=json,
+        report=report, quiet=quiet,
+    )  # fmt: skip
     signals = EndSignals()
     if batch is None:
         if rest is not None or begin != 1:
@@ -106,6 +109,7 @@ class SqlioOptions:
 
     overwrite: list[str]
     yes_destroy: list[str]
+    create: bool
     output: Path
     json: bool
     report: bool
@@ -149,12 +153,15 @@ def _run(command: SqlioCommand, shown: SqlioOptions, signals: EndSignals) -> Exi
         paths=list(dict.fromkeys(file.path for file in facts.files)),
         overwrite=shown.overwrite,
         yes_destroy=shown.yes_destroy,
+        create=shown.create,
     )
     target = _choose(request, facts)
     plan = _plan(facts, target)
     part = Part(name="sqlio", title="SQLIO", plan=plan)
     target_sizes = _file_sizes(command, target)
     folder = new_folder(shown.output, "sqlio", sys.argv[1:], request.to_dict(), [part])
+    if not shown.quiet:
+        say(outlook(target, [part], folder.path))
     with Console(quiet=shown.quiet) as console:
         run = execution(
             folder,
