@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from assay.record.shapes.point import Point
     from assay_command import Bench, Outcome
 
 NEED = """
@@ -137,6 +138,41 @@ def test_nothing_to_size_is_refused(bench: Bench) -> None:
     assert (done.code, "cannot be read" in done.complaint) == (2, True)
 
 
+def test_a_saturated_run_is_no_need_and_asks_for_the_rate(bench: Bench) -> None:
+    asked = ("model:ps6100xv?raid=10&volumes=4", "--block", "8K", "--read", "70", "--duration", "2s", "--warmup", "0s")
+    need = written(bench, FEW.replace("transactions = 500", "iops = 1"))
+    assert bench.profile(*asked, "--queue-depth", "8").code == 0
+    done = ask(bench, need, "--from", bench.run)
+    assert done.code == 2
+    assert (
+        "went as fast as its target let it (no rate, no think time), and a saturated benchmark is no need; give the"
+        in (done.complaint)
+    )
+    done = ask(bench, need, "--from", bench.run, "--rate", "1500", "--no-sensitivity", "--json")
+    assert done.code == 0, done.stderr
+    measured = done.document["measured"]
+    assert measured["roles"]["data"]["iops"] == pytest.approx(1500)
+    assert measured["roles"]["data"]["read_share"] == pytest.approx(0.7, abs=0.05)
+    assert any("the rate of 1,500 a second is stated" in text for text in done.document["notices"])
+
+
+@pytest.mark.parametrize(
+    ("load", "others", "is_need"),
+    [
+        ({"queue_depth": 8, "outstanding": 8}, {}, False),
+        ({"rate": 500.0}, {}, True),
+        ({"rate": 500.0}, {"offered": {"sustained": False}}, False),
+        ({"rate": 500.0}, {"generator": {"saturated": True}}, False),
+        ({"users": 8}, {"workload": {"kind": "tpcc", "think_scale": 1.0}}, True),
+        ({"users": 8}, {"workload": {"kind": "tpcc", "think_scale": 0.0}}, False),
+    ],
+)
+def test_a_need_is_a_load_that_was_asked_for_and_held(load: Point, others: Point, *, is_need: bool) -> None:
+    from assay.insight.sizing.measured import is_paced
+
+    assert is_paced({"load": load, "workload": {"kind": "io"}, **others}) is is_need  # type: ignore[typeddict-item]
+
+
 @pytest.mark.slow(reason="tests/sizing measures recordings without a command")
 def test_a_recording_becomes_a_purchase_and_five_minutes_do_not(bench: Bench) -> None:
     from sizing_needs import recording
@@ -168,7 +204,8 @@ def test_the_report_holds_the_answer(bench: Bench) -> None:
     assert "Orders &lt;b&gt;&amp;&lt;/b&gt;" in page
     assert "<b>&</b>" not in page
     best = answer["chosen"]["cheapest"]
-    assert f"Buy {best['label']} for {best['cost']:,.0f} EUR" in done.stdout
+    assert f"Buy {best['label']} for {best['cost']:,.0f} EUR: by a model that is calibrated to" in done.stdout
     assert f"Buy {best['label']} for {best['cost']:,.0f} EUR" in page
+    assert answer["sentence"] in page
     for section in ("What to buy", "The need", "Candidates", "How long it lasts", "Rules and assumptions"):
         assert section in page

@@ -51,7 +51,7 @@ VERBS = {
 READERS = (
     "report run --no-pdf", "report run --no-html --no-pdf --export csv --export fio-json --export openmetrics",
     "report --paper run --no-html --no-pdf --short --anonymise", "compare run run", "compare run run --json",
-    "diagnose run", "check run", "size --from run --short --no-report -o out", "record show run",
+    "diagnose run", "check run", "size --from run --rate 500 --short --no-report -o out", "record show run",
     "profile --dry-run --resume run", "verify --dry-run --resume run", "study run --dry-run --resume run",
     "dss tpch --dry-run --resume run", "mailbox --dry-run --resume run",
 )  # fmt: skip

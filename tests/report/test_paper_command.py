@@ -243,5 +243,5 @@ def test_a_sizing_becomes_the_guideline(bench: Bench) -> None:
     assert done.code == 0, done.stderr
     page = (bench.folder / "paper" / "paper.html").read_text()
     answer = RunFolder.open(sized).manifest["sizing"]
-    assert answer["chosen"]["cheapest"]["label"] in page
+    assert answer["chosen"]["fewest_disks"]["label"] in page
     assert "None of the runs holds a sizing" not in page

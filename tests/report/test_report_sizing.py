@@ -10,6 +10,7 @@ from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.insight.sizing.answer import size
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.need import NeedAsWritten, need_of
+from assay.insight.sizing.text import choice_rows
 from assay.report.figures_sizing import frontier_chart, growth_chart
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
@@ -50,8 +51,37 @@ def test_every_section_is_there_and_tables_hold_what_was_found(answer: dict[str,
     assert len(tables["rules"].rows) == len(answer["rules"])
     assert len(tables["assumptions"].rows) == len(answer["assumptions"])
     told = [block.text for part in document.sections for block in part.blocks if isinstance(block, Paragraph)]
-    assert told[0].startswith("Buy nvme-mirror, RAID 1, 1 member")
     assert any("post: 100 mailboxes take 1 server" in text for text in told)
+
+
+def test_a_purchase_is_said_with_what_it_rests_on(answer: dict[str, Any]) -> None:
+    # Data sheets alone are no reason to say that something is to be bought, nor to say it in green.
+    first = document_of(answer).sections[0].blocks[0]
+    assert isinstance(first, Paragraph)
+    assert first.tone == "warn"
+    assert first.text.startswith("nvme-mirror, RAID 1, 1 member comes first by a model that was not calibrated (one ")
+    assert first.text.endswith("; measure one before you buy it.")
+
+    best = {**answer["chosen"]["fewest_disks"], "model_basis": "calibrated to 4 points of mine.toml; none with log",
+            "model_share": 0.07, "probability": 0.93}  # fmt: skip
+    first = document_of({**answer, "chosen": {"fewest_disks": best}}).sections[0].blocks[0]
+    assert isinstance(first, Paragraph)
+    assert (first.tone, first.text) == (
+        "good",
+        "Buy nvme-mirror, RAID 1, 1 member: by a model that is calibrated to 4 points of mine.toml, none with log (one"
+        " standard deviation 7 %) and a demand that may be off by 10 %, it holds the need of the next year with a"
+        " probability of 93 %.",
+    )
+
+
+def test_nothing_is_cheapest_without_a_price(answer: dict[str, Any]) -> None:
+    assert set(answer["chosen"]) == {"fewest_disks", "smallest", "fastest"}
+    older = {**answer, "chosen": {"cheapest": answer["chosen"]["fewest_disks"]}}
+    for one in (answer, older):
+        document = document_of(one)
+        assert [section.name for section in document.sections][3] == "growth"
+        assert next(row[0] for row in choice_rows(one)) == "fewest disks"  # type: ignore[arg-type]
+        assert "cheapest" not in html_report(document, render_figures(document))
 
 
 def test_arrays_that_hold_the_need_are_compared_by_cost_and_latency(answer: dict[str, Any]) -> None:

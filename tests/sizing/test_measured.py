@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.base.errors import UsageError
-from assay.insight.sizing.measured import MeasuredDemand, VolumeDemand, derating_of, measure, table_of
+from assay.insight.sizing.measured import MeasuredDemand, VolumeDemand, measure
+from assay.insight.sizing.measured_need import derating_of, table_of
 from assay.insight.sizing.need import NeedAsWritten, need_of
 from assay.record.run_folder import RunFolder
 from sizing_needs import need, of_the_day, recording

@@ -10,7 +10,7 @@ from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.growth import growth_of, runs_out
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.search import search
-from assay.insight.sizing.sensitivity import changes, cheapest_of
+from assay.insight.sizing.sensitivity import changes, purchase_of
 from assay.insight.sizing.servers import servers_of
 from sizing_needs import need
 
@@ -25,13 +25,13 @@ def test_the_shortened_search_finds_what_the_whole_one_finds() -> None:
     asked = need({"iops": 3300, "growth": "20%"}, years=1, candidate=OFFERS)
     judge = Judge()
     outcome = search(asked, judge)
-    assert outcome.cheapest is not None
+    assert outcome.purchase is not None
     told = list(changes(asked))
     assert {one.harder for one in told} == {True, False, None}
     chosen = [one for one in told if one.assumption in ("demand", "fill") or one.to == "no"]
     for change in chosen:
-        found = cheapest_of(change, outcome, judge)
-        whole = search(change.need, judge).cheapest
+        found = purchase_of(change, outcome, judge)
+        whole = search(change.need, judge).purchase
         assert found is not None
         assert whole is not None
         assert found == (whole.ladder, whole.step), change.assumption
@@ -49,13 +49,13 @@ def test_what_holds_the_need_is_not_asked_for_an_easier_one(monkeypatch: pytest.
     monkeypatch.setattr("assay.insight.sizing.search._latency_s", lambda *_: 0.001)
     judge = Judge()
     outcome = search(asked, judge)
-    assert outcome.cheapest is not None
-    held = (outcome.cheapest.ladder.name, outcome.cheapest.step)
+    assert outcome.purchase is not None
+    held = (outcome.purchase.ladder.name, outcome.purchase.step)
     easier = [one for one in changes(asked) if one.harder is False]
     assert len(easier) > 4
     for change in easier:
         wanted.clear()
-        assert cheapest_of(change, outcome, judge) == (outcome.cheapest.ladder, outcome.cheapest.step)
+        assert purchase_of(change, outcome, judge) == (outcome.purchase.ladder, outcome.purchase.step)
         assert held not in wanted
         assert wanted, "smaller sizes are asked"
 

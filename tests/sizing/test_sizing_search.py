@@ -184,16 +184,16 @@ def test_cost_decides_the_cheapest_and_height_the_smallest() -> None:
         {"array": "nvme-mirror", "raid": ["1"], "cost": 60000, "rack_units": 1},
     ]
     outcome = search(need({"iops": 500, "size": "300GB"}, candidate=offers), Judge())
-    assert outcome.cheapest is not None
+    assert outcome.purchase is not None
     assert outcome.smallest is not None
     assert outcome.fastest is not None
-    assert (outcome.cheapest.ladder.array, outcome.smallest.ladder.array) == ("ps6100xv", "nvme-mirror")
+    assert (outcome.purchase.ladder.array, outcome.smallest.ladder.array) == ("ps6100xv", "nvme-mirror")
     assert outcome.fastest.ladder.array == "nvme-mirror"
 
 
 def test_what_comes_nearest_misses_least() -> None:
     outcome = search(need({"iops": 100, "size": "7TB"}), Judge())
-    assert outcome.cheapest is None
+    assert outcome.purchase is None
     assert outcome.nearest is not None
     ladder, step, reasons = outcome.nearest
     assert (ladder.array, step.members) == ("ps6100xv", 6)

@@ -11,7 +11,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.base.errors import ExitCode, UsageError
-from assay.base.units import format_share, parse_percent
+from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
     from assay.insight.sizing.answer import Sized
@@ -53,6 +53,16 @@ def size(
         str, typer.Option("--percentile", help="Of the busiest hours.", rich_help_panel=MEASURED)
     ] = "95",
     busiest: Annotated[int, typer.Option("--busiest", help="How many hours these are.", rich_help_panel=MEASURED)] = 10,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate",
+            help="Of a run: how many transactions, or I/Os where there are none, are needed a second of its mix.",
+            min=1e-3,
+            max=1e9,
+            rich_help_panel=MEASURED,
+        ),
+    ] = None,
     short: Annotated[
         bool, typer.Option("--short", help="Accept less than an hour of recording.", rich_help_panel=MEASURED)
     ] = False,
@@ -85,7 +95,7 @@ def size(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Say what to buy for a need: the cheapest, the smallest and the fastest that hold it, and why others do not."""
+    """Say what to buy for a need: what costs least, is smallest or is fastest, and why others do not hold it."""
     del debug
     if template:
         from assay.insight.sizing.need import template as need_template
@@ -99,10 +109,11 @@ def size(
     from assay.insight.sizing.answer import difference
     from assay.insight.sizing.answer import size as size_need
     from assay.insight.sizing.judge import Judge
+    from assay.insight.sizing.text import headline
 
-    asked, measured = _asked(need, measured_from, percentile, busiest, volume or [], short=short)
+    asked, measured = _asked(need, measured_from, percentile, busiest, volume or [], short=short, rate=rate)
     if derating is not None:
-        from assay.insight.sizing.measured import derating_of
+        from assay.insight.sizing.measured_need import derating_of
 
         for keys, value, origin in derating_of(derating):
             asked = asked.with_value(keys, value, origin)
@@ -135,6 +146,7 @@ def size(
         raise
     answer = sized.answer
     answer["difference"] = difference(before.answer, answer, changes or ()) if before is not None else None
+    answer["sentence"] = headline(answer)
     folder = keep_answer("size", "sizing", answer, output, report=report)
     if json:
         document = {"schema_version": 1, "verb": "size", "run_folder": str(folder), **answer}
@@ -152,22 +164,32 @@ def size(
 
 
 def _asked(
-    need: Path | None, measured_from: Path | None, percentile: str, busiest: int, volumes: Sequence[str], *, short: bool
+    need: Path | None,
+    measured_from: Path | None,
+    percentile: str,
+    busiest: int,
+    volumes: Sequence[str],
+    *,
+    short: bool,
+    rate: float | None,
 ) -> tuple[NeedAsWritten, MeasuredDemand | None]:
     """The need as a file states it, as it was measured, or both."""
     from assay.base.reading import read_table
     from assay.insight.sizing.need import NeedAsWritten, need_of, read_need
 
     if measured_from is None:
+        if rate is not None:
+            raise UsageError("--rate: is the rate of a run's mix; give the run, too: --from RUN")
         if need is None:
             raise UsageError("size: needs a NEED in TOML, or --from RECORDING; `assay size --template` prints a need")
         return read_need(need), None
-    from assay.insight.sizing.measured import measure, table_of
+    from assay.insight.sizing.measured import measure
+    from assay.insight.sizing.measured_need import table_of
 
     share = parse_percent(percentile, what="--percentile")
     if busiest < 1:
         raise UsageError(f"--busiest: {busiest} is not 1 or more")
-    measured = measure(measured_from, percentile=share, busiest=busiest, short=short, volumes=volumes)
+    measured = measure(measured_from, percentile=share, busiest=busiest, short=short, volumes=volumes, rate=rate)
     table = table_of(measured, read_table(need, option="need") if need is not None else None)
     source = f"--from {measured.source}"
     return NeedAsWritten(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured
@@ -181,13 +203,8 @@ def print_answer(answer: Sizing, *, quiet: bool = False) -> None:
 
     told: list[str] = []
     measured = answer["measured"]
-    if answer["chosen"].get("cheapest") is not None:
+    if answer["holds"]:
         told.append(words.headline(answer))
-        told.append(
-            f"It rests on the model ({answer['chosen']['cheapest']['model_basis']}; one standard deviation"
-            f" {format_share(answer['chosen']['cheapest']['model_share'])}), and on a demand that may be off by"
-            f" {format_share(answer['demand']['spread'])}."
-        )
         told += [words.sensitivity_sentence(answer)] if answer["sensitivity"] is not None else []
     told += words.server_sentences(answer)
     if measured is not None and measured["coverage"] is not None:

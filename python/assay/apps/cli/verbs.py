@@ -63,8 +63,7 @@ _OTHERS = (
     Verb(
         name="size",
         place="assay.apps.cli.size:size",
-        help="Say what to buy for a need: the cheapest, the smallest and the fastest that hold it, and why others do"
-        " not.",
+        help="Say what to buy for a need: what costs least, is smallest or is fastest, and why others do not hold it.",
     ),
     Verb(
         name="support",

@@ -35,8 +35,9 @@ from assay.record.shapes.sizing import (
 )
 from assay.targets.arrays.model.configuration import size_text
 
-Choice = Literal["cheapest", "smallest", "fastest"]
-CHOICES: tuple[Choice, ...] = ("cheapest", "smallest", "fastest")
+Choice = Literal["cheapest", "fewest_disks", "smallest", "fastest"]
+CHOICES: tuple[Choice, ...] = ("cheapest", "fewest_disks", "smallest", "fastest")
+"""What may be chosen; without a cost of every holder nothing is the cheapest."""
 Tell = Callable[[str], None]
 
 
@@ -123,8 +124,11 @@ def _choices(
 ) -> Choices:
     """What is chosen, with all that is said of it: how much it holds and how sure that is are asked at once."""
     picked: dict[Choice, tuple[Ladder, LadderStep]] = {}
-    for choice in CHOICES:
-        found: Found | None = getattr(outcome, choice)
+    bought: Choice = "cheapest" if outcome.has_costs else "fewest_disks"
+    holders: dict[Choice, Found | None] = {
+        bought: outcome.purchase, "smallest": outcome.smallest, "fastest": outcome.fastest
+    }  # fmt: skip
+    for choice, found in holders.items():
         if found is not None and found.step is not None:
             picked[choice] = (found.ladder, found.step)
     labels = {ladder.label(step): (ladder, step) for ladder, step in picked.values()}
@@ -249,8 +253,7 @@ def _why(outcome: Outcome, chosen: Choices) -> list[str]:
         f"Storage must hold {format_iops(asked.iops)} IOPS and {size_text(asked.total_bytes)}"
         f" {format_when(outcome.need.years)}, and {format_share(outcome.need.head_room)} more I/O while it is healthy."
     )
-    if "cheapest" in chosen:
-        best = chosen["cheapest"]
+    if (best := purchase_of(chosen)) is not None:
         words.append(
             f"{best['label']} holds {times_text(best['holds_times'])} that within the limits, is"
             f" {format_share(best['fill'])} full, and holds the need with a probability of"
@@ -386,7 +389,8 @@ def difference(before: Sizing, after: Sizing, changes: Sequence[str]) -> Differe
 
     add("demand", lambda one: f"{format_iops(one['demand']['sized_for']['iops'])} IOPS")
     add("data", lambda one: size_text(_bytes(one)))
-    for choice in CHOICES:
+    add("purchase", _purchase)
+    for choice in CHOICES[2:]:
         add(choice, partial(_label, choice))
     add("cost", _cost)
     add("probability", lambda one: _probability(one))
@@ -402,8 +406,18 @@ def _label(choice: Choice, answer: Sizing) -> str:
     return found["label"] if found else "none"
 
 
+def purchase_of(chosen: Choices) -> Chosen | None:
+    """What is bought: the cheapest, or without costs what has fewest disks; None where nothing holds the need."""
+    return chosen.get("cheapest") or chosen.get("fewest_disks")
+
+
+def _purchase(answer: Sizing) -> str:
+    best = purchase_of(answer["chosen"])
+    return best["label"] if best else "none"
+
+
 def _cost(answer: Sizing) -> str:
-    best = answer["chosen"].get("cheapest")
+    best = purchase_of(answer["chosen"])
     return cost_text(answer, best["cost"] if best else None)
 
 
@@ -413,12 +427,12 @@ def _bytes(answer: Sizing) -> int:
 
 
 def _probability(answer: Sizing) -> str:
-    best = answer["chosen"].get("cheapest")
+    best = purchase_of(answer["chosen"])
     return _sure(best["probability"]) if best else "-"
 
 
 def _first_out(answer: Sizing) -> str:
-    best = answer["chosen"].get("cheapest")
+    best = purchase_of(answer["chosen"])
     if not best:
         return "-"
     known = [(one["year"], one["resource"]) for one in best["growth"]["runs_out"] if one["year"] is not None]

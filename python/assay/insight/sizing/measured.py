@@ -5,19 +5,15 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from assay.base.errors import UsageError
-from assay.base.tables import TableValue
 from assay.base.units import count_of, format_duration
 from assay.insight.diagnosis.inputs import sources_of
 from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
-from assay.insight.studies.raw_gap import gap_shares
-from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Point
 from assay.record.shapes.sizing import Coverage, MeasuredLoad, MeasuredVolume
 from assay.telemetry.importers.importer import Options
@@ -100,7 +96,13 @@ class MeasuredDemand:
 
 
 def measure(
-    path: Path, *, percentile: float, busiest: int, short: bool = False, volumes: Sequence[str] = ()
+    path: Path,
+    *,
+    percentile: float,
+    busiest: int,
+    short: bool = False,
+    volumes: Sequence[str] = (),
+    rate: float | None = None,
 ) -> MeasuredDemand:
     """What a run, a recording or a file of another tool says of the load.
 
@@ -114,17 +116,22 @@ def measure(
         Accept less than an hour.
     volumes
         Of files of other tools: what a device is for, such as `log=sdb`.
+    rate
+        Of a run: the transactions, or without any the I/Os, a second that are needed of its mix.
 
     Raises
     ------
     UsageError
-        Nothing was recorded there, no I/O was done, or it is shorter than an hour.
+        Nothing was recorded there, no I/O was done, it is shorter than an hour, or a run says nothing of what is needed
+        because it went as fast as its target let it, and no rate is given.
     """
     roles = parse_roles(list(volumes))
     sources, notices = sources_of([path], Options(host="imported", zone_s=None, roles=roles))
     source = sources[0]
     if "recording" not in source.manifest:
-        return _of_run(source, percentile, notices)
+        return _of_run(source, percentile, notices, rate)
+    if rate is not None:
+        raise UsageError(f"--rate: {source.name} is a recording, whose rate is measured; leave out --rate")
     return _of_recording(source, percentile, busiest, notices, short=short)
 
 
@@ -308,16 +315,23 @@ def size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
 # Runs
 
 
-def _of_run(source: ObservedSource, percentile: float, notices: Sequence[str]) -> MeasuredDemand:
+def _of_run(source: ObservedSource, percentile: float, notices: Sequence[str], rate: float | None) -> MeasuredDemand:
     """The busiest point of a run: a run holds one load at a time, and no week."""
-    found: list[SeenIo] = []
-    for point in source.points:
-        seen = seen_at(point) or _plain(point)
-        if seen is not None:
-            found.append(seen)
+    found = [
+        (seen, is_paced(point)) for point in source.points if (seen := seen_at(point) or _plain(point)) is not None
+    ]
     if not found:
         raise UsageError(f"--from {source.name}: no point of the run says how many I/Os the storage did")
-    seen = max(found, key=lambda one: one.iops)
+    asked = [seen for seen, paced in found if paced]
+    if rate is None and not asked:
+        raise UsageError(
+            f"--from {source.name}: the run went as fast as its target let it (no rate, no think time), and a saturated"
+            " benchmark is no need; give the rate that is needed of its mix: --rate 500 (transactions a second, of"
+            " I/Os where there are none), or measure it with --rate or --think"
+        )
+    seen = max(asked or [seen for seen, _ in found], key=lambda one: one.iops)
+    if rate is not None:
+        seen = _at_rate(seen, rate)
     log_iops = min(seen.log_writes_per_s or 0.0, seen.iops * (1 - seen.read_share))
     log_bytes = min(seen.log_bytes_per_s or 0.0, seen.bytes_per_s)
     data_iops = max(seen.iops - log_iops, 0.0)
@@ -348,7 +362,38 @@ def _of_run(source: ObservedSource, percentile: float, notices: Sequence[str]) -
         transactions_per_s=tps,
         cpu_per_transaction_s=busy * cores / tps if tps and busy and cores else None,
         cores=cores,
-        notices=[*notices, f"the demand is that of the busiest point of a run, {counted}; it says nothing of a week"],
+        notices=[*notices, _words_of_run(counted, rate)],
+    )
+
+
+def _words_of_run(counted: str, rate: float | None) -> str:
+    if rate is not None:
+        return f"the mix is that of the busiest point of a run, {counted}; the rate of {rate:,g} a second is stated"
+    return f"the demand is that of the busiest point of a run, {counted}; it says nothing of a week"
+
+
+def is_paced(point: Point) -> bool:
+    """Whether a point's load was asked for, and was held: by a rate, by think times, or by the profile of mailboxes."""
+    load, workload = point["load"], point["workload"]
+    is_asked = load.get("rate") or workload.get("think_scale") or workload.get("kind") == "mailbox"
+    is_kept = (point.get("offered") or {}).get("sustained") is not False
+    return bool(is_asked) and is_kept and not (point.get("generator") or {}).get("saturated")
+
+
+def _at_rate(seen: SeenIo, rate: float) -> SeenIo:
+    """The I/O of a mix at another rate, of transactions or, without any, of I/Os; what a processor does follows."""
+    times = rate / (seen.transactions_per_s or seen.iops)
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else value * times
+
+    return replace(
+        seen,
+        iops=seen.iops * times,
+        transactions_per_s=scaled(seen.transactions_per_s),
+        log_writes_per_s=scaled(seen.log_writes_per_s),
+        log_bytes_per_s=scaled(seen.log_bytes_per_s),
+        cpu_share=scaled(seen.cpu_share),
     )
 
 
@@ -371,91 +416,6 @@ def _plain(point: Point) -> SeenIo | None:
     )
 
 
-# To a need
-
-
-def table_of(measured: MeasuredDemand, table: Mapping[str, TableValue] | None) -> dict[str, TableValue]:
-    """A need's table with what was measured: one of its own, or a stated one whose database takes the measured load.
-
-    Raises
-    ------
-    UsageError
-        Nothing says how large the data are, or the stated need has other than one database.
-    """
-    made: dict[str, TableValue] = dict(table or {"title": f"Measured: {measured.source}"})
-    given = made.get("database", [{}])
-    databases = [dict(one) for one in given if isinstance(one, Mapping)] if isinstance(given, list | tuple) else []
-    if len(databases) != 1:
-        raise UsageError(
-            f"--from {measured.source}: the need has {count_of(len(databases), 'database')}; give one, whose load is"
-            " then the measured one"
-        )
-    database = databases[0]
-    for key in ("iops", "transactions", "ios_per_transaction"):
-        database.pop(key, None)
-    data, log = measured.roles.get("data"), measured.roles.get("log")
-    total = sum(one.iops for one in measured.roles.values())
-    database.setdefault("name", "measured")
-    if data is not None and is_scanned(data):
-        database |= {"scan": f"{data.bytes_per_s:.0f}B/s", "scan_block": f"{data.block_bytes}B"}
-        if log is not None:
-            database |= {"iops": log.iops, "log": "100%"}
-    else:
-        database |= {"iops": total, "log": f"{(log.iops if log else 0.0) / total * 100:.4f}%"}
-        if data is not None:
-            database |= {"block": f"{data.block_bytes}B", "read": f"{data.read_share * 100:.4f}%"}
-    if log is not None:
-        database["log_block"] = f"{log.block_bytes}B"
-    if measured.transactions_per_s and "scan" not in database:
-        database |= {"transactions": measured.transactions_per_s,
-                     "ios_per_transaction": total / measured.transactions_per_s}  # fmt: skip
-        del database["iops"]
-    if "size" not in database:
-        if measured.size_bytes is None:
-            raise UsageError(
-                f"--from {measured.source}: does not say how large the data are; give a need with a [[database]] and"
-                " its size, too"
-            )
-        database["size"] = f"{measured.size_bytes}B"
-    if measured.growth is not None and measured.growth > 0:
-        database.setdefault("growth", f"{min(measured.growth, 99) * 100:.2f}%")
-    if measured.spread is not None:
-        made.setdefault("spread", f"{measured.spread * 100:.2f}%")
-    if measured.cpu_per_transaction_s and measured.cores:
-        stated_server = made.get("server", {})
-        server = dict(stated_server) if isinstance(stated_server, Mapping) else {}
-        server.setdefault("cpu_per_transaction", f"{measured.cpu_per_transaction_s * 1e6:.3f}us")
-        server.setdefault("cores", measured.cores)
-        made["server"] = server
-    made["database"] = [database]
-    return made
-
-
 def is_scanned(volume: VolumeDemand) -> bool:
     """Whether a load is taken for scans."""
     return volume.block_bytes >= SCAN_BYTES and volume.read_share >= SCAN_READS
-
-
-def derating_of(path: Path) -> list[tuple[tuple[str, str], str, str]]:
-    """What a run of a study of raw profile against database says: keys of a need, values, and where they are from.
-
-    Raises
-    ------
-    UsageError
-        It is no such run, or it found no gap.
-    """
-    manifest = RunFolder.open(path).manifest
-    gaps = (manifest.get("study") or {}).get("gaps") or []
-    shares = gap_shares(gaps)
-    if not shares:
-        raise UsageError(
-            f"--derating {path}: has no gap between raw profile and database; give a run of"
-            " `assay study run raw-vs-database`"
-        )
-    found = []
-    for in_order, each in shares.items():
-        key = "derating_scans" if in_order else "derating_transactions"
-        share = min(max(fmean(each), 0.0), 0.94)
-        repeats = f", mean of {len(each)} repeats" if len(each) > 1 else ""
-        found.append((("rules", key), f"{share * 100:.2f}%", f"measured: run {path.name}{repeats}"))
-    return found

@@ -13,8 +13,8 @@ from assay.targets.arrays.model.configuration import size_text
 
 
 def rules_of(outcome: Outcome) -> list[Rule]:
-    """Every rule with its effect on the cheapest choice, or on all that was looked at."""
-    need, rules, best = outcome.need, outcome.need.rules, outcome.cheapest
+    """Every rule with its effect on the purchase, or on all that was looked at."""
+    need, rules, best = outcome.need, outcome.need.rules, outcome.purchase
     rows: list[Rule] = []
 
     def add(rule: str, source: str, effect: str) -> None:
@@ -117,7 +117,7 @@ def _fill_effect(outcome: Outcome, best: Found | None) -> str:
     if best is None or best.step is None:
         return "refuses nothing"
     fill = max(pool.fill for pool in pools_of(best.ladder, best.step, outcome.demand))
-    return f"refuses nothing; the cheapest is {format_share(fill)} full {format_when(outcome.need.years)}"
+    return f"refuses nothing; the purchase is {format_share(fill)} full {format_when(outcome.need.years)}"
 
 
 def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
@@ -125,15 +125,15 @@ def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
         return "-"
     fill = max(pool.fill for pool in pools_of(best.ladder, best.step, demand_of(outcome.need, 0)))
     if fill >= outcome.need.rules.modelled_fill:
-        return f"none: the cheapest is {format_share(fill)} full from the start"
-    return f"the cheapest is {format_share(fill)} full now, and is not credited with that"
+        return f"none: the purchase is {format_share(fill)} full from the start"
+    return f"the purchase is {format_share(fill)} full now, and is not credited with that"
 
 
 def _free_effect(outcome: Outcome, best: Found | None) -> str:
     if best is None or best.step is None:
         return _rejected(outcome, ("capacity",)) or "-"
     free, usable = _free(outcome, best.ladder, best.step)
-    return f"keeps {size_text(free)} of {size_text(usable)} of the cheapest free"
+    return f"keeps {size_text(free)} of {size_text(usable)} of the purchase free"
 
 
 def _free(outcome: Outcome, ladder: Ladder, step: LadderStep) -> tuple[int, int]:

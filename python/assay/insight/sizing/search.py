@@ -1,4 +1,4 @@
-"""Finds, for every ladder, the smallest size that holds a need; and of these the cheapest, smallest and fastest."""
+"""For every ladder the smallest size that holds a need; and of these the purchase, the smallest and the fastest."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Outcome:
         return bool(self.holders) and all(one.ladder.rack_units(_step(one)) is not None for one in self.holders)
 
     def cost_key(self, ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
-        """By which the cheapest is found: cost, else disks; then disks, then the rest of the choice."""
+        """By which the purchase is found: cost, else disks; then disks, then the rest of the choice."""
         cost = ladder.cost(step) if self.has_costs else None
         first = float(ladder.disks(step)) if cost is None else cost
         return (first, ladder.disks(step), step.members, ladder.paths or 0, ladder.volumes)
@@ -105,8 +105,8 @@ class Outcome:
         return (first, ladder.disks(step), ladder.paths or 0, ladder.volumes)
 
     @property
-    def cheapest(self) -> Found | None:
-        """The holder that costs least."""
+    def purchase(self) -> Found | None:
+        """The holder that costs least, or without costs has fewest disks."""
         return min(self.holders, key=lambda one: self.cost_key(one.ladder, _step(one)), default=None)
 
     @property

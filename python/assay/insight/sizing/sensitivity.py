@@ -107,7 +107,7 @@ def sensitivity(
     ios
         Simulated I/Os that all changes together may ask for; `outcome` is told which of them gave up.
     """
-    chosen = outcome.cheapest
+    chosen = outcome.purchase
     if chosen is None or chosen.step is None:
         return []
     before = chosen.ladder.label(chosen.step)
@@ -134,7 +134,7 @@ def sensitivity(
 
 def _bought(change: Change, outcome: Outcome, judge: Judge, allowance: Allowance) -> Bought:
     try:
-        return Bought(change, cheapest_of(change, outcome, judge.within(allowance)))
+        return Bought(change, purchase_of(change, outcome, judge.within(allowance)))
     except GaveUp as error:
         return Bought(change, None, error)
 
@@ -143,8 +143,8 @@ def _label(found: tuple[Ladder, LadderStep] | None) -> str:
     return "none of those that hold the need now" if found is None else found[0].label(found[1])
 
 
-def cheapest_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder, LadderStep] | None:
-    """The cheapest size for a changed need, of the ladders that cost least; sizes that cannot win are not asked.
+def purchase_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder, LadderStep] | None:
+    """The purchase for a changed need, of the ladders that cost least; sizes that cannot win are not asked.
 
     Raises
     ------

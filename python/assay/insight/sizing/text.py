@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from assay.base.units import count_of, format_bytes, format_iops, format_latency, format_share, format_years
-from assay.insight.sizing.answer import CHOICES, cost_text
+from assay.document.elements import Tone
+from assay.insight.sizing.answer import CHOICES, Choice, cost_text, purchase_of
 from assay.record.shapes.sizing import Candidate, Chosen, Sizing
 from assay.targets.arrays.model.configuration import size_text
 
@@ -37,16 +38,42 @@ def loss_text(share: float) -> str:
 
 
 def headline(answer: Sizing) -> str:
-    """The purchase in a sentence, or what is missing."""
-    best = answer["chosen"].get("cheapest")
+    """The purchase and what it rests on in a sentence, or what is missing."""
+    best = purchase_of(answer["chosen"])
     if best is None:
         return nearest_sentence(answer)
     cost = f" for {cost_text(answer, best['cost'])}" if best["cost"] is not None else ""
     years = answer["years"]
     needed = "the need as it is" if not years else "the need of the next " + format_years(years).removeprefix("1 ")
+    first, share = probability_text(best["probability"]), format_share(best["model_share"])
+    off = f"a demand that may be off by {format_share(answer['demand']['spread'])}"
+    if not is_calibrated(best):
+        return (
+            f"{best['label']}{cost} comes first by a model that was not calibrated (one standard deviation {share}) and"
+            f" {off}: it would hold {needed} with a probability of {first}; measure one before you buy it."
+        )
+    basis = best["model_basis"].replace("; ", ", ")
     return (
-        f"Buy {best['label']}{cost}: it holds {needed} with a probability of {probability_text(best['probability'])}."
+        f"Buy {best['label']}{cost}: by a model that is {basis} (one standard deviation {share}) and {off}, it holds"
+        f" {needed} with a probability of {first}."
     )
+
+
+def is_calibrated(chosen: Chosen) -> bool:
+    """Whether the model of a choice was calibrated to measurements."""
+    return chosen["model_basis"].startswith("calibrated to ")
+
+
+def headline_tone(answer: Sizing) -> Tone:
+    """Good only where the purchase rests on measurements."""
+    best = purchase_of(answer["chosen"])
+    return "bad" if best is None else "good" if is_calibrated(best) else "warn"
+
+
+def choice_text(answer: Sizing, choice: Choice) -> str:
+    """Name of a choice; without costs nothing is the cheapest, whatever an older folder calls it."""
+    is_by_disks = choice == "cheapest" and answer["cheapest_by"] != "cost"
+    return "fewest disks" if is_by_disks else choice.replace("_", " ")
 
 
 def nearest_sentence(answer: Sizing) -> str:
@@ -94,7 +121,7 @@ def choice_rows(answer: Sizing) -> Rows:
             continue
         rows.append(
             [
-                choice, one["label"], str(one["disks"]), cost_text(answer, one["cost"]),
+                choice_text(answer, choice), one["label"], str(one["disks"]), cost_text(answer, one["cost"]),
                 f"{one['rack_units']:g}" if one["rack_units"] is not None else DASH,
                 f"{one['power_w']:,.0f} W" if one["power_w"] is not None else DASH,
                 size_text(one["usable_bytes"]), format_share(one['fill']), format_iops(one["iops_held"]),
@@ -164,7 +191,7 @@ def assumption_rows(answer: Sizing) -> Rows:
     return [[one["assumption"], one["value"], one["from"]] for one in answer["assumptions"]]
 
 
-SENSITIVITY_COLUMNS = ("assumption", "as stated", "if it were", "then the cheapest is", "changes")
+SENSITIVITY_COLUMNS = ("assumption", "as stated", "if it were", "then the purchase is", "changes")
 
 
 def sensitivity_rows(answer: Sizing) -> Rows:

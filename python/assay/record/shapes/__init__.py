@@ -135,8 +135,8 @@ def _check_reliability(answer: Mapping[str, Any], where: str) -> None:
 
 
 def _check_sizing(answer: Mapping[str, Any], where: str) -> None:
-    """What is chosen has a cheapest; a candidate with a size has all that is said of sizes, and what holds has one."""
-    if answer["chosen"] and "cheapest" not in answer["chosen"]:
+    """What is chosen has a purchase; a candidate with a size has all that is said of sizes, and what holds has one."""
+    if answer["chosen"] and answer["chosen"].keys().isdisjoint(("cheapest", "fewest_disks")):
         raise RunFolderError(f"{where}: sizing.chosen.cheapest: it is missing")
     by_cost = answer["cheapest_by"] == "cost"
     for number, candidate in enumerate(answer["candidates"]):

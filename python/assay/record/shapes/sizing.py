@@ -114,9 +114,10 @@ class Chosen(Size):
 
 
 class Choices(TypedDict, total=False):
-    """What is chosen: nothing, or at least the cheapest."""
+    """What is chosen: nothing, or at least what is bought: the cheapest, or without costs what has fewest disks."""
 
     cheapest: Chosen
+    fewest_disks: Chosen
     smallest: Chosen
     fastest: Chosen
 
@@ -265,6 +266,7 @@ class Sizing(TypedDict):
 
     title: str
     source: str
+    sentence: NotRequired[str]
     named: list[str]
     currency: str
     years: Annotated[float, Field(ge=0, le=100)]

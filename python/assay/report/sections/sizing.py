@@ -21,7 +21,7 @@ from assay.document.elements import (
 )
 from assay.document.text import DASH, moment, shorten
 from assay.insight.sizing import text as words
-from assay.insight.sizing.answer import cost_text, times_text
+from assay.insight.sizing.answer import cost_text, purchase_of, times_text
 from assay.insight.studies.words import capital
 from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.sizing import Chosen, Sizing
@@ -43,14 +43,14 @@ def sizing_document(manifest: Manifest) -> Document:
 def sizing_sections(answer: Sizing) -> list[Section]:
     """Every section of an answer, in the order in which a reader decides."""
     sections = [_summary(answer), _need(answer), _candidates(answer)]
-    if answer["chosen"]:
-        sections += [_growth(answer), _what_if(answer)]
+    if (best := purchase_of(answer["chosen"])) is not None:
+        sections += [_growth(answer, best), _what_if(answer)]
     return [*sections, _rules(answer)]
 
 
 def _summary(answer: Sizing) -> Section:
-    blocks: list[Block] = [Paragraph(words.headline(answer), strong=True, tone="good" if answer["holds"] else "bad")]
-    best = answer["chosen"].get("cheapest")
+    blocks: list[Block] = [Paragraph(words.headline(answer), strong=True, tone=words.headline_tone(answer))]
+    best = purchase_of(answer["chosen"])
     if best is not None:
         blocks.append(
             Paragraph(
@@ -61,7 +61,7 @@ def _summary(answer: Sizing) -> Section:
         )
         if answer["sensitivity"] is not None:
             blocks.append(Paragraph(words.sensitivity_sentence(answer)))
-        blocks.append(_table("chosen", f"What to buy; cheapest by {answer['cheapest_by']}, smallest by"
+        blocks.append(_table("chosen", f"What to buy; the first is chosen by {answer['cheapest_by']}, the smallest by"
                              f" {answer['smallest_by']}", _CHOICES, _choices(answer)))  # fmt: skip
         blocks.append(FactList("chosen-facts", _facts(answer, best)))
     if answer["difference"] is not None:
@@ -170,8 +170,7 @@ def _frontier(answer: Sizing) -> FigureElement:
     return FigureElement("frontier", caption, alternative, chart)
 
 
-def _growth(answer: Sizing) -> Section:
-    best = answer["chosen"]["cheapest"]
+def _growth(answer: Sizing, best: Chosen) -> Section:
     rows: list[GrowthRow] = [
         {"year": one["year"], "resource": name, "used": used}
         for one in best["growth"]["years"]
@@ -204,7 +203,7 @@ def _what_if(answer: Sizing) -> Section:
             for row in rows
         ]
         columns = [
-            Column(capital(name), weight=2.2 if "cheapest" in name else 1.3) for name in words.SENSITIVITY_COLUMNS
+            Column(capital(name), weight=2.2 if "purchase" in name else 1.3) for name in words.SENSITIVITY_COLUMNS
         ]
         caption = "What would be bought if one assumption were another, of the arrays that cost least."
         blocks.append(Table("what-if", caption, columns, cells, dense=True))
