@@ -102,14 +102,12 @@ def size(
 
         print(need_template(), end="")
         return
-    from assay.apps.cli.console import print_path, say
-    from assay.apps.cli.exporting import keep_answer
+    from assay.apps.cli.console import say
     from assay.apps.cli.model_reliability import interruptible
     from assay.insight.sizing.allowance import ALL_IOS
     from assay.insight.sizing.answer import difference
     from assay.insight.sizing.answer import size as size_need
     from assay.insight.sizing.judge import Judge
-    from assay.insight.sizing.text import headline
 
     asked, measured = _asked(need, measured_from, percentile, busiest, volume or [], short=short, rate=rate)
     if derating is not None:
@@ -146,6 +144,15 @@ def size(
         raise
     answer = sized.answer
     answer["difference"] = difference(before.answer, answer, changes or ()) if before is not None else None
+    _keep_and_show(answer, output, report=report, json=json, quiet=quiet)
+
+
+def _keep_and_show(answer: Sizing, output: Path, *, report: bool, json: bool, quiet: bool) -> None:
+    """Keep the answer as a run folder, print it, and exit as it says."""
+    from assay.apps.cli.console import print_path, say
+    from assay.apps.cli.exporting import keep_answer
+    from assay.insight.sizing.text import headline
+
     answer["sentence"] = headline(answer)
     folder = keep_answer("size", "sizing", answer, output, report=report)
     if json:
@@ -154,9 +161,7 @@ def size(
     else:
         print_answer(answer, quiet=quiet)
     if not answer["holds"]:
-        from assay.insight.sizing.text import nearest_sentence
-
-        say(nearest_sentence(answer))
+        say(answer["sentence"])
     if not json and not quiet:
         print_path(folder)
     if not answer["holds"]:
