@@ -356,6 +356,10 @@ class Workload(ABC, Generic[P]):
         """I/O that the storage saw in a point; None where it was not counted."""
         return None
 
+    def is_asked(self, point: Point) -> bool:
+        """Whether a point's load is what was asked for; else it went as fast as its target let it."""
+        return bool(point["load"].get("rate"))
+
     def like(self, plan: P, seen: SeenIo) -> P:
         """The plan with the block size and mix that another part's storage saw.
 

@@ -373,11 +373,10 @@ def _words_of_run(counted: str, rate: float | None) -> str:
 
 
 def is_paced(point: Point) -> bool:
-    """Whether a point's load was asked for, and was held: by a rate, by think times, or by the profile of mailboxes."""
-    load, workload = point["load"], point["workload"]
-    is_asked = load.get("rate") or workload.get("think_scale") or workload.get("kind") == "mailbox"
+    """Whether a point's load was asked for, and was held."""
+    kind = workload_recorded(point)
     is_kept = (point.get("offered") or {}).get("sustained") is not False
-    return bool(is_asked) and is_kept and not (point.get("generator") or {}).get("saturated")
+    return kind is not None and kind.is_asked(point) and is_kept and not (point.get("generator") or {}).get("saturated")
 
 
 def _at_rate(seen: SeenIo, rate: float) -> SeenIo:

@@ -188,6 +188,10 @@ class TransactionsWorkload(Workload[P]):
         """I/O under the data, where anything counted it."""
         return seen_io(point)
 
+    def is_asked(self, point: Point) -> bool:
+        """By a rate, or by keying and thinking times."""
+        return super().is_asked(point) or bool(dict(point["workload"]).get("think_scale"))
+
     # Report
 
     def sections(self, facts: RunFacts) -> Sequence[Section]:
