@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from assay.base.errors import UsageError
 from assay.insight.compare import compare_runs
 from assay.insight.differences import COLUMNS, ComparedRun, ComparedSide, FigureDifference, RunComparison
-from assay.record.intervals import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
+from assay.record.intervals import BATCHES_MIN, by_answer_intervals, by_blocks, by_repeats, relative_error
 
 Run = ComparedRun
 PAIRS = 300
@@ -100,8 +100,8 @@ def test_a_run_compared_with_itself_has_not_changed(
             point["batches"] = None
     run = make_run(*points, answers=[answer(5000.0)])
     comparison = compare_runs([run, copy.deepcopy(run)])
-    assert comparison.differences
-    assert {row.status for row in comparison.differences} == {"not changed"}
+    assert comparison.compared
+    assert {row.status for row in comparison.compared} == {"not changed"}
     assert {row.relative for row in comparison.differences} == {0.0}
     assert [row.status for row in comparison.answers] == ["not changed"]
     assert comparison.unmatched == ()
@@ -111,8 +111,9 @@ def test_a_run_compared_with_itself_has_not_changed(
 @pytest.mark.parametrize(("n", "r"), [(10, 0.0), (20, 0.3), (60, 0.6), (20, 0.8)])
 def test_runs_that_differ_by_chance_alone_seldom_seem_changed(n: int, r: float) -> None:
     alarms = {"iops": 0, "read_latency_mean_ns": 0}
+    load = {"rate": 5000.0, "arrivals": "poisson"}
     for pair in range(PAIRS):
-        a, b = (make_run(make_point(7 * 10**6 + 2 * pair + side, n=n, r=r, ios=20)) for side in range(2))
+        a, b = (make_run(make_point(7 * 10**6 + 2 * pair + side, n=n, r=r, ios=20, load=load)) for side in range(2))
         comparison = compare_runs([a, b])
         for metric in alarms:
             alarms[metric] += row_of(comparison, metric).status == "changed"
@@ -168,16 +169,49 @@ def test_of_many_comparisons_without_any_change_nothing_stands_out_from_chance()
 @pytest.mark.parametrize("factor", [1.2, 1 / 1.2])
 def test_a_true_change_of_20_percent_is_found_with_its_direction(factor: float) -> None:
     comparison = compare_runs([make_run(make_point(1)), make_run(make_point(2, factor=factor))])
-    for metric in ("iops", "bytes_per_s", "read_latency_mean_ns"):
-        row = row_of(comparison, metric)
-        true = factor if metric != "read_latency_mean_ns" else 1 / factor
-        assert row.status == "changed"
-        assert row.better is (factor > 1)
-        assert row.relative == pytest.approx(true - 1, abs=0.05)
-        assert row.interval_95 is not None
-        assert row.interval_95[0] <= row.relative <= row.interval_95[1]  # type: ignore[operator]
-        assert row.stands
-    assert "stand out from chance" in comparison.sentence
+    row = row_of(comparison, "iops")
+    assert (row.status, row.better, row.stands) == ("changed", factor > 1, True)
+    assert row.relative == pytest.approx(factor - 1, abs=0.05)
+    assert row.interval_95 is not None
+    assert row.interval_95[0] <= row.relative <= row.interval_95[1]
+    assert "stands out from chance" in comparison.sentence
+
+
+def test_iops_throughput_and_mean_latency_at_a_fixed_depth_are_one_comparison() -> None:
+    comparison = compare_runs([make_run(make_point(1)), make_run(make_point(2, factor=1.2))])
+    told = {row.metric: (row.status, row.follows) for row in comparison.differences}
+    assert told == {
+        "iops": ("changed", ""),
+        "bytes_per_s": ("follows", "IOPS"),
+        "read_latency_mean_ns": ("follows", "IOPS"),
+        "read_latency_p99_ns": (row_of(comparison, "read_latency_p99_ns").status, ""),
+    }
+    assert comparison.sentence.startswith("Of 2 comparisons ")
+    assert not any(row.p is not None or row.stands for row in comparison.differences if row.follows)
+    latency = row_of(comparison, "read_latency_mean_ns")
+    assert latency.relative == pytest.approx(1 / 1.2 - 1, abs=0.05)
+    assert [row[-2:] for row in comparison.rows() if row[2] == "read mean"] == [("-", "follows from IOPS")]
+    shown = {row["metric"]: (row["status"], row["follows"]) for row in comparison.to_dict()["differences"]}
+    assert shown == told
+
+
+def test_of_reads_and_writes_together_one_mean_follows_from_iops_and_one_does_not() -> None:
+    """IOPS x mean latency is the depth; with two directions IOPS and one mean tell the other."""
+
+    def mixed(seed: int, write_ns: float) -> dict[str, Any]:
+        point = make_point(seed, read_share=0.7)
+        write = copy.deepcopy(point["read"]) | {"iops": point["read"]["iops"] * 0.4, "latency_ns": {"mean": write_ns}}
+        return point | {"write": write}
+
+    comparison = compare_runs([make_run(mixed(1, 2e5)), make_run(mixed(2, 4e5))])
+    assert row_of(comparison, "read_latency_mean_ns").follows == "IOPS"
+    assert row_of(comparison, "write_latency_mean_ns").follows == ""
+
+
+def test_at_a_given_rate_latency_says_what_iops_cannot() -> None:
+    load = {"rate": 5000.0, "arrivals": "poisson"}
+    comparison = compare_runs([make_run(make_point(1, load=load)), make_run(make_point(2, load=load))])
+    assert [row.metric for row in comparison.differences if row.follows] == ["bytes_per_s"]
 
 
 def test_a_change_of_the_tail_is_found_where_the_ios_suffice() -> None:
@@ -205,7 +239,9 @@ def test_noise_wider_than_what_is_worth_noticing_cannot_tell() -> None:
 
 
 def test_two_bad_latencies_and_one_good_name_which_way_is_better() -> None:
-    row = row_of(compare_runs([make_run(make_point(1)), make_run(make_point(2, factor=0.5))]), "read_latency_mean_ns")
+    load = {"rate": 5000.0, "arrivals": "poisson"}
+    a, b = (make_run(make_point(seed, factor=factor, load=load)) for seed, factor in ((1, 1.0), (2, 0.5)))
+    row = row_of(compare_runs([a, b]), "read_latency_mean_ns")
     assert (row.status, row.better) == ("changed", False)
     assert row.relative == pytest.approx(1.0, abs=0.15)
 
@@ -251,8 +287,8 @@ def test_without_repeats_and_batches_there_is_no_interval_and_the_reason_says_so
 
 def test_a_saturated_generator_is_no_evidence() -> None:
     comparison = compare_runs([make_run(make_point(1)), make_run(make_point(2, factor=2.0, saturated=True))])
-    assert {row.status for row in comparison.differences} == {"cannot tell"}
-    assert all("bottleneck in B" in row.reason and row.p is None for row in comparison.differences)
+    assert {row.status for row in comparison.compared} == {"cannot tell"}
+    assert all("bottleneck in B" in row.reason and row.p is None for row in comparison.compared)
 
 
 def test_a_direction_measured_in_one_run_only_cannot_tell() -> None:
@@ -397,7 +433,7 @@ def test_two_identical_runs_of_transactions_show_no_difference() -> None:
     assert {row.metric for row in comparison.differences} == {
         "nopm", "tpm", "response_p90_ns", "payment_response_p90_ns", "data_write_latency_mean_ns",
     }  # fmt: skip
-    assert {row.status for row in comparison.differences} == {"not changed"}
+    assert {row.status for row in comparison.compared} == {"not changed"}
     assert not comparison.sentence.startswith("Nothing can be compared")
 
 
@@ -405,7 +441,7 @@ def test_transactions_have_intervals_from_batches_and_a_direction() -> None:
     comparison = compare_runs([make_run(make_transactions(1)), make_run(make_transactions(2, factor=1.5))])
     nopm, response = row_of(comparison, "nopm"), row_of(comparison, "response_p90_ns")
     assert (nopm.method, nopm.status, nopm.better, nopm.load) == ("batches", "changed", True, "8 users")
-    assert row_of(comparison, "tpm").interval_95 == pytest.approx(nopm.interval_95, abs=1e-9)
+    assert row_of(comparison, "tpm").follows == "NOPM"
     assert (response.interval_95, response.status) == (None, "cannot tell")
     assert response.relative == pytest.approx(1 / 1.5 - 1)
     assert any("NOPM" in cell for row in comparison.rows() for cell in row)
@@ -469,7 +505,7 @@ def test_runs_that_hold_the_same_measurements_do_not_differ_whenever_they_were_m
     a = make_transactions(1, n=3)
     b = copy.deepcopy(a) | {"id": "p9", "started_utc_ns": 2, "generator": {"saturated": True}}
     a["generator"]["saturated"] = True
-    assert {row.status for row in compare_runs([make_run(a), make_run(b)]).differences} == {"not changed"}
+    assert {row.status for row in compare_runs([make_run(a), make_run(b)]).compared} == {"not changed"}
 
 
 # One run each, and several
@@ -538,3 +574,75 @@ def test_answers_of_several_runs_are_repeats_and_of_one_run_each_cannot_tell() -
     (row,) = compare_runs([side(5000.0, 5050.0, 4950.0), side(5600.0, 5650.0, 5550.0)]).answers
     assert (row.method, row.status, row.better) == ("repeats", "changed", True)
     assert row.b == pytest.approx(5600.0, rel=1e-3)
+
+
+def around(seed: int, deviation: float, factor: float = 1.0) -> Run:
+    """A run that differs from others of its target by chance."""
+    noise = numpy.random.default_rng(seed).normal()
+    return make_run(make_point(seed, factor=factor * math.exp(deviation * noise), ios=20, clock="wall"))
+
+
+def test_other_runs_of_the_target_take_the_place_of_what_is_assumed_between_runs() -> None:
+    a, b = make_run(make_point(1, clock="wall")), make_run(make_point(2, factor=1.156, clock="wall"))
+    steady = [ComparedSide(tuple(around(seed, 0.01) for seed in range(10, 18)))]
+    known, assumed = compare_runs([a, b], history=steady), compare_runs([a, b])
+
+    row = row_of(known, "iops")
+    assert (row.status, row.better) == ("changed", True)
+    assert row.between_runs is not None
+    assert row.between_runs[1] == 8
+    assert known.basis.startswith("From run to run the target varies by ")
+    assert "8 other runs of it" in known.basis
+    assert known.to_dict()["basis"] == known.basis
+    assert row_of(assumed, "iops").between_runs == (0.12, 0)
+    assert assumed.basis.startswith("From run to run 12 % are assumed")
+
+
+def test_two_other_runs_of_the_target_are_no_history() -> None:
+    a, b = make_run(make_point(1, clock="wall")), make_run(make_point(2, factor=1.156, clock="wall"))
+    row = row_of(compare_runs([a, b], history=[ComparedSide((around(5, 0.01), around(6, 0.01)))]), "iops")
+    assert row.between_runs == (0.12, 0)
+
+
+def test_a_model_needs_no_history() -> None:
+    comparison = compare_runs([make_run(make_point(1)), make_run(make_point(2))])
+    assert row_of(comparison, "iops").between_runs is None
+    assert comparison.basis == ""
+
+
+def test_identical_runs_seldom_seem_changed_by_the_history_of_their_target() -> None:
+    alarms = 0
+    for pair in range(PAIRS // 3):
+        runs = [around(10 * pair + number, 0.05) for number in range(6)]
+        alarms += row_of(compare_runs(runs[:2], history=[ComparedSide(tuple(runs[2:]))]), "iops").status == "changed"
+    assert alarms / (PAIRS // 3) <= FALSE_ALARMS_MAX
+
+
+def test_pairs_take_out_what_drifts_meanwhile() -> None:
+    def side(factor: float, first: int) -> ComparedSide:
+        return ComparedSide(tuple(around(first + at, 0.01, factor * 1.3**at) for at in range(4)))
+
+    sides = [side(1.0, 20), side(1.1, 40)]
+    assert row_of(compare_runs(sides), "iops").status == "cannot tell"
+    row = row_of(compare_runs(sides, paired=True), "iops")
+    assert (row.method, row.status, row.better, row.repeats) == ("repeats", "changed", True, (4, 4))
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 3)])
+def test_sides_that_are_no_pairs_are_refused(a: int, b: int) -> None:
+    sides = [ComparedSide((make_run(make_point(1)),) * count) for count in (a, b)]
+    with pytest.raises(UsageError, match="--paired: the sides have"):
+        compare_runs(sides, paired=True)
+
+
+def test_blocks_of_two_rows_are_the_t_of_pairs() -> None:
+    from scipy import stats
+
+    a, b = [100.0, 130.0, 90.0, 111.0], [108.0, 139.0, 101.0, 118.0]
+    logs = numpy.log(b) - numpy.log(a)
+    estimate, _ = by_blocks([a, b], float(logs.mean()))
+    test = stats.ttest_1samp(logs, 0.0)
+    interval = test.confidence_interval(0.95)
+    assert estimate is not None
+    assert estimate.p == pytest.approx(test.pvalue)
+    assert (estimate.low, estimate.high) == (pytest.approx(interval.low), pytest.approx(interval.high))

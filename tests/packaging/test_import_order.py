@@ -33,6 +33,8 @@ ORDER = (
         "insight.compare",
         "insight.compare_answers",
         "insight.differences",
+        "insight.history",
+        "insight.sides",
         "insight.recording",
         "insight.diagnosis",
     ),

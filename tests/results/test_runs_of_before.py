@@ -60,7 +60,7 @@ def test_compared_with_itself_nothing_differs(run: Path) -> None:
     with RunFolder.open(run) as folder:
         compared = ComparedRun(folder.manifest, folder.whole_points())
     comparison = compare_runs([compared, compared])
-    assert {row.status for row in (*comparison.differences, *comparison.answers)} == {"not changed"}
+    assert {row.status for row in (*comparison.compared, *comparison.answers)} == {"not changed"}
     assert not comparison.sentence.startswith("Nothing can be compared")
     assert len(comparison.answers) == len(compared.manifest["answers"])
     json.dumps(comparison.to_dict(), allow_nan=False)

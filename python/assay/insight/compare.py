@@ -17,8 +17,13 @@ interval comes from the best evidence there is:
 
 Batches see only what varies within a run, and no drift that is slower than the run or drowned in its noise. What varies
 from run to run is often more, and only repeats see it. So of one run each on the wall clock the interval is widened by
-what runs are assumed to vary (`BETWEEN_RUNS`), and a difference that is seen only without that says so: one run each
-cannot tell. Runs of one setup are a `ComparedSide`: each counts as a repeat. On a virtual clock nothing else varies.
+what other runs of the target vary, or are assumed to (`BETWEEN_RUNS`), and a difference that is seen only without that
+says so: one run each cannot tell. Runs of one setup are a `ComparedSide`: each counts as a repeat. Sides of which the
+runs were made in turns, A B A B, are compared in pairs, so that what drifts meanwhile is no difference. On a virtual
+clock nothing else varies.
+
+Figures that follow from another at a point's load, as throughput and mean latency follow from IOPS at a fixed number of
+outstanding I/Os, are one comparison with it (`Figure.follows`).
 
 *Changed* means that the interval leaves out 0; *not changed* that it lies within the smallest difference worth
 noticing; *cannot tell* everything else. One in twenty of many comparisons would seem changed by chance, so the overall
@@ -27,7 +32,6 @@ sentence counts those that stand S. Holm's correction (Scand. J. Statistics 6, 1
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +41,6 @@ from assay.insight.compare_answers import compare_answers
 from assay.insight.differences import (
     ONE_RUN,
     SMALLEST_SHARE,
-    VALUE_MIN,
     AnswerDifference,
     ComparedSide,
     FigureDifference,
@@ -47,16 +50,18 @@ from assay.insight.differences import (
     judged,
     on_virtual_clock,
     run_letter,
-    same_workload,
+    same_point,
     workload_text,
 )
-from assay.record.figures import PERCENTILES, Figure, pooled
+from assay.insight.history import History, known_value
+from assay.record.figures import PERCENTILES, Figure
 from assay.record.histograms import histogram_of
 from assay.record.intervals import (
     BATCHES_MIN,
     ERROR_SHARE,
     Estimate,
     by_batches,
+    by_blocks,
     by_bootstrap,
     by_repeats,
     relative_error,
@@ -67,7 +72,13 @@ from assay.record.shapes.point import Point
 from assay.workloads.registry import figures_of
 
 
-def compare_runs(runs: Sequence[RunLike | ComparedSide], *, smallest_share: float = SMALLEST_SHARE) -> RunComparison:
+def compare_runs(
+    runs: Sequence[RunLike | ComparedSide],
+    *,
+    smallest_share: float = SMALLEST_SHARE,
+    history: Sequence[ComparedSide] = (),
+    paired: bool = False,
+) -> RunComparison:
     """Compare every run, or every side of several runs, with the first.
 
     Parameters
@@ -76,33 +87,66 @@ def compare_runs(runs: Sequence[RunLike | ComparedSide], *, smallest_share: floa
         Two or more; the first is A.
     smallest_share
         Smallest relative difference worth noticing, above 0 and below 1.
+    history
+        Other runs, those of one target together.
+    paired
+        Whether the runs of sides were made in turns: the first of each side belong together, and so on.
 
     Raises
     ------
     UsageError
-        Fewer than two runs, or the smallest difference is outside 0 to 1.
+        Fewer than two runs, the smallest difference is outside 0 to 1, or sides of pairs are not equally long.
     """
     if len(runs) < 2:
         raise UsageError(f"compare: {len(runs)} run given; accepted: two or more run folders")
     if not 0 < smallest_share < 1:
         raise UsageError(f"compare: smallest difference {smallest_share} is outside 0 to 1 (0 % to 100 %)")
     unmatched: list[str] = []
+    past = History(history)
     sides = [run if isinstance(run, ComparedSide) else ComparedSide((run,)) for run in runs]
+    if paired:
+        refuse_unpaired([len(side.runs) for side in sides])
     pools = [_pools(side, run_letter(at), unmatched) for at, side in enumerate(sides)]
     differences: list[FigureDifference] = []
     answers: list[AnswerDifference] = []
     for at in range(1, len(runs)):
         for key, points in pools[0].items():
             if key in pools[at]:
-                differences += _compare_point(points, pools[at][key], at, smallest_share)
-        answers += compare_answers(sides[0], sides[at], at, smallest_share)
+                evidence = _Evidence(smallest_share, past, key, paired)
+                differences += _compare_point(points, pools[at][key], at, evidence)
+        answers += compare_answers(sides[0], sides[at], at, smallest_share, past)
         unmatched += _only_in(pools[0], pools[at], run_letter(0), run_letter(at))
         unmatched += _only_in(pools[at], pools[0], run_letter(at), run_letter(0))
     names = tuple(side.name or run_letter(at) for at, side in enumerate(sides))
     return RunComparison(names, smallest_share, _holm(differences), tuple(answers), tuple(unmatched))
 
 
+def refuse_unpaired(counts: Sequence[int]) -> None:
+    """Refuse sides that cannot be pairs.
+
+    Raises
+    ------
+    UsageError
+        They do not have the same number of runs, two or more.
+    """
+    if len({*counts}) > 1 or counts[0] < 2:
+        raise UsageError(
+            f"compare --paired: the sides have {' and '.join(map(str, counts))} runs; accepted: the same number, two or"
+            " more, made in turns A B A B"
+        )
+
+
 Points = list[Point]
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What a point of two sides is judged by besides its own measurements."""
+
+    smallest_share: float
+    past: History
+    key: str
+    paired: bool
 
 
 @dataclass(frozen=True)
@@ -132,8 +176,7 @@ def _pools(side: ComparedSide, letter: str, left_out: list[str]) -> dict[str, _M
                 f"{workload_text(point['workload'])}, {load_text(point['load'])}: {point['ended_by']} in {letter}"
             )
         else:
-            key = f"{same_workload(point['workload'])} {json.dumps(point['load'], sort_keys=True)}"
-            pools.setdefault(key, _Measured()).by_run.setdefault(number, []).append(point)
+            pools.setdefault(same_point(point), _Measured()).by_run.setdefault(number, []).append(point)
     return pools
 
 
@@ -145,35 +188,54 @@ def _only_in(one: Mapping[str, _Measured], other: Mapping[str, _Measured], lette
     ]
 
 
-def _compare_point(a: _Measured, b: _Measured, run: int, smallest_share: float) -> list[FigureDifference]:
+def _compare_point(a: _Measured, b: _Measured, run: int, evidence: _Evidence) -> list[FigureDifference]:
     points = (*a.points, *b.points)
-    return [
-        _compare_figure(figure, a, b, run, smallest_share)
-        for figure in figures_of(points[0])
-        if figure.compared and any(figure.value(point) is not None for point in points)
-    ]
+    rows: dict[str, FigureDifference] = {}
+    for figure in figures_of(points[0]):
+        if figure.compared and any(figure.value(point) is not None for point in points):
+            row = _compare_figure(figure, a, b, run, evidence)
+            first = rows.get(figure.follows(points[0]) or "")
+            rows[figure.name] = row if first is None or row.relative is None else _following(row, first)
+    return list(rows.values())
 
 
-def _compare_figure(figure: Figure, a: _Measured, b: _Measured, run: int, smallest_share: float) -> FigureDifference:
-    values = [_pooled_value(figure, side.points) for side in (a, b)]
+def _following(row: FigureDifference, first: FigureDifference) -> FigureDifference:
+    """The row of a figure that follows from another: what it was, without a judgement of its own."""
+    return replace(
+        row,
+        status="follows",
+        follows=first.figure.title,
+        interval_95=None,
+        p=None,
+        method="none",
+        better=None,
+        reason="",
+        between_runs=None,
+    )
+
+
+def _compare_figure(figure: Figure, a: _Measured, b: _Measured, run: int, evidence: _Evidence) -> FigureDifference:
+    values = [known_value(figure, side.points) for side in (a, b)]
     saturated = [
         run_letter(at)
         for at, side in ((0, a), (run, b))
         if any((p.get("generator") or {}).get("saturated") for p in side.points)
     ]
-    relative, estimate, reason, seen = None, None, "", None
+    relative, estimate, reason, seen, between = None, None, "", None, None
+    smallest_share = evidence.smallest_share
     if not values[0] or not values[1]:
         reason = f"nothing measured in {run_letter(run) if values[0] else run_letter(0)}"
     else:
         relative = values[1] / values[0] - 1
         center = math.log(values[1] / values[0])
-        estimate, reason = _estimate(figure, a, b, center)
+        estimate, reason = _estimate(figure, a, b, center, paired=evidence.paired)
         if (
             estimate is not None
             and estimate.method in ("batches", "bootstrap")
             and not on_virtual_clock((*a.points, *b.points))
         ):
-            seen, estimate = estimate, widened(estimate, center)
+            between = evidence.past.of_point(figure, evidence.key)
+            seen, estimate = estimate, widened(estimate, center, between[:2])
     interval, status = judged(estimate, smallest_share)
     if seen is not None and status == "cannot tell" and judged(seen, smallest_share)[1] == "changed":
         reason = ONE_RUN
@@ -194,24 +256,26 @@ def _compare_figure(figure: Figure, a: _Measured, b: _Measured, run: int, smalle
         better=is_better(figure, relative) if status == "changed" else None,
         reason=reason,
         repeats=(len(a.samples), len(b.samples)),
+        between_runs=between.told if between is not None else None,
     )
 
 
-def _pooled_value(figure: Figure, points: Points) -> float | None:
-    value = pooled(figure, points)
-    return value if value is not None and value >= VALUE_MIN else None
-
-
-def _estimate(figure: Figure, a: _Measured, b: _Measured, center: float) -> tuple[Estimate | None, str]:
+def _estimate(
+    figure: Figure, a: _Measured, b: _Measured, center: float, *, paired: bool
+) -> tuple[Estimate | None, str]:
     if _are_same(a.points, b.points):
         # One measurement given twice differs from itself by nothing, whatever its noise.
         return Estimate(0.0, 0.0, 1.0, "same measurements"), ""
+    if paired and len(a.by_run) > 1:
+        both = [number for number in a.by_run if number in b.by_run]
+        blocks = [[known_value(figure, side.by_run[number]) for number in both] for side in (a, b)]
+        return by_blocks(blocks, center)
     samples = [
         [sample for sample in side.samples if any(figure.value(point) is not None for point in sample)]
         for side in (a, b)
     ]
     if any(len(side) > 1 for side in samples):
-        repeats = [[_pooled_value(figure, sample) for sample in side] for side in samples]
+        repeats = [[known_value(figure, sample) for sample in side] for side in samples]
         return by_repeats(repeats[0], repeats[1], center)
     one, other = (side[0][0] for side in samples)
     spreads = [relative_error(figure.batches(point)) for point in (one, other)]

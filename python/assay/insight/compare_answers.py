@@ -18,6 +18,7 @@ from assay.insight.differences import (
     same_workload,
     workload_text,
 )
+from assay.insight.history import History, Spread, spread
 from assay.record.answers import end_value
 from assay.record.figures import Figure
 from assay.record.intervals import Estimate, by_answer_intervals, by_repeats, widened
@@ -25,12 +26,26 @@ from assay.record.shapes.point import Answer, End
 from assay.workloads.registry import figures_of
 
 
-def compare_answers(a: ComparedSide, b: ComparedSide, run: int, smallest_share: float) -> list[AnswerDifference]:
+def compare_answers(
+    a: ComparedSide, b: ComparedSide, run: int, smallest_share: float, past: History
+) -> list[AnswerDifference]:
     """What differs between the answers of two sides that asked the same."""
     own, others = _answers_of(a), _answers_of(b)
+    before = [_answers_of(side) for side in past.sides]
     is_virtual = on_virtual_clock(point for side in (a, b) for one in side.runs for point in one.points)
     return [
-        _compare_answer(figures[0], end, answers, others[key], run, smallest_share, is_virtual=is_virtual)
+        _compare_answer(
+            figures[0],
+            end,
+            answers,
+            others[key],
+            run,
+            smallest_share,
+            # Nothing but seeds varies between the runs of a model.
+            between=None
+            if is_virtual
+            else spread([[_held(figures[0], answer, end) for answer in found.get(key, [])] for found in before]),
+        )
         for key, answers in own.items()
         if key in others and (figures := figures_of(answers[0]))
         # Runs of an older Assay know the most alone.
@@ -56,7 +71,7 @@ def _compare_answer(
     run: int,
     smallest_share: float,
     *,
-    is_virtual: bool,
+    between: Spread | None,
 ) -> AnswerDifference:
     held = [[_held(figure, answer, end) for answer in side] for side in (a, b)]
     values = [_middle(side) for side in held]
@@ -67,8 +82,10 @@ def _compare_answer(
     if relative is not None:
         estimate = _answer_estimate(end, a, b, held)
     interval, status = judged(estimate, smallest_share)
-    if estimate is not None and estimate.method == "answer intervals" and not is_virtual and relative is not None:
-        seen, estimate = status, widened(estimate, math.log1p(relative))
+    if estimate is None or estimate.method != "answer intervals":
+        between = None
+    if between is not None and estimate is not None and relative is not None:
+        seen, estimate = status, widened(estimate, math.log1p(relative), between[:2])
         interval, status = judged(estimate, smallest_share)
         reason = reason or (ONE_RUN if seen == "changed" and status == "cannot tell" else "")
     if relative is None:
@@ -93,6 +110,7 @@ def _compare_answer(
         status=status,
         better=is_better(figure, (values[1] or 0) - (values[0] or 0)) if status == "changed" else None,
         reason=reason,
+        between_runs=None if between is None else between.told,
     )
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
-from assay.base.units import format_bytes
+from assay.base.units import count_of, format_bytes
 from assay.record.figures import Figure
-from assay.record.intervals import Estimate, Method
+from assay.record.intervals import BETWEEN_RUNS, Estimate, Method
 from assay.record.shapes.point import Point, Workload
 
-Status = Literal["changed", "not changed", "cannot tell"]
+Status = Literal["changed", "not changed", "cannot tell", "follows"]
+"""What is said of a difference; a figure that follows from another is no comparison of its own."""
 
 LOGARITHM_MAX = 700.0
 """Largest logarithm of a ratio; the exponential of a larger one is no number."""
@@ -57,6 +58,9 @@ class ComparedSide:
         return ", ".join(map(str, names)) if all(names) else None
 
 
+BetweenRuns = tuple[float, int]
+"""Standard deviation of a logarithm between runs, and of how many other runs it is; of none it is assumed."""
+
 ONE_RUN = "one run each cannot tell"
 """Why a difference is not judged that only the noise within runs was held against."""
 
@@ -66,7 +70,9 @@ class FigureDifference:
     """One figure of one matched point, in two runs.
 
     `relative` and `interval_95` are B / A - 1. `p` is the chance of such a difference without any change, `stands`
-    whether it is still counted when all comparisons are taken together. `better` is None unless changed.
+    whether it is still counted when all comparisons are taken together. `better` is None unless changed. `follows` is
+    the title of the figure that this one follows from: that one is compared, and this one shown beside it.
+    `between_runs` is what widened the interval of one run each.
     """
 
     workload: str
@@ -84,6 +90,8 @@ class FigureDifference:
     reason: str = ""
     stands: bool = False
     repeats: tuple[int, int] = (1, 1)
+    follows: str = ""
+    between_runs: BetweenRuns | None = None
 
     @property
     def metric(self) -> str:
@@ -114,6 +122,7 @@ class AnswerDifference:
     status: Status
     better: bool | None
     reason: str = ""
+    between_runs: BetweenRuns | None = None
 
     @property
     def load(self) -> str:
@@ -145,23 +154,30 @@ class RunComparison:
     unmatched: tuple[str, ...] = field(default=())
 
     @property
+    def compared(self) -> list[FigureDifference]:
+        """The differences that are comparisons of their own."""
+        return [row for row in self.differences if not row.follows]
+
+    @property
     def sentence(self) -> str:
         """The result in one sentence, with chance findings taken out by Holm's correction."""
-        if not self.differences:
+        compared = self.compared
+        if not compared:
             return "Nothing can be compared: no workload was measured at the same load in both."
-        count = {status: sum(row.status == status for row in self.differences) for status in _STATUSES}
-        standing = [row for row in self.differences if row.stands]
+        count = {status: sum(row.status == status for row in compared) for status in _STATUSES}
+        standing = [row for row in compared if row.stands]
         told = (
-            f"Of {len(self.differences)} comparisons {count['changed']} changed, {count['not changed']} show no change"
+            f"Of {count_of(len(compared), 'comparison')} {count['changed']} changed, {count['not changed']} show no"
+            " change"
         )
         told += f" of {share_text(self.smallest_share)} or more, and {count['cannot tell']} cannot tell"
-        alone = [row for row in self.differences if row.reason == ONE_RUN]
+        alone = [row for row in compared if row.reason == ONE_RUN]
         if alone and not standing:
             most = max(alone, key=lambda row: abs(math.log1p(row.relative or 0.0)))
             where = f"{most.figure.title} of {most.workload} at {most.load}"
             return (
                 f"{told}. {where} differs by {signed_percent(most.relative)}; one run each cannot tell whether that is"
-                " the storage: repeat both, three times each, and compare before/* after/*."
+                " the storage: repeat both, three times each (--repeat 3), and compare before/* after/*."
             )
         if not standing:
             return f"{told}; taken together no change stands out from chance (Holm, 5 %)."
@@ -169,6 +185,27 @@ class RunComparison:
         where = f"{largest.figure.title} of {largest.workload} at {largest.load} in {run_letter(largest.run)}"
         stand = f"{len(standing)} stand{'s' if len(standing) == 1 else ''} out from chance (Holm, 5 %)"
         return f"{told}; taken together {stand}, most of all {where}: {signed_percent(largest.relative)}."
+
+    @property
+    def basis(self) -> str:
+        """What was taken to vary between runs where one run each was compared; empty where nothing was."""
+        rows: list[_AnyDifference] = [*self.compared, *self.answers]
+        used = [row.between_runs for row in rows if row.between_runs is not None]
+        known = sorted((deviation, runs) for deviation, runs in used if runs)
+        told = []
+        if known:
+            least, most = (share_text(math.expm1(deviation)) for deviation, _ in (known[0], known[-1]))
+            runs = max(runs for _, runs in known)
+            told.append(
+                f"From run to run the target varies by {least if least == most else f'{least} to {most}'} (standard"
+                f" deviation of {runs} other runs of it in the same folder); the intervals hold that."
+            )
+        if len(known) < len(used):
+            told.append(
+                f"From run to run {share_text(BETWEEN_RUNS[0])} {'are' if not known else 'are else'} assumed (standard"
+                " deviation): fewer than three other runs of the target at this load lie in the same folder."
+            )
+        return " ".join(told)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Rows for a table, in the columns of `COLUMNS`."""
@@ -182,12 +219,17 @@ class RunComparison:
         # With more than two runs the column B holds several, so each value says whose it is.
         of = f" ({run_letter(row.run)})" if len(self.runs) > 2 else ""
         a, b = ("-" if value is None else row.figure.words(value) for value in (row.a, row.b))
-        texts = (signed_percent(row.relative), _interval_text(row.interval_95), _status_text(row))
+        follows = isinstance(row, FigureDifference) and row.follows
+        interval = "-" if follows else _interval_text(row.interval_95)
+        texts = (signed_percent(row.relative), interval, f"follows from {follows}" if follows else _status_text(row))
         return (row.workload, load, title, a, b + of, *texts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one JSON document."""
-        document = {of.name: getattr(self, of.name) for of in fields(self)} | {"sentence": self.sentence}
+        document = {of.name: getattr(self, of.name) for of in fields(self)} | {
+            "sentence": self.sentence,
+            "basis": self.basis,
+        }
         document |= {name: [row.to_dict() for row in document[name]] for name in ("differences", "answers")}
         plain: dict[str, Any] = json.loads(json.dumps(document))
         return plain
@@ -233,6 +275,11 @@ def _status_text(row: _AnyDifference) -> str:
 def same_workload(workload: Workload) -> str:
     """Return what makes a workload the same one: all its facts but its name, which is a label."""
     return json.dumps({key: value for key, value in workload.items() if key != "name"}, sort_keys=True)
+
+
+def same_point(point: Point) -> str:
+    """Return what makes a point one of the same workload at the same load."""
+    return f"{same_workload(point['workload'])} {json.dumps(point['load'], sort_keys=True)}"
 
 
 def workload_text(workload: Mapping[str, object]) -> str:

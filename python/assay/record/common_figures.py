@@ -99,6 +99,7 @@ def _direction_figures(direction: str) -> Iterator[Figure]:
         name=f"{before}bytes_per_s", unit="bytes_per_s", title=f"{words}throughput", better="higher", value=moved,
         words=format_throughput, batches=lambda point: scaled_batches(point, iops, moved(point)),
         study=f"{before}bytes_per_s", limit=f"{direction}.throughput", scopes=partial(_scopes, read=moved),
+        follows=lambda _point: iops.name,
     )  # fmt: skip
     for statistic in STATISTICS:
         yield _latency_figure(direction, statistic)
@@ -123,7 +124,21 @@ def _latency_figure(direction: str, statistic: str) -> Figure:
         scopes=partial(_scopes, read=read),
         record=partial(_side, direction=direction),
         statistic=statistic,
+        follows=partial(_rate_that_tells, direction=direction) if is_mean else lambda _point: None,
     )
+
+
+def _rate_that_tells(point: Point, direction: str) -> str | None:
+    """The rate that a mean latency follows from, by J. D. C. Little's law (Operations Research 9, 1961).
+
+    Of I/Os that are always outstanding, IOPS x mean latency is their number. Of reads and writes together one mean then
+    follows from IOPS and the other mean: the one that takes more of the time.
+    """
+    if "outstanding" not in point["load"]:
+        return None
+    spent = {name: (rate_of(point, name, "iops") or 0.0) * (latency_of(point, name, "mean") or 0.0)
+             for name in ("read", "write")}  # fmt: skip
+    return "iops" if direction == max(spent, key=lambda name: spent[name]) else None
 
 
 def _host_figure(limit: str, key: str) -> Figure:

@@ -61,6 +61,9 @@ class Figure:
         Without it a limit judges `value`, with the scope `all`.
     record, statistic
         For a latency, the record that it is a statistic of, with `count`, `latency_ns` and `histogram`, and which one.
+    follows
+        Name of the figure that this one follows from at a point's load, so that both are one comparison; None where it
+        says something of its own.
     told
         What the verdict says of a point by this figure, if anything.
     failed, nothing
@@ -84,6 +87,7 @@ class Figure:
     scopes: Callable[[Point, str | None], Iterable[tuple[str, float | None]]] | None = None
     record: Callable[[Point], Record | None] = lambda _point: None
     statistic: str = ""
+    follows: Callable[[Point], str | None] = lambda _point: None
     told: Callable[[Point], str | None] = lambda _point: None
     failed: str = "errors"
     nothing: str = "nothing was measured"

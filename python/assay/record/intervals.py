@@ -78,6 +78,41 @@ BETWEEN_RUNS = (0.12, 3.0)
 It is what is assumed of storage of which one run each is known: `benches/compare.py` measures it."""
 
 
+def by_blocks(rows: Sequence[Sequence[float | None]], center: float) -> tuple[Estimate | None, str]:
+    """Any two rows of a randomised block design: Student's t on what blocks and rows leave of the logarithms.
+
+    A block is what was measured close together in time, each row once in it. What differs between blocks is taken out,
+    and the residual variance is that of all rows, with (rows - 1) x (blocks - 1) degrees of freedom (R. A. Fisher, The
+    Design of Experiments, 1935). Of two rows it is the t of pairs.
+
+    Parameters
+    ----------
+    rows
+        One value per block in each, all in one unit; a block in which a row measured nothing counts for nothing.
+    center
+        Logarithm of the ratio of the two rows.
+
+    Returns
+    -------
+    tuple
+        The estimate, or None and the reason.
+    """
+    blocks = [block for block in zip(*rows, strict=True) if all(block)]
+    if len(rows) < 2 or len(blocks) < 2:
+        return None, "too few repeats in which everything was measured"
+    logs = [[math.log(value) for value in block if value] for block in blocks]
+    means = [sum(row) / len(blocks) for row in zip(*logs, strict=True)]
+    whole = sum(means) / len(means)
+    squares = sum(
+        (value - mean - sum(block) / len(block) + whole) ** 2
+        for block in logs
+        for value, mean in zip(block, means, strict=True)
+    )
+    freedom = (len(rows) - 1) * (len(blocks) - 1)
+    error = math.sqrt(2 * squares / freedom / len(blocks))
+    return _student(center, error, freedom, "repeats"), ""
+
+
 def widened(estimate: Estimate, center: float, between: tuple[float, float] = BETWEEN_RUNS) -> Estimate:
     """An estimate from within one run each, as far as it tells of other runs: what varies from run to run is added.
 

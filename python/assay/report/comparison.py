@@ -46,11 +46,13 @@ def comparison_document(comparison: RunComparison, runs: Sequence[str]) -> Docum
         title="What changed",
         blocks=[Paragraph(comparison.sentence, strong=True), FactList("runs", names)],
     )
+    if comparison.basis:
+        summary.blocks.insert(1, Paragraph(comparison.basis))
     if comparison.unmatched:
         notices = [Notice(f"not compared: {line}") for line in comparison.unmatched]
         summary.blocks.append(Notices(notices))
     sections = [summary]
-    if any(row.relative is not None for row in comparison.differences):
+    if any(row.relative is not None for row in comparison.compared):
         figure = FigureElement(
             name="differences",
             caption="Relative differences with their 95 % intervals; the grey band is too small to matter.",

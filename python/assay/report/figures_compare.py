@@ -45,7 +45,7 @@ def compare_figure(comparison: RunComparison) -> alt.TopLevelMixin:
     altair chart
         At most six series, the first figures of the workloads; the axis is in percent of A.
     """
-    found = [row for row in comparison.differences if row.relative is not None]
+    found = [row for row in comparison.compared if row.relative is not None]
     titles = list(dict.fromkeys(row.figure.title for row in found))[:MAX_SERIES]
     shown = [row for row in found if row.figure.title in titles]
     places, left_out = _places(shown)

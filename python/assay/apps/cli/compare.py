@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
     from assay.insight.differences import RunComparison
-    from assay.record.run_folder import RunFolder
 
 EXAMPLES = """
 Examples:
@@ -25,6 +23,8 @@ Examples:
 `assay compare assay-results/BEFORE assay-results/AFTER`
 
 `assay compare before/* after/*`
+
+`assay compare before/* after/* --paired`
 
 `assay compare A B C --html comparison.html --smallest 3`
 """
@@ -39,6 +39,9 @@ def compare(
         ),
     ],
     smallest: Annotated[str, typer.Option(help="Smallest difference worth noticing, in percent.")] = "5",
+    paired: Annotated[
+        bool, typer.Option("--paired", help="The runs were made in turns, A B A B: compare them in pairs, by order.")
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the tables and figures.")] = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -51,53 +54,20 @@ def compare(
         from assay.report.files import refuse_foreign
 
         refuse_foreign(html, what=f"--html {printable(html)}")
-    from assay.insight.compare import compare_runs
-    from assay.insight.differences import ComparedRun, ComparedSide
-    from assay.record.points import current_points
-    from assay.record.run_folder import RunFolder
+    from assay.insight.sides import read_sides
 
-    folders = {run: RunFolder.open(run) for run in dict.fromkeys(runs)}
-    sides = sides_of(runs)
-    compared = [
-        ComparedSide(
-            tuple(ComparedRun(folders[run].manifest, current_points(folders[run].whole_points())) for run in side)
-        )
-        for side in sides
-    ]
-    names = [", ".join(_named(run, folders[run]) for run in side) for side in sides]
-    comparison = compare_runs(compared, smallest_share=parse_percent(smallest, what="--smallest"))
+    read = read_sides(runs)
+    comparison = read.compared(smallest_share=parse_percent(smallest, what="--smallest"), paired=paired)
     if html is not None:
         from assay.report.comparison import write_comparison
 
-        write_comparison(comparison, names, html)
+        write_comparison(comparison, read.names, html)
         print(f"comparison: {html}", file=sys.stderr)
     if json:
         document = {"schema_version": 1, "verb": "compare", **comparison.to_dict()}
         print(json_module.dumps(document, allow_nan=False, indent=1))
         return
-    _print_tables(comparison, names)
-
-
-def sides_of(runs: Sequence[Path]) -> list[list[Path]]:
-    """Runs that lie in one folder are repeats of one side, if others lie in another; else each is a side of its own.
-
-    Examples
-    --------
-    >>> [len(side) for side in sides_of([Path("before/1"), Path("before/2"), Path("after/3"), Path("after/4")])]
-    [2, 2]
-    >>> [len(side) for side in sides_of([Path("results/1"), Path("results/2"), Path("results/3")])]
-    [1, 1, 1]
-    """
-    sides: dict[Path, list[Path]] = {}
-    for run in runs:
-        sides.setdefault(run.absolute().parent, []).append(run)
-    return list(sides.values()) if len(sides) > 1 else [[run] for run in runs]
-
-
-def _named(run: Path, folder: RunFolder) -> str:
-    """A run by its path, and who measured it where Assay did not."""
-    programs = (folder.manifest.get("imported") or {}).get("programs") or []
-    return printable(run) + (f" (measured by {', '.join(map(str, programs))})" if programs else "")
+    _print_tables(comparison, read.names)
 
 
 def _print_tables(comparison: RunComparison, runs: list[str]) -> None:
@@ -108,6 +78,7 @@ def _print_tables(comparison: RunComparison, runs: list[str]) -> None:
     show(
         [
             Paragraph(comparison.sentence, strong=True),
+            *([Paragraph(comparison.basis)] if comparison.basis else []),
             Bullets([f"{run_letter(index)} = {run}" for index, run in enumerate(runs)]),
             table("Points", COLUMNS, comparison.rows()),
             table("Most within limits, knee and edge", COLUMNS, comparison.answer_rows()),

@@ -309,15 +309,13 @@ def _cell(cell: CellOf) -> MatrixCell:
 
 def compare(asked: PageQuestion) -> ComparedView:
     """What changed from one run to another."""
-    from assay.insight.compare import compare_runs
-    from assay.insight.differences import COLUMNS, ComparedRun
-    from assay.record.points import current_points
-    from assay.record.run_folder import RunFolder
+    from assay.insight.differences import COLUMNS
+    from assay.insight.sides import read_sides
 
-    folders = [RunFolder.open(Path(path)) for path in asked["paths"]]
-    found = compare_runs([ComparedRun(one.manifest, current_points(one.whole_points())) for one in folders])
+    found = read_sides([Path(path) for path in asked["paths"]]).compared()
     return {
         "sentence": found.sentence,
+        "basis": found.basis,
         "columns": list(COLUMNS),
         "answers": found.answer_rows(),
         "points": found.rows(),
@@ -327,18 +325,13 @@ def compare(asked: PageQuestion) -> ComparedView:
 
 def comparison_page(asked: PageQuestion) -> str:
     """The page of a comparison, as `assay compare --html` writes it."""
-    from assay.base.paths import printable
-    from assay.insight.compare import compare_runs
-    from assay.insight.differences import ComparedRun
-    from assay.record.points import current_points
-    from assay.record.run_folder import RunFolder
+    from assay.insight.sides import read_sides
     from assay.report.comparison import comparison_document
     from assay.report.html import html_report
     from assay.report.render import render_figures
 
-    folders = [RunFolder.open(Path(path)) for path in asked["paths"]]
-    found = compare_runs([ComparedRun(one.manifest, current_points(one.whole_points())) for one in folders])
-    document = comparison_document(found, [printable(one.path) for one in folders])
+    read = read_sides([Path(path) for path in asked["paths"]])
+    document = comparison_document(read.compared(), read.names)
     return html_report(document, render_figures(document))
 
 

@@ -150,6 +150,7 @@ class ComparedView(TypedDict):
     """What changed from one run to another, in rows of texts."""
 
     sentence: str
+    basis: str
     columns: list[str]
     answers: list[tuple[str, ...]]
     points: list[tuple[str, ...]]

@@ -76,6 +76,8 @@ def _all_of(application: Application) -> Figure:
         in_answers=True,
         study="tpm",
         limit="tpm",
+        # The mix of transactions is given.
+        follows=lambda _point: application.rate.key,
     )
 
 

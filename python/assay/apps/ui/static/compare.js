@@ -20,6 +20,7 @@ export function comparePage(a, b) {
     const rows = (list) => list.map((row) => row.map((text, place) => ({ text, class: columns[place].class || tone(text, found.columns[place]) })));
     return [
       h("p", { class: "strong" }, found.sentence),
+      found.basis ? h("p", { class: "quiet" }, found.basis) : null,
       h("div", { class: "bar no-print" },
         h("a", { href: `/compare.html?${query}`, target: "_blank", rel: "noopener" }, "As a page"),
         h("button", { type: "button", onclick: () => save("comparison.csv", csv([found.columns, ...found.answers, ...found.points]), "text/csv") }, "CSV")),

@@ -1,0 +1,110 @@
+"""The runs of a comparison as they lie in folders: sides of repeats, and other runs of the same targets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.base.errors import AssayError
+from assay.base.paths import printable
+from assay.insight.compare import compare_runs
+from assay.insight.differences import SMALLEST_SHARE, ComparedRun, ComparedSide, RunComparison, RunLike
+from assay.record.points import current_points
+from assay.record.run_folder import MANIFEST_NAME, RunFolder
+
+OTHER_RUNS_MAX = 100
+"""Newest other runs of a folder that are looked at for a history."""
+
+
+@dataclass(frozen=True)
+class ReadSides:
+    """The sides of a comparison, as they are shown and as they are compared."""
+
+    names: list[str]
+    sides: list[ComparedSide]
+    history: list[ComparedSide]
+
+    def compared(self, *, smallest_share: float = SMALLEST_SHARE, paired: bool = False) -> RunComparison:
+        """What differs."""
+        return compare_runs(self.sides, smallest_share=smallest_share, history=self.history, paired=paired)
+
+
+def read_sides(paths: Sequence[Path]) -> ReadSides:
+    """The sides that run folders are, and the history of their targets.
+
+    Raises
+    ------
+    RunFolderError
+        One is no run folder.
+    """
+    folders = [[RunFolder.open(run) for run in side] for side in sides_of(paths)]
+    sides = [ComparedSide(tuple(_run(folder) for folder in side)) for side in folders]
+    names = [_named(side) for side in folders]
+    alone = all(len(side) == 1 for side in folders)
+    return ReadSides(names, sides, _history([folder for side in folders for folder in side]) if alone else [])
+
+
+def sides_of(runs: Sequence[Path]) -> list[list[Path]]:
+    """Runs that lie in one folder are repeats of one side, if others lie in another; else each is a side of its own.
+
+    Examples
+    --------
+    >>> [len(side) for side in sides_of([Path("before/1"), Path("before/2"), Path("after/3"), Path("after/4")])]
+    [2, 2]
+    >>> [len(side) for side in sides_of([Path("results/1"), Path("results/2"), Path("results/3")])]
+    [1, 1, 1]
+    """
+    sides: dict[Path, list[Path]] = {}
+    for run in runs:
+        sides.setdefault(run.absolute().parent, []).append(run)
+    return list(sides.values()) if len(sides) > 1 else [[run] for run in runs]
+
+
+def _run(folder: RunFolder) -> ComparedRun:
+    return ComparedRun(folder.manifest, current_points(folder.whole_points()))
+
+
+def _named(side: Sequence[RunFolder]) -> str:
+    """Runs by their paths, and who measured them where Assay did not."""
+    programs = [(folder.manifest.get("imported") or {}).get("programs") or [] for folder in side]
+    return ", ".join(
+        printable(folder.path) + (f" (measured by {', '.join(map(str, by))})" if by else "")
+        for folder, by in zip(side, programs, strict=True)
+    )
+
+
+def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
+    """Other runs of the targets of the runs, from the folders in which these lie; those of one target together."""
+    given = {folder.path.resolve() for folder in compared}
+    wanted = {identity for folder in compared if (identity := target_identity(folder.manifest)) is not None}
+    found: dict[str, list[RunLike]] = {}
+    for parent in dict.fromkeys(folder.path.absolute().parent for folder in compared):
+        # Names of runs begin with their time.
+        others = sorted((path.parent for path in parent.glob(f"*/{MANIFEST_NAME}")), reverse=True)
+        for path in others[:OTHER_RUNS_MAX]:
+            if path.resolve() in given:
+                continue
+            with suppress(AssayError):
+                folder = RunFolder.open(path)
+                identity = target_identity(folder.manifest)
+                if identity in wanted and identity is not None:
+                    found.setdefault(identity, []).append(_run(folder))
+    return [ComparedSide(tuple(runs)) for runs in found.values()]
+
+
+def target_identity(manifest: Mapping[str, Any]) -> str | None:
+    """What makes the target of a run the same one: host, volumes and databases; None where none is known."""
+    target = manifest.get("target") or {}
+    databases = [[database.get(key) for key in ("name", "kind", "host")] for database in target.get("databases") or []]
+    # A database grows while it runs; a file is another target when it has another size.
+    keys = ("name", "path", "kind", "role", "model") + (() if databases else ("size_bytes",))
+    volumes = [[volume.get(key) for key in keys] for volume in target.get("volumes") or []]
+    if not volumes and not databases:
+        return None
+    # What has no path, as null: has none, is what it was asked to be.
+    asked = [] if all(volume[1] for volume in volumes) else (manifest.get("request") or {}).get("paths")
+    return json.dumps([(manifest.get("host") or {}).get("hostname"), volumes, databases, asked])

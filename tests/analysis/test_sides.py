@@ -1,0 +1,57 @@
+"""Runs of a comparison as they lie in folders: repeats of one side, and other runs of the same target."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.apps.api import profile
+from assay.insight.sides import read_sides, target_identity
+
+PLAN = {"timing": {"warmup_s": 0.0, "duration_s": 0.2}, "activity": [{"block_bytes": 8192, "queue_depth": 2}]}
+
+
+def made(results: Path, target: str = "null:?latency=1ms") -> Path:
+    """A run with one point."""
+    return profile(target, plan=PLAN, output=results).path
+
+
+def test_other_runs_of_the_target_in_the_folder_are_its_history(tmp_path: Path) -> None:
+    runs = [made(tmp_path) for _ in range(5)]
+    made(tmp_path, "null:?latency=2ms")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "run.json").write_text("{")
+
+    read = read_sides(runs[:2])
+    assert [[run.manifest["run_id"] for run in side.runs] for side in read.history] == [
+        [run.name for run in sorted(runs[2:], reverse=True)]
+    ]
+    compared = read.compared()
+    assert compared.compared[0].between_runs is not None
+    assert compared.compared[0].between_runs[1] == 3
+    assert "3 other runs of it" in compared.basis
+
+
+def test_repeats_need_no_history(tmp_path: Path) -> None:
+    runs = [made(tmp_path / side) for side in ("before", "before", "after", "after")]
+    read = read_sides(runs)
+    assert [len(side.runs) for side in read.sides] == [2, 2]
+    assert read.history == []
+    assert read.compared().compared[0].method == "repeats"
+    assert read.compared(paired=True).basis == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("path", "/data/other.dat"), ("size_bytes", 2), ("model", "an array"), ("name", "v02")]
+)
+def test_a_target_is_the_same_by_host_and_volumes(key: str, value: object) -> None:
+    volume = {"name": "v01", "path": "/data/f.dat", "kind": "file", "size_bytes": 1, "state": "fresh"}
+    manifest = {"host": {"hostname": "one"}, "target": {"volumes": [volume]}}
+    other = {"host": {"hostname": "one"}, "target": {"volumes": [volume | {key: value}]}}
+    again = json.loads(json.dumps(manifest)) | {"target": {"volumes": [volume | {"state": "kept"}]}}
+    assert target_identity(manifest) == target_identity(again)
+    assert target_identity(manifest) != target_identity(other)
+    assert target_identity({"target": {"volumes": []}}) is None
