@@ -10,7 +10,7 @@ import pytest
 from assay.apps.api import profile
 from assay.insight.sides import read_sides, target_identity
 
-PLAN = {"timing": {"warmup_s": 0.0, "duration_s": 0.2}, "activity": [{"block_bytes": 8192, "queue_depth": 2}]}
+PLAN = {"timing": {"warmup_s": 0.0, "duration_s": 0.5}, "activity": [{"block_bytes": 8192, "queue_depth": 2}]}
 
 
 def made(results: Path, target: str = "null:?latency=1ms") -> Path:

@@ -18,7 +18,7 @@ from assay.insight.differences import (
     same_workload,
     workload_text,
 )
-from assay.insight.history import History, Spread, spread
+from assay.insight.history import History, RunSpread, spread
 from assay.record.answers import end_value
 from assay.record.figures import Figure
 from assay.record.intervals import Estimate, by_answer_intervals, by_repeats, widened
@@ -71,7 +71,7 @@ def _compare_answer(
     run: int,
     smallest_share: float,
     *,
-    between: Spread | None,
+    between: RunSpread | None,
 ) -> AnswerDifference:
     held = [[_held(figure, answer, end) for answer in side] for side in (a, b)]
     values = [_middle(side) for side in held]

@@ -17,7 +17,7 @@ FREEDOM_MIN = 2
 """Of three runs; the interval of fewer would be wider than any difference worth asking for."""
 
 
-class Spread(NamedTuple):
+class RunSpread(NamedTuple):
     """Standard deviation of the logarithm between runs, its degrees of freedom, and the runs it is of; 0: assumed."""
 
     deviation: float
@@ -52,25 +52,25 @@ class History:
             found.append(by_key)
         return found
 
-    def of_point(self, figure: Figure, key: str) -> Spread:
+    def of_point(self, figure: Figure, key: str) -> RunSpread:
         """How much a figure varies from run to run at one load of one workload."""
         return spread([[known_value(figure, points) for points in by_key.get(key, [])] for by_key in self._points])
 
 
-def spread(sides: Sequence[Sequence[float | None]]) -> Spread:
+def spread(sides: Sequence[Sequence[float | None]]) -> RunSpread:
     """How much values of one target vary, their variance pooled over targets; what is assumed where too few are known.
 
     Examples
     --------
     >>> spread([[100.0, 110.0, 121.0]]).runs, spread([[100.0, 110.0]])
-    (3, Spread(deviation=0.12, freedom=3.0, runs=0))
+    (3, RunSpread(deviation=0.12, freedom=3.0, runs=0))
     """
     logs = [[math.log(value) for value in side if value is not None and value >= VALUE_MIN] for side in sides]
     freedom = sum(max(len(side) - 1, 0) for side in logs)
     squares = sum(_squares(side) for side in logs)
     if freedom < FREEDOM_MIN or squares == 0:
-        return Spread(*BETWEEN_RUNS)
-    return Spread(math.sqrt(squares / freedom), freedom, sum(len(side) for side in logs if len(side) > 1))
+        return RunSpread(*BETWEEN_RUNS)
+    return RunSpread(math.sqrt(squares / freedom), freedom, sum(len(side) for side in logs if len(side) > 1))
 
 
 def _squares(values: Sequence[float]) -> float:
