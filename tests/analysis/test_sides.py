@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from assay.apps.api import profile
 from assay.insight.sides import read_sides, target_identity
+from assay.record.types import Manifest
 
 PLAN = {"timing": {"warmup_s": 0.0, "duration_s": 0.5}, "activity": [{"block_bytes": 8192, "queue_depth": 2}]}
 
 
 def made(results: Path, target: str = "null:?latency=1ms") -> Path:
-    """A run with one point."""
-    return profile(target, plan=PLAN, output=results).path
+    """A run with one point, in which the generator kept up however busy the host is."""
+    path = profile(target, plan=PLAN, output=results).path
+    (point,) = map(json.loads, (path / "points.jsonl").read_text().splitlines())
+    (path / "points.jsonl").write_text(
+        json.dumps(point | {"generator": {**point["generator"], "saturated": False}}) + "\n"
+    )
+    return path
 
 
 def test_other_runs_of_the_target_in_the_folder_are_its_history(tmp_path: Path) -> None:
@@ -48,10 +55,10 @@ def test_repeats_need_no_history(tmp_path: Path) -> None:
     ("key", "value"), [("path", "/data/other.dat"), ("size_bytes", 2), ("model", "an array"), ("name", "v02")]
 )
 def test_a_target_is_the_same_by_host_and_volumes(key: str, value: object) -> None:
-    volume = {"name": "v01", "path": "/data/f.dat", "kind": "file", "size_bytes": 1, "state": "fresh"}
-    manifest = {"host": {"hostname": "one"}, "target": {"volumes": [volume]}}
-    other = {"host": {"hostname": "one"}, "target": {"volumes": [volume | {key: value}]}}
-    again = json.loads(json.dumps(manifest)) | {"target": {"volumes": [volume | {"state": "kept"}]}}
+    volume: Any = {"name": "v01", "path": "/data/f.dat", "kind": "file", "size_bytes": 1, "state": "fresh"}
+    manifest: Manifest = {"host": {"hostname": "one"}, "target": {"volumes": [volume]}}
+    other: Manifest = {"host": {"hostname": "one"}, "target": {"volumes": [volume | {key: value}]}}
+    again: Manifest = {**manifest, "target": {"volumes": [volume | {"state": "kept"}]}}
     assert target_identity(manifest) == target_identity(again)
     assert target_identity(manifest) != target_identity(other)
     assert target_identity({"target": {"volumes": []}}) is None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from assay.base.errors import AssayError
 from assay.base.paths import printable
@@ -15,6 +15,7 @@ from assay.insight.compare import compare_runs
 from assay.insight.differences import SMALLEST_SHARE, ComparedRun, ComparedSide, RunComparison, RunLike
 from assay.record.points import current_points
 from assay.record.run_folder import MANIFEST_NAME, RunFolder
+from assay.record.types import Manifest
 
 OTHER_RUNS_MAX = 100
 """Newest other runs of a folder that are looked at for a history."""
@@ -80,7 +81,9 @@ def _named(side: Sequence[RunFolder]) -> str:
 def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
     """Other runs of the targets of the runs, from the folders in which these lie; those of one target together."""
     given = {folder.path.resolve() for folder in compared}
-    wanted = {identity for folder in compared if (identity := target_identity(folder.manifest)) is not None}
+    wanted = {
+        identity for folder in compared if (identity := target_identity(cast(Manifest, folder.manifest))) is not None
+    }
     found: dict[str, list[RunLike]] = {}
     for parent in dict.fromkeys(folder.path.absolute().parent for folder in compared):
         # Names of runs begin with their time.
@@ -90,13 +93,13 @@ def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
                 continue
             with suppress(AssayError):
                 folder = RunFolder.open(path)
-                identity = target_identity(folder.manifest)
-                if identity in wanted and identity is not None:
+                identity = target_identity(cast(Manifest, folder.manifest))
+                if identity is not None and identity in wanted:
                     found.setdefault(identity, []).append(_run(folder))
     return [ComparedSide(tuple(runs)) for runs in found.values()]
 
 
-def target_identity(manifest: Mapping[str, Any]) -> str | None:
+def target_identity(manifest: Manifest) -> str | None:
     """What makes the target of a run the same one: host, volumes and databases; None where none is known."""
     target = manifest.get("target") or {}
     databases = [[database.get(key) for key in ("name", "kind", "host")] for database in target.get("databases") or []]
