@@ -11,12 +11,13 @@ from pydantic import Field
 from typer.testing import CliRunner
 
 from assay.apps.cli.app import app
+from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.record.figures import Figure
 from assay.workloads import registry
-from assay.workloads.job import Job, PartContext
+from assay.workloads.job import Job
 from assay.workloads.options import Option
-from assay.workloads.plan import AnyPlan, Part
+from assay.workloads.plan import AnyPlan
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 from assay.workloads.workload import Workload
 
@@ -38,11 +39,8 @@ class DeskPlan(AnyPlan):
     search: DeskSearch = DeskSearch()
 
 
-class OpenDesk(Job):
+class DeskJob(Job):
     """Clients at a desk, on a clock of their own so that a test does not wait."""
-
-    def __init__(self, plan: DeskPlan) -> None:
-        self.plan = plan
 
     def steps(self) -> Steps:
         search = self.plan.search
@@ -63,7 +61,7 @@ class OpenDesk(Job):
 
 
 class Desk(Workload[DeskPlan]):
-    kind, plan_type = "desk", DeskPlan
+    kind, plan_type, job = "desk", DeskPlan, DeskJob
     figures = (
         Figure(name="served_per_s", unit="count", title="Served per s", better="higher",
                value=lambda point: point["desk"]["served_per_s"], words=lambda value: f"{value:,.0f} served per s",
@@ -74,9 +72,6 @@ class Desk(Workload[DeskPlan]):
 
     def estimate_s(self, plan: DeskPlan) -> tuple[float, float]:
         return 1.0, 1.0
-
-    def open(self, part: Part[DeskPlan], target: Any, context: PartContext) -> OpenDesk:
-        return OpenDesk(part.plan)
 
 
 # The tests
@@ -119,7 +114,7 @@ def test_it_is_searched_within_limits(found: dict[str, Any]) -> None:
 def test_it_goes_on_without_measuring_again(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = Path(found["run_folder"]) / "run.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "interrupted"}))
-    monkeypatch.delattr(OpenDesk, "measure")
+    monkeypatch.delattr(DeskJob, "measure")
 
     again = document("desk", "--resume", found["run_folder"])
 
@@ -158,3 +153,8 @@ def test_it_is_exported_and_reported(found: dict[str, Any]) -> None:
     page = (folder / "report.html").read_text()
     assert "Served per s" in page
     assert "Clients at a desk" in page
+
+
+def test_a_capability_that_it_does_not_name_is_refused() -> None:
+    with pytest.raises(UsageError, match="a desk workload cannot be spread over hosts"):
+        assay("desk", "null:", "--hosts", "local,local")

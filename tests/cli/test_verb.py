@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +17,6 @@ from assay.base.errors import UsageError
 from assay.base.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
 from assay.run.request import TargetRequest
 from assay.workloads import registry
-from assay.workloads.job import Job
 from assay.workloads.options import LOAD, TIME, Option
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.workload import Workload
@@ -26,7 +24,7 @@ from assay.workloads.workload import Workload
 
 class FlightTiming(Strict):
     duration_s: Annotated[Seconds, Field(gt=0), Option("--duration", "How long a flight is.", TIME)] = 5.0
-    rest_s: Seconds = 1.0
+    rest_s: Annotated[Seconds, Option("--rest", "Pause between flights.", TIME)] = 1.0
 
 
 class FlightSearch(Strict):
@@ -69,14 +67,8 @@ class Pigeons(Workload[FlightPlan]):
     kind = "pigeons"
     plan_type = FlightPlan
 
-    def options(self) -> Sequence[Option]:
-        return (Option("--rest", "Pause between flights.", TIME, field="timing.rest_s"),)
-
     def estimate_s(self, plan: FlightPlan) -> tuple[float, float]:
         return plan.timing.duration_s, plan.timing.duration_s
-
-    def open(self, part: Part[FlightPlan], target: Any, context: Any) -> Job:
-        raise NotImplementedError
 
 
 class Started:

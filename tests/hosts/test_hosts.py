@@ -24,7 +24,8 @@ from assay.fleet.wire import GREETING
 from assay.report import facts
 from assay.report.sections import series as sections
 from assay.workloads import registry
-from test_a_workload_of_its_own import Desk
+from assay.workloads.capabilities import OverHosts
+from test_a_workload_of_its_own import Desk, DeskPlan
 
 from .conftest import is_running, until
 
@@ -69,7 +70,7 @@ def load_over_time(document: dict[str, Any]) -> list[float]:
     return [row["value"] for row in rows if (row["panel"], row["series"]) == (sections.LOAD_PANEL, "read")]
 
 
-class DeskOverHosts(Desk):
+class DeskOverHosts(Desk, OverHosts[DeskPlan]):
     """A workload of one file: all that it says of several hosts is how its figures come together."""
 
     adds = frozenset({"clients", "served_per_s"})

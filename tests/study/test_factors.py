@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
 from assay.insight.studies.files import read_study, study_names, study_variants
+from assay.insight.studies.parts import draw_order
 from assay.insight.studies.plan_settings import with_settings
-from assay.insight.studies.study import StudyPlan, choose_target, combination_plan, combinations, draw_order, load_study
+from assay.insight.studies.study import StudyPlan, choose_target, combination_plan, combinations, load_study
 from assay.workloads.tpcc.plan import TpccPlan
 
 MINE = """

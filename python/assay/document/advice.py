@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from assay.base.tables import Record
 from assay.base.units import count_of
 from assay.document.limits import MEETS, limit_text, search_state
 from assay.document.text import DASH, load_label, load_size, percent
 from assay.record.answers import KNEE_SHARE, edge_words
 from assay.record.figures import Figure, value_of
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART
 
 _LIMITING = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from assay.base.tables import Record
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.charts import SearchRow, search_curve
 from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table
@@ -17,7 +18,7 @@ from assay.record.figures import Figure as Measure
 from assay.record.figures import value_of
 from assay.record.intervals import relative_error
 from assay.record.shapes.point import Point
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 
 
 def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Measure]) -> list[Section]:

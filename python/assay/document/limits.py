@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from assay.base.tables import Record
 from assay.base.units import parse_duration
 from assay.document.text import DASH
-from assay.record.source import Record
 from assay.record.standstill import HOSTS_APART, were_apart
 
 _LIMIT = re.compile(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from assay.base.tables import Record
 from assay.document.elements import Cell, Tone
 from assay.document.limits import limit_text
 from assay.document.text import DASH, shorten
-from assay.record.source import Record
 from assay.record.standstill import generator_words
 
 SCOPES_MAX = 3

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
-from assay.record.source import Record
 
 NOT_MEASURED = "not measured"
 DASH = "-"

@@ -64,6 +64,7 @@ from assay.run.resumed import refuse_other_volumes
 from assay.run.targets import PartTargets, choose_targets
 from assay.targets.host import host_facts
 from assay.telemetry.recorder import Recorder
+from assay.workloads.capabilities import over_hosts
 from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
@@ -216,7 +217,7 @@ class _Work:
         )
         asked = [part_from_report(one.model_dump(), None, source=plain(one.name)) for one in command.parts]
         refuse_alone(request, asked, "--hosts")
-        shared = [replace(part, plan=workload_of(part.plan).share(part.plan, share)) for part in asked]
+        shared = [replace(part, plan=over_hosts(workload_of(part.plan)).share(part.plan, share)) for part in asked]
         target, parts = choose_targets(request, shared, command.sizes or None)
         self.target, self.parts = target, {part.name: part for part in parts}
         self.request = request

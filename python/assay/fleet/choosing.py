@@ -19,9 +19,10 @@ from assay.fleet.team import HostLost, Team, greet
 from assay.record.shapes.manifest import Request
 from assay.run.part import part_report
 from assay.run.request import TargetRequest
+from assay.run.targets import fitted_to
+from assay.workloads.capabilities import over_hosts
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Workload
 
 CLOCKS_APART_S = 60.0
 """Clocks farther apart are refused: times of one host's log could not be found in another's."""
@@ -68,10 +69,12 @@ def choose_over_hosts(
         A host has another Assay, its clock is far off, a volume must not be written to or was given twice.
     """
     refuse_alone(request, parts, "--hosts" if request.cluster is None else "--cluster")
+    for part in parts:
+        over_hosts(workload_of(part.plan))
     team = Team(_links(request))
     try:
         target = _chosen(team, request, parts, sizes)
-        return target, [workload_of(part.plan).fitted(part, target) for part in parts]
+        return target, [fitted_to(part, target) for part in parts]
     except BaseException:
         team.end()
         raise
@@ -127,7 +130,7 @@ def _chosen(
         clocks=clocks,
         named={member.name: _paths_of(given(member)) for member in team.members},
     )
-    target.spread = lambda workload: cast(Workload[Any], SpreadWorkload(workload, target))
+    target.spread = lambda workload: SpreadWorkload(workload, target)
     for member in team.members:
         target.notices += [f"host {member.name}: {notice}" for notice in chosen[member.name].notices]
     return target

@@ -35,14 +35,14 @@ from assay.fleet.wire import NotAMessage
 from assay.record.folder import PRIVATE, Folder
 from assay.record.machines import first_on_machine
 from assay.record.merged import TIMES, merged, slimmed
-from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.point import HostPoint, Point, Together
 from assay.record.standstill import HOSTS_APART, judged
+from assay.workloads.capabilities import OnDatabases, document_key_of, over_hosts
 from assay.workloads.job import Job, PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import split_load
 from assay.workloads.steps import Ask, Axis, Keep, Measure, Measured, Search, Steps
-from assay.workloads.workload import Workload
+from assay.workloads.workload import AtTarget, Workload
 
 if TYPE_CHECKING:
     import threading
@@ -57,11 +57,15 @@ SHOWN_HOSTS = 5
 class FleetJob(Job):
     """A part of any kind at work on several hosts."""
 
+    target: HostsTarget
+
     def __init__(self, workload: Workload[Any], part: Part[Any], target: HostsTarget, context: PartContext) -> None:
-        self.workload, self.part, self.target, self.context = workload, part, target, context
+        super().__init__(part, target, context)
+        self.spread, self.on_databases = over_hosts(workload), isinstance(workload, OnDatabases)
+        self.document_key = document_key_of(workload)
         self.team = target.team
         self._known: set[str] = set()
-        key = workload.document_key
+        key = self.document_key
         before = {one["name"]: one.get("told", {}) for one in context.folder.manifest.get("hosts") or []}
         for member in target.members:
             target.told_of[member.name] = dict(before.get(member.name) or {})
@@ -101,7 +105,7 @@ class FleetJob(Job):
 
     def _keep_told(self, member: Member, keys: Record) -> None:
         """What a host tells of its share, on storage too: a run that goes on gives it back."""
-        key = self.workload.document_key
+        key = self.document_key
         if key is None or set(keys) != {key}:
             raise NotAMessage("what no part of this kind keeps")
         check_told(keys)
@@ -111,12 +115,12 @@ class FleetJob(Job):
 
     def _tell(self) -> None:
         """Merge what all hosts told of their shares."""
-        key = self.workload.document_key
+        key = self.document_key
         if key is None:
             return
-        all_told = [self.workload.of_host(one[key], host) for host, one in self.target.told_of.items() if one.get(key)]
+        all_told = [self.spread.of_host(one[key], host) for host, one in self.target.told_of.items() if one.get(key)]
         if all_told:
-            self.told = self.workload.merged_told(all_told, list(self._measured.values()))
+            self.told = self.spread.merged_told(all_told, list(self._measured.values()))
 
     # Steps
 
@@ -169,7 +173,7 @@ class FleetJob(Job):
     def _asked(self, told: Mapping[str, AskOf]) -> Ask:
         """One load out of those of all hosts."""
         asked = [one.asked for one in told.values()]
-        adds = self.workload.adds
+        adds = self.spread.adds
         return Ask(
             key={"hosts": [[name, one.key] for name, one in told.items()]},
             workload=merged([one.workload for one in asked], "workload", adds),
@@ -189,7 +193,7 @@ class FleetJob(Job):
             replies = self._ask_all("ask", lambda member: {"load": parts[member.name]})
             return self._asked({name: reply.value for name, reply in replies.items()})
 
-        workload = merged([step.workload for step in steps.values()], "workload", self.workload.adds)
+        workload = merged([step.workload for step in steps.values()], "workload", self.spread.adds)
         return Search(axis=axis, ask=ask, workload=workload, repeats=first.repeats)
 
     # Points
@@ -233,7 +237,7 @@ class FleetJob(Job):
             return self._failed(failure, replies[failure].value, hosts, started_ns)
         try:
             with self._in_words(replies):
-                figures = self.workload.merged(self._to_merge(hosts))
+                figures = self.spread.merged(self._to_merge(hosts))
         except IoFailed:
             try:
                 self._refuse_unreadable(hosts)
@@ -316,17 +320,17 @@ class FleetJob(Job):
     def _to_merge(self, hosts: Sequence[HostPoint]) -> list[Mapping[str, object]]:
         """Points of hosts with the names of each, what a machine's devices counted in one alone of those on it."""
         found: list[Mapping[str, object]] = []
-        key = self.workload.document_key
+        key = self.document_key
         firsts = first_on_machine(self.target.hosts())
         for host in hosts:
             point = host["point"]
             if key is not None and point.get(key):
-                point = point | {key: self.workload.of_host(point[key], host["name"])}
+                point = point | {key: self.spread.of_host(point[key], host["name"])}
             if firsts[host["name"]] != host["name"]:
                 telemetry = dict(point.get("telemetry") or {})
                 telemetry |= {key: 0.0 for key in DEVICE_SUMS if telemetry.get(key) is not None}
                 point = point | {"telemetry": telemetry}
-                if self.workload.runs_on == "databases":
+                if self.on_databases:
                     point |= {"volumes": [], "roles": {}}
                     self.context.note(
                         "hosts on one machine: what its devices did is told once, as the first one saw it"
@@ -418,7 +422,7 @@ class FleetJob(Job):
             return
         finally:
             self.context.folder.update(hosts=self.target.hosts())
-        key = self.workload.document_key
+        key = self.document_key
         for name, reply in replies.items():
             closed: PartClosed = reply.value
             self.target.facts_of[name] = closed.target_facts or self.target.facts_of[name]
@@ -450,14 +454,11 @@ class FleetJob(Job):
             self.context.note(f"host {host}: its file {name} is left out: {printable(str(error.strerror))}")
 
 
-class SpreadWorkload:
-    """A kind of workload on several hosts: what it does with a target their agents do; all else is its own."""
+class SpreadWorkload(AtTarget[Any]):
+    """A kind of workload on several hosts, whose agents do the work."""
 
     def __init__(self, workload: Workload[Any], target: HostsTarget) -> None:
         self._workload, self._target = workload, target
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._workload, name)
 
     def lines(self, part: Part[Any], target: Any) -> list[str]:
         """The part of each host in words."""
@@ -471,10 +472,10 @@ class SpreadWorkload:
         own = [self._target.chosen[member.name].parts[part.name].document for member in self._target.members]
         return {key: own[0][key] for key in own[0] if all(one.get(key) == own[0][key] for one in own)}
 
-    def examine(self, part: Part[Any], target: Any, manifest: Manifest, display: Display) -> Part[Any]:
+    def examine(self, part: Part[Any], target: Any, manifest: Any, display: Display) -> Part[Any]:
         """Have all hosts open their targets, and refuse what cannot be done."""
         del target
-        key = self._workload.document_key
+        key = document_key_of(self._workload)
         told = {one["name"]: one.get("told") or {} for one in manifest.get("hosts") or []}
 
         def given(member: Member) -> Mapping[str, object]:

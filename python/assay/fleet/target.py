@@ -18,7 +18,7 @@ from assay.fleet.member import ClockOffset, Member
 from assay.fleet.team import HostLost, Team
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.manifest import RunHost, Target
-from assay.workloads.workload import Workload
+from assay.workloads.workload import AtTarget, Workload
 
 CHOOSE_S = 600.0
 PERMISSIONS = ("--overwrite", "--yes-destroy")
@@ -30,7 +30,7 @@ class HostsTarget:
 
     team: Team
     shared: bool
-    spread: Callable[[Workload[Any]], Workload[Any]] = field(init=False)
+    spread: Callable[[Workload[Any]], AtTarget[Any]] = field(init=False)
     """Gives a kind of workload as the agents do it."""
     chosen: dict[str, HostShare]
     facts_of: dict[str, Target]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from assay.base.tables import Record
 from assay.base.units import count_of
 from assay.record.common_figures import share_words
 from assay.record.figures import Figure
@@ -12,7 +13,6 @@ from assay.record.figures import Figure
 if TYPE_CHECKING:
     from assay.record.shapes.point import End
 
-Record = Mapping[str, Any]
 
 KNEE_SHARE = 0.95
 """The knee is the smallest load with this share of the most throughput; more load buys waiting, hardly throughput."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from assay.base.tables import Record
 from assay.base.units import format_iops, format_latency, format_throughput
-from assay.record.figures import STATISTICS, Figure, Record
+from assay.record.figures import STATISTICS, Figure
 from assay.record.shapes.point import Point
 
 ROLES = ("data", "log", "tempdb")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from assay.base.tables import Record
 from assay.record.histograms import histogram_of
 
 if TYPE_CHECKING:
     from assay.record.shapes.point import Point
 
-Record = Mapping[str, Any]
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 STATISTICS = ("mean", *PERCENTILES, "max")

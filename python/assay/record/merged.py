@@ -12,10 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from assay.base.tables import Record
+
 if TYPE_CHECKING:
     from assay._core import Histogram
 
-Record = Mapping[str, Any]
 
 ADDED = frozenset(
     {

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from assay.base.tables import Record
+
 if TYPE_CHECKING:
     import polars
 
     from assay.record.flight import Spread
     from assay.record.types import Answer, Manifest, Point
 
-Record = Mapping[str, Any]
 """One JSON object of the run folder, as docs/results.md describes it."""
 
 

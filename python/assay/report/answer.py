@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import cast
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes
 from assay.document.elements import Block, Bullets, Column, Paragraph, Table
 from assay.document.limits import limited_text
@@ -22,7 +23,6 @@ from assay.record.answers import load_words
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
 from assay.record.shapes.study import Study
-from assay.record.source import Record
 from assay.record.standstill import generator_words
 from assay.workloads.registry import figures_of, workload_recorded
 

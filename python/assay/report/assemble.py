@@ -13,7 +13,7 @@ from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.insight.studies.study import target_kind
 from assay.record.shapes.manifest import Manifest, Volume
 from assay.record.source import RunFacts
-from assay.report.facts import workload_of_run, workloads_of
+from assay.report.facts import remarks_of, sections_of, workload_of_run, workloads_of
 from assay.report.head import headed
 from assay.report.sections.best_practice import best_practice_section
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section
@@ -28,6 +28,7 @@ from assay.report.sections.sizing import sizing_document
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
 from assay.report.sections.verdict import verdict_section
+from assay.workloads.capabilities import OnDatabases, Verifying
 from assay.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def examined(facts: RunFacts) -> ReportInputs:
     """Ask every workload of a run what it has to say."""
     facts = with_levels(facts) if study_of(facts) is not None else facts
     asked = workloads_of(facts)
-    remarks = {workload: workload.remarks(facts) for workload in asked}
-    own = {workload: workload.sections(facts) for workload in asked}
+    remarks = {workload: remarks_of(workload, facts) for workload in asked}
+    own = {workload: sections_of(workload, facts) for workload in asked}
     return ReportInputs(facts, remarks, own, diagnosis_of(facts) if _is_diagnosed(facts) else None)
 
 
@@ -105,10 +106,10 @@ def placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list
 
     Where storage was measured by itself as well, what a database makes of it follows the details.
     """
-    with_storage = any(sections and not one.verifies and one.runs_on == "storage" for one, sections in own.items())
+    with_storage = any(sections and not isinstance(one, (Verifying, OnDatabases)) for one, sections in own.items())
     found = []
     for workload, sections in own.items():
-        is_later = with_storage and workload.runs_on == "databases"
+        is_later = with_storage and isinstance(workload, OnDatabases)
         found += [one for one in sections if ("detail" if is_later and one.place == "answer" else one.place) == place]
     return found
 

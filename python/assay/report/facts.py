@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.base.errors import AssayError
+from assay.base.tables import Record
+from assay.document.figure_sections import figure_remarks, figure_sections
 from assay.record.flight import has_recording, spreads, unread_of
 from assay.record.machines import without_twins
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Answer, Point
-from assay.record.source import Record, RunFacts, clean, records, shaped, shaped_manifest
+from assay.record.source import RunFacts, clean, records, shaped, shaped_manifest
+from assay.workloads.capabilities import Reporting, Verifying, document_key_of
 from assay.workloads.registry import DEFAULT_KIND, workload_known, workload_recorded, workloads
 from assay.workloads.workload import Workload
 
 if TYPE_CHECKING:
     import polars
+
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
 
 
 Asked = TypeVar("Asked", Point, Answer)
@@ -68,7 +74,7 @@ def _shaped(point: Record) -> Point:
     made = _with_kind(shaped(point))
     workload = workload_recorded(made)
     # What belongs to a check is neither steady nor unsteady, and its users are no activities.
-    return {**made, "steady": {}, "activities": []} if workload and workload.verifies else made
+    return {**made, "steady": {}, "activities": []} if isinstance(workload, Verifying) else made
 
 
 def _with_kind(record: Asked) -> Asked:
@@ -104,21 +110,35 @@ def workloads_of(facts: RunFacts) -> list[Workload[Any]]:
     """The kinds that have points or told something of the run, or that the run is of."""
     of_points = {point["workload"]["kind"] for point in facts.points}
     kinds = of_points | {(part.get("plan") or {}).get("kind") for part in facts.manifest.get("parts") or []}
-    known = {one.document_key for one in workloads() if one.kind in kinds}
+    known = {document_key_of(one) for one in workloads() if one.kind in kinds}
     found = [
         one
         for one in workloads()
         # Kinds may tell under one key: it is told by those that the run is of, where these are known.
         if one.kind in of_points
-        or (facts.told(one.document_key) and (one.kind in kinds or one.document_key not in known))
+        or (facts.told(key := document_key_of(one)) and (one.kind in kinds or key not in known))
     ]
     main = workload_of_run(facts)
     return found or ([main] if main else [])
 
 
+def sections_of(workload: Workload[Any], facts: RunFacts) -> Sequence[Section]:
+    """Sections of a kind in the report of a run: its own, else those that its figures make."""
+    if isinstance(workload, Reporting):
+        return workload.sections(facts)
+    return figure_sections(facts, workload.kind, workload.report_title, workload.figures)
+
+
+def remarks_of(workload: Workload[Any], facts: RunFacts) -> Remarks:
+    """What a kind says in the sections that all kinds share."""
+    if isinstance(workload, Reporting):
+        return workload.remarks(facts)
+    return figure_remarks(facts, workload.kind, workload.figures)
+
+
 def measured_points(facts: RunFacts) -> list[Point]:
     """Points that measure a load; those that belong to a check do not."""
-    return [point for point in facts.points if not ((one := workload_recorded(point)) and one.verifies)]
+    return [point for point in facts.points if not isinstance(workload_recorded(point), Verifying)]
 
 
 def label_of(workload: Record) -> str:

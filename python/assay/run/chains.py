@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.record.shapes.point import Point
-from assay.workloads.plan import Part
+from assay.workloads.capabilities import Foreseen
+from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import workload_of
 
 
@@ -28,6 +29,12 @@ def chains_of(ordered: Sequence[Part[Any]]) -> list[list[Part[Any]]]:
         else:
             chains.append([part])
     return chains
+
+
+def points_least(plan: AnyPlan) -> int | None:
+    """How many points a part has that is done; None where that is not known."""
+    workload = workload_of(plan)
+    return workload.points_least(plan) if isinstance(workload, Foreseen) else None
 
 
 def forget_unfinished(ordered: Sequence[Part[Any]], finished: dict[str, Point]) -> None:
@@ -51,5 +58,5 @@ def forget_unfinished(ordered: Sequence[Part[Any]], finished: dict[str, Point]) 
 
 def _is_done(part: Part[Any], points: int) -> bool:
     """Whether a part has so many points as it has when it is done."""
-    least = workload_of(part.plan).points_least(part.plan)
+    least = points_least(part.plan)
     return least is not None and points >= least

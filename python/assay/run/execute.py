@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 import threading
 import time
@@ -37,6 +36,8 @@ from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
 from assay.workloads.beside import LoadBeside
+from assay.workloads.capabilities import MeasuresIo, RunsBeside, Telling, Verifying
+from assay.workloads.databases.seen import seen_at
 from assay.workloads.job import Bands, Job, PartContext, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
@@ -242,7 +243,7 @@ class Execution:
                 self.points += loop.points
                 self.answers += loop.answers
                 self.notices += [notice for notice in context.notices if notice not in self.notices]
-                if workload.document_key is not None and opened.told is not None:
+                if isinstance(workload, Telling) and opened.told is not None:
                     self.told[workload.document_key] = opened.told
                     self.folder.update(**{workload.document_key: opened.told})
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
@@ -266,6 +267,8 @@ class Execution:
             return None
         workload = workload_of(part.beside.plan)
         opened = workload.open(part.beside, self._targets.of(part.beside), replace(context, points=[]))
+        if not isinstance(workload, RunsBeside):
+            raise NotSupported(f"a {workload.kind} workload cannot run beside another one")
         beside = workload.beside(opened)
         for _ in opened.steps():
             raise NotSupported(f"{part.beside.title}: runs beside another part, and measures no points of its own")
@@ -295,7 +298,7 @@ class Execution:
         point = next((point for point in reversed(self.points) if point["part"] == part.follows), None)
         if point is None:
             raise NotSupported(f"{part.title}: follows {part.follows}, which measured nothing")
-        seen = workload_named(point["workload"]["kind"]).seen(point)
+        seen = seen_at(point)
         if seen is None:
             raise NotSupported(
                 f"point {point['id']}: no I/O was counted under it, so there is nothing to compare storage with; let it"
@@ -307,7 +310,10 @@ class Execution:
                 f"{part.title}: is on {', '.join(own) or 'no device'}, and the database on"
                 f" {', '.join(sorted(seen.devices))}: they are not the same storage"
             )
-        return replace(part, plan=workload_of(part.plan).like(part.plan, seen))
+        workload = workload_of(part.plan)
+        if not isinstance(workload, MeasuresIo):
+            raise NotSupported(f"{workload.kind}: cannot follow another part")
+        return replace(part, plan=workload.like(part.plan, seen))
 
     def _engine(self) -> dict[str, Any] | None:
         engines = [point["engine"] for point in self.points]
@@ -344,7 +350,7 @@ class Execution:
         )
         if not isinstance(self.error, NotAnswering):
             self.folder.series_writer().compact()
-        is_checked = any(workload.verifies and workload.document_key in self.told for workload in self._workloads)
+        is_checked = any(isinstance(one, Verifying) and one.document_key in self.told for one in self._workloads)
         if self.above.write_report is not None and (self.points or is_checked):
             self._report(self.above.write_report)
 
@@ -409,7 +415,7 @@ class Execution:
     @property
     def can_go_on(self) -> bool:
         """Whether an interrupted run holds anything that `--resume` would not have to do again."""
-        return any(workload.goes_on for workload in self._workloads)
+        return not all(isinstance(workload, Verifying) for workload in self._workloads)
 
 
 def failures_told(told: Mapping[str, Any]) -> list[str]:
@@ -417,7 +423,7 @@ def failures_told(told: Mapping[str, Any]) -> list[str]:
     found = [
         workload.failures(told[workload.document_key])
         for workload in workloads()
-        if workload.document_key is not None and told.get(workload.document_key)
+        if isinstance(workload, Telling) and told.get(workload.document_key)
     ]
     return list(dict.fromkeys(failure for failure in found if failure is not None))
 
@@ -446,7 +452,7 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     """The JSON document of a run, from its folder."""
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
-    own = [workload.document_key for workload in workloads() if workload.document_key is not None]
+    own = [workload.document_key for workload in workloads() if isinstance(workload, Telling)]
     special = {key: manifest[key] for key in ("study", "hosts", *own) if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
@@ -463,21 +469,6 @@ def estimate_s(parts: Sequence[Part[Any]]) -> tuple[float, float]:
     """Shortest and longest time the parts take, infinite until interrupted; without making targets ready."""
     each = [workload_of(part.plan).estimate_s(part.plan) for part in parts]
     return sum(shortest for shortest, _ in each), sum(longest for _, longest in each)
-
-
-def print_json(document: Mapping[str, object]) -> str:
-    """One JSON document, numbers that are not finite refused."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-    # Names of bytes that are no text are halves of surrogate pairs: JSON may hold these escaped, UTF-8 never.
-    return text if _is_text(text) else json.dumps(document, allow_nan=False, indent=1)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def new_folder(
@@ -501,7 +492,7 @@ def new_folder(
         "cache_span": None,
         "answers": [],
         "verdict": [],
-        **{one.document_key: None for one in workloads() if one.document_key and one.always_told},
+        **{one.document_key: None for one in workloads() if isinstance(one, Verifying)},
         "notices": [],
         **({"study": study} if study is not None else {}),
     }

@@ -32,6 +32,7 @@ from assay.telemetry.importers.opening import opened
 from assay.telemetry.importers.reading import import_opened, unknown_format
 from assay.telemetry.importers.recording import lines_of, lines_of_names, recording_of
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
+from assay.workloads.capabilities import Importing
 from assay.workloads.imported import BYTES_MAX, ImportedRun, RunImporter
 from assay.workloads.registry import workloads
 
@@ -140,7 +141,7 @@ def _refuse_twice(files: Sequence[Path]) -> None:
 def _read(files: Sequence[Path], writer: SeriesWriter, options: Options, tell: Callable[[str], None]) -> _Files:
     found = _Files()
     share = replace(options, values_max=options.values_max // len(files))
-    formats = [one for workload in workloads() for one in workload.importers()]
+    formats = [one for workload in workloads() if isinstance(workload, Importing) for one in workload.importers()]
     for path in files:
         tell(f"reading {printable(path)}")
         with opened(path) as (file, head):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration
 from assay.record.standstill import stood_still_s, were_apart
 from assay.workloads.registry import figures_of
-
-Record = Mapping[str, Any]
 
 NAMES_SHOWN = 4
 

@@ -17,6 +17,7 @@ from assay.targets.databases import is_database, parse_databases
 from assay.targets.databases.common.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
+from assay.workloads.capabilities import MeasuresIo, OnDatabases
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
 from assay.workloads.workload import workload_at
@@ -74,9 +75,15 @@ def choose_targets(
             part = replace(part, target=own[texts], target_text=first, more_targets=tuple(more))
         if part.beside is not None:
             part = replace(part, beside=fitted(part.beside))
-        return workload_of(part.plan).fitted(part, part.target or target)
+        return fitted_to(part, part.target or target)
 
     return target, [fitted(part) for part in parts]
+
+
+def fitted_to(part: Part[Any], target: Target) -> Part[Any]:
+    """The part as it fits a target that was chosen."""
+    workload = workload_of(part.plan)
+    return workload.fitted(part, target) if isinstance(workload, MeasuresIo) else part
 
 
 def _serve_beneath(parts: Sequence[Part[Any]], request: TargetRequest) -> None:
@@ -97,10 +104,10 @@ def with_those_beside(parts: Iterable[Part[Any]]) -> list[Part[Any]]:
 def _choose(request: TargetRequest, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None) -> Target:
     # Other workloads on a database's URL are refused as any target is that is no storage.
     kinds = workloads_of(parts)
-    table_set = kinds[0].table_set if len(kinds) == 1 else None
-    if not any(is_database(path) for path in request.paths) or table_set is None:
+    kind = kinds[0] if len(kinds) == 1 else None
+    if not any(is_database(path) for path in request.paths) or not isinstance(kind, OnDatabases):
         return request.choose(parts, sizes)
-    target = choose_databases(request.paths, table_set, kinds[0].database_kinds)
+    target = choose_databases(request.paths, kind.table_set, kind.database_kinds)
     # One target may carry several databases.
     request.paths = list(dict.fromkeys(database.spec.recorded for database in target.databases))
     return target

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from assay.base.tables import Record
 from assay.record.figures import PERCENTILES
 from assay.record.points import blank_point
 from assay.record.shapes.point import Direction, Latency, Sides
@@ -20,7 +21,6 @@ from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
 if TYPE_CHECKING:
     from assay._core import Histogram
 
-Record = Mapping[str, Any]
 
 BYTES_MAX = 64 * 2**20
 """Size of a file of results: it is read whole. fio's json+ of 4,000 jobs has as much."""

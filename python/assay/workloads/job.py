@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from assay.base.tables import Record
 from assay.record.shapes.point import Answer, Point
 from assay.targets.arrays.live.watch import UnderLoad
 from assay.workloads.steps import Ask, Measured, Steps
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
     from assay.record.run_folder import RunFolder
     from assay.targets.arrays.model.configuration import Configuration
     from assay.telemetry.recorder import Recorder
+    from assay.workloads.plan import Part
     from assay.workloads.spread import LoadTogether
-
-Record = Mapping[str, Any]
 
 
 class Bands(Protocol):
@@ -129,6 +129,9 @@ class Job(ABC):
 
     virtual_ns: int = 0
     """Virtual time that passed, since the part began or the one that it continues."""
+
+    def __init__(self, part: Part[Any], target: Any, context: PartContext) -> None:
+        self.part, self.plan, self.target, self.context = part, part.plan, target, context
 
     @abstractmethod
     def steps(self) -> Steps:

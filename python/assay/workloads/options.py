@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from keyword import iskeyword
-from typing import Annotated, Any, cast, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -48,8 +48,6 @@ class Option:
         Given as `TABLE=VALUE`: one option for the fields of several tables.
     gives_way
         Whether another option of the same field wins over it.
-    field
-        The field that it sets, as in `timing.duration_s`, where it does not stand on the field.
     """
 
     names: str
@@ -60,7 +58,6 @@ class Option:
     metavar: str | None = None
     is_keyed: bool = False
     gives_way: bool = False
-    field: str = ""
 
     @property
     def flag(self) -> str:
@@ -233,16 +230,9 @@ def _number(annotation: Any, metadata: Iterable[Any] = ()) -> str | None:
     return _number(alternatives[0]) if len(alternatives) == 1 else None
 
 
-def plan_options(model: type[BaseModel], others: Iterable[Option] = ()) -> list[PlanOption]:
-    """The options of a plan, those of its tables first, and `others` that stand on none of its fields."""
-    found = list(_declared(model, (), in_tables=False))
-    for option in others:
-        *tables, key = keys = tuple(option.field.split("."))
-        inner = model
-        for table in tables:
-            inner = cast("type[BaseModel]", inner.model_fields[table].annotation)
-        found.append(PlanOption(option=option, path=keys, field=inner.model_fields[key]))
-    return found
+def plan_options(model: type[BaseModel]) -> list[PlanOption]:
+    """The options of a plan, those of its tables first."""
+    return list(_declared(model, (), in_tables=False))
 
 
 def _declared(model: type[BaseModel], path: Keys, *, in_tables: bool) -> Iterator[PlanOption]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import Field
 
 from assay.base.fields import Strict
+from assay.base.tables import Record
 from assay.targets.arrays.live.events import PlannedEvent
 from assay.workloads.examination import Examination
 
 if TYPE_CHECKING:
     from assay.targets.target import Target
 
-Record = Mapping[str, Any]
 
 COMBINATIONS_MAX = 10_000
 """Combinations of levels: more points than a run has time for, and more than a plan's check should make."""
@@ -43,6 +43,11 @@ class AnyPlan(Strict):
     limits: tuple[str, ...] = ()
     user_limits: bool = False
     events: tuple[PlannedEvent, ...] = ()
+
+    def repeated(self, name: str, title: str) -> Self:
+        """The plan of a part that repeats another, with its own title."""
+        del name
+        return self.model_copy(update={"title": title})
 
 
 P = TypeVar("P", bound=AnyPlan)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
+from assay.base.tables import Record
 from assay.record.phases import Rates
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)

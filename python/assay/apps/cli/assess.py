@@ -15,6 +15,7 @@ from assay.base.units import format_bytes, parse_duration
 from assay.run.request import ONLY_VERIFY, refuse_model
 from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
+from assay.workloads.capabilities import Examining
 from assay.workloads.examination import FULL_FROM_S, Examination
 from assay.workloads.options import OUTPUT, TIME
 from assay.workloads.plan import ExaminationPart
@@ -40,7 +41,7 @@ BUDGET_QUICK_S = 90
 
 def parts_known() -> list[ExaminationPart]:
     """The parts of every kind of workload, in the order in which they run; their shares divide the budget."""
-    return [part for workload in workloads() for part in workload.examination]
+    return [part for one in workloads() if isinstance(one, Examining) for part in one.examination]
 
 
 @measuring(

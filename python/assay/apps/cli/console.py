@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import os
 import signal
 import sys
@@ -156,6 +157,21 @@ def say(text: str) -> None:
     print(one_line(text), file=sys.stderr, flush=True)
 
 
+def print_json(document: Mapping[str, object]) -> str:
+    """One JSON document, numbers that are not finite refused."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    # Names of bytes that are no text are halves of surrogate pairs: JSON may hold these escaped, UTF-8 never.
+    return text if _is_text(text) else json.dumps(document, allow_nan=False, indent=1)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def one_line(text: str, most: int = MESSAGE_MAX) -> str:
     r"""Return text as one line that is safe to show: no letter that is not printable, and not too long.
 
@@ -289,8 +305,10 @@ class Console:
 
 def point_line(point: Mapping[str, Any]) -> str:
     """One finished point in one line."""
+    from assay.workloads.capabilities import Verifying
+
     workload = workload_named(point["workload"]["kind"])
-    load = f", {describe_load(point['load'])}" if not workload.verifies else ""
+    load = f", {describe_load(point['load'])}" if not isinstance(workload, Verifying) else ""
     parts = [
         f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:",
         *workload.point_words(cast("Point", point)),

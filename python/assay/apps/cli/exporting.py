@@ -12,6 +12,7 @@ from assay.apps.cli.console import say
 from assay.base.errors import AssayError, ExitCode
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
+from assay.workloads.capabilities import Foreseen
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 
@@ -33,7 +34,8 @@ def rehearse_exports(names: Sequence[str], parts: Sequence[Part[Any]]) -> None:
     from assay.report.exports import rehearse
     from assay.report.exports.rehearsal import expected_point
 
-    shapes = [shape for part in parts for shape in workload_of(part.plan).expected_points(part.plan)]
+    foreseen = [(one, part.plan) for part in parts if isinstance(one := workload_of(part.plan), Foreseen)]
+    shapes = [shape for one, plan in foreseen for shape in one.expected_points(plan)]
     asked = cast("list[tuple[Workload, Load]]", shapes)
     rehearse(names, [expected_point(number, *one) for number, one in enumerate(asked, start=1)])
 

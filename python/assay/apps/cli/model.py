@@ -11,7 +11,7 @@ import typer
 
 from assay.apps.cli import model_calibrate, model_reliability
 from assay.apps.cli import options as opt
-from assay.apps.cli.console import say
+from assay.apps.cli.console import print_json, say
 from assay.base.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -208,7 +208,6 @@ def _print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    from assay.run.execute import print_json
 
     print(print_json({"schema_version": 1, "verb": "model", **document}))
 

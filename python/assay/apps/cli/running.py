@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_path, say
+from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_json, print_path, say
 from assay.apps.cli.exporting import export_all, rehearse_exports
 from assay.apps.cli.options import parse_exports
 from assay.apps.service import execution, first_examined
@@ -27,8 +27,8 @@ from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.study import Study
 from assay.report.answer import answer_of
-from assay.run.chains import in_order
-from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
+from assay.run.chains import in_order, points_least
+from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, run_document
 from assay.run.part import part_from_report, part_report
 from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
@@ -36,6 +36,7 @@ from assay.run.targets import choose_targets
 from assay.targets.arrays.live.process import arrays_of_run
 from assay.targets.files.target import StorageTarget
 from assay.targets.target import Target
+from assay.workloads.capabilities import MeasuresIo, OnDatabases
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
 from assay.workloads.workload import workload_at
@@ -204,7 +205,8 @@ def _go_on(
     path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
     own = [part.target for part in parts if part.target is not None]
     for part in parts:
-        if (part.target or target).runs_on != workload_of(part.plan).runs_on:
+        on_databases = isinstance(workload_of(part.plan), OnDatabases)
+        if ((part.target or target).runs_on == "databases") != on_databases:
             raise RunFolderError(f"--resume {path}: part {part.name} does not fit its target; the folder was changed")
     refuse_other_targets(folder, [target, *own], request.overwrite)
     if options.dry_run:
@@ -301,7 +303,7 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
 
 def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path) -> str:
     """One line of what a run is about to do: points, time, what laying out writes and where, and where results are."""
-    counts = [workload_of(part.plan).points_least(part.plan) for part in parts]
+    counts = [points_least(part.plan) for part in parts]
     known = sum(count for count in counts if count is not None)
     words = [f"at least {count_of(known, 'point')}"] if known else []
     words.append(_time_words(target, parts))
@@ -348,7 +350,7 @@ def show_plan(
         on = part.target or target
         for line in workload_at(workload_of(part.plan), on).lines(part, on):
             print(line)
-    lays_out = any("layout" in workload.apart for workload in workloads_of(parts))
+    lays_out = any(isinstance(workload, MeasuresIo) for workload in workloads_of(parts))
     if target.layout_bytes is not None and lays_out and not _is_virtual(target, parts):
         print(f"layout: writes {format_bytes(target.layout_bytes)}")
     print(f"time: {_time_words(target, parts)}")

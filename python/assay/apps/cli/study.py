@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.console import print_json
 from assay.apps.cli.running import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
@@ -16,7 +17,8 @@ from assay.insight.studies.files import read_study, study_names, study_variants
 from assay.insight.studies.parts import places_missing, shown_target, study_parts
 from assay.insight.studies.plan_settings import RAW, places_asked, with_settings
 from assay.insight.studies.study import StudyPlan, choose_target, has_options, load_study, target_kind
-from assay.run.execute import estimate_s, print_json
+from assay.run.execute import estimate_s
+from assay.workloads.capabilities import OnDatabases
 from assay.workloads.options import TARGET, TIME
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
@@ -206,7 +208,7 @@ def run(
 
 def _writes(part: Part[Any]) -> bool:
     workload = workload_of(part.plan)
-    return workload.runs_on == "storage" and workload.needs(part.plan).writes
+    return not isinstance(workload, OnDatabases) and workload.needs(part.plan).writes
 
 
 def _pairs(values: Sequence[str] | None, option: str, example: str) -> dict[str, str]:

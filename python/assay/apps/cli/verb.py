@@ -16,6 +16,7 @@ from assay.base.errors import UsageError
 from assay.base.fields import FieldError
 from assay.base.reading import nearest, read_table
 from assay.run.request import TargetRequest
+from assay.workloads.capabilities import OnDatabases
 from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET, TIME, Keys, PlanOption, plan_options
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import workload_of_plans
@@ -165,7 +166,7 @@ def measuring(
         Help of `--preset`; unless given, the presets' names.
     """
     workload = None if plan is None else workload_of_plans(plan)
-    options = [] if workload is None else plan_options(workload.plan_type, workload.options())
+    options = [] if workload is None else plan_options(workload.plan_type)
     begin: opt.Declared = {}
     if only is not None:
         options = [option for option in options if option.option.flag in only]
@@ -343,5 +344,5 @@ def verb_of(workload: Workload[Any]) -> Callable[..., None]:
         start(workload.kind, given.request(target, **size), [part], given.shown)
 
     run.__doc__ = type(workload).__doc__ or f"Run the workload {workload.kind!r}."
-    on = opt.ON_STORAGE if workload.runs_on == "storage" else opt.ON_DATABASES
+    on = opt.ON_DATABASES if isinstance(workload, OnDatabases) else opt.ON_STORAGE
     return measuring(workload.kind, workload.plan_type, on=on)(run)

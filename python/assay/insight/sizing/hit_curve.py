@@ -14,9 +14,10 @@ from assay.base.units import count_of, format_bytes
 from assay.insight.diagnosis.inputs import source_of
 from assay.insight.diagnosis.observed import DATABASES
 from assay.insight.sizing.demand import growth_factors
-from assay.insight.sizing.measured import seen_at, size_and_growth
+from assay.insight.sizing.measured import size_and_growth
 from assay.insight.sizing.need import NeedAsWritten
 from assay.record.shapes.point import Point
+from assay.workloads.databases.seen import seen_at
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,8 +18,8 @@ from assay.record.shapes.point import Point
 from assay.record.shapes.sizing import Coverage, MeasuredLoad, MeasuredVolume
 from assay.telemetry.importers.importer import Options
 from assay.telemetry.importers.recording import parse_roles
-from assay.workloads.registry import workload_recorded
-from assay.workloads.workload import SeenIo
+from assay.workloads.databases.seen import seen_at
+from assay.workloads.seen import SeenIo, block_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,6 @@ LEAST_S = 3600.0
 HOUR_COVERED_SHARE = 0.5
 """An hour of the week counts as covered from this share of it on."""
 SPREAD_LEAST = 0.05
-BLOCK_MIN_BYTES, BLOCK_MAX_BYTES = 4096, 1 << 20
 SCAN_BYTES, SCAN_READS = 65536, 0.9
 """From this mean size and share of reads on a load is taken for scans: random I/O of databases is pages."""
 
@@ -237,18 +236,6 @@ def _moments(part: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def block_of(mean_bytes: float) -> int:
-    """The power of two nearest to a mean size.
-
-    Examples
-    --------
-    >>> block_of(9000), block_of(50_000), block_of(100)
-    (8192, 65536, 4096)
-    """
-    power = 1 << max(round(math.log2(max(mean_bytes, 1.0))), 0)
-    return min(max(power, BLOCK_MIN_BYTES), BLOCK_MAX_BYTES)
-
-
 def _spread(within: pl.DataFrame) -> float | None:
     """How far the busiest hours differ; None of fewer than three."""
     import polars as pl
@@ -394,12 +381,6 @@ def _at_rate(seen: SeenIo, rate: float) -> SeenIo:
         log_bytes_per_s=scaled(seen.log_bytes_per_s),
         cpu_share=scaled(seen.cpu_share),
     )
-
-
-def seen_at(point: Point) -> SeenIo | None:
-    """I/O that the storage under a point's workload saw; None where nothing counted it, or it verifies."""
-    kind = workload_recorded(point)
-    return kind.seen(point) if kind is not None and not kind.verifies else None
 
 
 def _plain(point: Point) -> SeenIo | None:

@@ -33,6 +33,7 @@ from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.study import BesideLoad, Comparison, PublishedFigure, RawGap, Result, Study, Trend
 from assay.record.standstill import why_saturated
 from assay.record.steady import geometric_mean_95, half_width_95
+from assay.workloads.capabilities import OnDatabases
 from assay.workloads.registry import figures_of, workloads
 
 
@@ -83,7 +84,7 @@ def study_findings(
             trends += _trend(study, series)
     published = published_findings(study, parts, results)
     words = [comparison_sentence(study, one) for one in compared]
-    chosen = [sentence for kind in workloads() for sentence in kind.choices(points)]
+    chosen = [text for kind in workloads() if isinstance(kind, OnDatabases) for text in kind.choices(points)]
     gaps = gaps_of(parts, points, answers)
     beside = interference_findings(study, parts, points, results)
     listed = [_with_capacity(study, result) for result in results]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,7 +24,6 @@ from assay.insight.studies.study import (
     combination_places,
     combination_plan,
     combinations,
-    draw_order,
     places_of,
     target_kind,
     with_options,
@@ -31,8 +32,9 @@ from assay.record.shapes.study import Capacity, Compared, PublishedOrder, Study
 from assay.targets.arrays.model.configuration import configure
 from assay.targets.arrays.model.options import parse_model_target
 from assay.targets.databases import is_database, parse_database
+from assay.workloads.capabilities import study_plan
 from assay.workloads.plan import Part
-from assay.workloads.registry import DEFAULT_KIND, load_plan_of_any_kind, workload_named, workload_of
+from assay.workloads.registry import DEFAULT_KIND, load_plan_of_any_kind, workload_named
 
 
 def study_parts(
@@ -266,7 +268,7 @@ def _beside(study: StudyPlan, combination: Combination, places: Mapping[str, str
     name = f"beside, {where}"
     data = {"name": name, "title": name, **study.beside, "actions": ["load"]}
     workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{source}: beside: kind")
-    plan = workload.study_plan(data, {}, seed=study.seed, source=f"{source}: beside")
+    plan = study_plan(workload, data, {}, seed=study.seed, source=f"{source}: beside")
     return Part(name=name, title=str(data["title"]), plan=plan, target_text=places[where])
 
 
@@ -311,9 +313,7 @@ def _named(part: Part[Any], repeat: int) -> Part[Any]:
         return part
     name, title = f"{part.name} #{repeat + 1}", f"{part.title}, repeat {repeat + 1}"
     follows = f"{part.follows} #{repeat + 1}" if part.follows is not None else None
-    return replace(
-        part, name=name, title=title, plan=workload_of(part.plan).named(part.plan, name, title), follows=follows
-    )
+    return replace(part, name=name, title=title, plan=part.plan.repeated(name, title), follows=follows)
 
 
 def _published_parts(
@@ -345,3 +345,16 @@ def _published_parts(
         )
         parts.append(_named(part, repeat))
     return parts
+
+
+def draw_order(names: Sequence[Sequence[str]], seed: int) -> list[str]:
+    """Names in random order; those of one group stay together and in order.
+
+    Examples
+    --------
+    >>> sorted(draw_order([["a"], ["b", "c"]], 1)), "b, c" in ", ".join(draw_order([["a"], ["b", "c"]], 1))
+    (['a', 'b', 'c'], True)
+    """
+    groups = [list(group) for group in names]
+    random.Random(seed).shuffle(groups)
+    return list(itertools.chain.from_iterable(groups))

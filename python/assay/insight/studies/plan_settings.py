@@ -12,6 +12,7 @@ from assay.base.fields import Strict
 from assay.base.reading import nearest
 from assay.base.tables import TableValue
 from assay.insight.studies.study import ELSEWHERE, PLACES, StudyPlan, load_study, places_of
+from assay.workloads.capabilities import OnDatabases
 from assay.workloads.options import Fixed, Option, value_of
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
@@ -48,7 +49,8 @@ def with_settings(study: StudyPlan, given: Mapping[str, str]) -> tuple[StudyPlan
     UsageError
         A key is unknown (the nearest known one is named), its levels are what the study varies, or a value is wrong.
     """
-    if workload_named(str(study.plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}").runs_on != "databases":
+    kind = workload_named(str(study.plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
+    if not isinstance(kind, OnDatabases):
         return study, dict(given)
     left: dict[str, str] = {}
     own: dict[str, str] = {}

@@ -11,8 +11,8 @@ from assay.record.shapes.manifest import Part
 from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.study import RawGap
 from assay.record.standstill import HOSTS_APART
-from assay.workloads.registry import workload_named
-from assay.workloads.workload import SeenIo
+from assay.workloads.databases.seen import seen_at
+from assay.workloads.seen import SeenIo
 
 _Fact = Literal[
     "buffer_hit_share", "read_bytes_per_transaction", "written_bytes_per_transaction", "log_bytes_per_transaction"
@@ -87,7 +87,7 @@ def gaps_of(parts: Sequence[Part], points: Sequence[Point], answers: Sequence[An
     for part in parts:
         followed = [point for point in points if point["part"] == part.get("follows")]
         answered = [answer for answer in answers if answer["part"] == part["name"]]
-        seen = workload_named(str(followed[-1]["workload"]["kind"])).seen(followed[-1]) if followed else None
+        seen = seen_at(followed[-1]) if followed else None
         if seen is not None and answered:
             found.append(_gap(part, followed[-1], seen, cast(RawAnswer, answered[-1])))
     return found

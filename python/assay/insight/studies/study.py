@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
@@ -19,10 +18,12 @@ from assay.base.fields import Strict
 from assay.base.reading import EXPECTED, nearest, shortened, validated
 from assay.base.tables import TableValue
 from assay.insight.studies.result import study_figures
+from assay.run.chains import points_least
 from assay.targets.databases import is_database
 from assay.targets.databases.common.spec import ON_ARRAY, SPELT
 from assay.targets.databases.common.spec import Kind as DatabaseKind
 from assay.targets.files.spec import is_model
+from assay.workloads.capabilities import MeasuresIo, OnDatabases, study_plan
 from assay.workloads.plan import COMBINATIONS_MAX
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
@@ -279,12 +280,12 @@ def _refuse_following(combined: Sequence[Combination], study: StudyPlan, source:
             continue
         plans = {one.name: combination_plan(study, one, repeat=0, source=source) for one in combined[:place]}
         followed = plans.get(case.follows)
-        if followed is None or workload_of(followed).runs_on != "databases":
+        if followed is None or not isinstance(workload_of(followed), OnDatabases):
             raise UsageError(
                 f"{source}: case {combination.name!r} follows {case.follows!r}, no case on databases before it"
             )
         plan = combination_plan(study, combination, repeat=0, source=source)
-        if workload_of(plan).points_least(plan) != 1:
+        if not isinstance(workload_of(plan), MeasuresIo) or points_least(plan) != 1:
             raise UsageError(
                 f"{source}: case {combination.name!r} follows databases: give it a plan of one load of I/O"
             )
@@ -399,7 +400,7 @@ def combination_plan(study: StudyPlan, combination: Combination, *, repeat: int,
     if combination.case.limits is not None:
         data["limits"] = combination.case.limits
     seed = study.seed + SEED_STEP * repeat
-    return workload.study_plan(data, tables, seed=seed, source=where)
+    return study_plan(workload, data, tables, seed=seed, source=where)
 
 
 def combination_places(study: StudyPlan, combination: Combination, of: str) -> tuple[str, ...]:
@@ -520,19 +521,3 @@ def _with_options(study: StudyPlan) -> str:
     if study.targets == ("array",):
         return "embedded+array:NAME"
     return "embedded:DIR" if study.targets == ("database",) else "model:NAME"
-
-
-# Order
-
-
-def draw_order(names: Sequence[Sequence[str]], seed: int) -> list[str]:
-    """Names in random order; those of one group stay together and in order.
-
-    Examples
-    --------
-    >>> sorted(draw_order([["a"], ["b", "c"]], 1)), "b, c" in ", ".join(draw_order([["a"], ["b", "c"]], 1))
-    (['a', 'b', 'c'], True)
-    """
-    groups = [list(group) for group in names]
-    random.Random(seed).shuffle(groups)
-    return list(itertools.chain.from_iterable(groups))

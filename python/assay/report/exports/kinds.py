@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.record.figures import Figure
+from assay.workloads.capabilities import MeasuresIo, Reporting
 from assay.workloads.registry import workload_recorded
 
 if TYPE_CHECKING:
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
 def own_figures(point: Point) -> dict[str, Figure]:
     """Figures of a point that no export has a place of its own for, by name."""
     workload = workload_recorded(point)
-    return {figure.name: figure for figure in workload.exported()} if workload else {}
+    if workload is None:
+        return {}
+    own = workload.exported() if isinstance(workload, Reporting) else workload.figures
+    return {figure.name: figure for figure in own}
 
 
 def measures_io(point: Point) -> bool:
     """Whether other tools of storage measure such points."""
-    workload = workload_recorded(point)
-    return workload is not None and workload.measures_io
+    return isinstance(workload_recorded(point), MeasuresIo)

@@ -7,11 +7,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from assay.base.tables import Record
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Table
 from assay.document.limits import limit_text
 from assay.document.text import DASH, joined, percent, server_text, shorten
 from assay.insight.studies.words import capital
-from assay.record.source import Record, records
+from assay.record.source import records
 from assay.report.figures_topology import topology_figure
 from assay.report.paper.parts import Draft, own_names
 from assay.report.paper.sources import PaperSource

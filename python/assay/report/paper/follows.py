@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from assay.base.tables import Record
 from assay.document.text import joined, percent
 from assay.insight.studies.raw_gap import gap_shares
 from assay.insight.studies.result import study_figures
 from assay.insight.studies.words import capacity_texts, capital, ending_of, figure_text, noun_of
 from assay.record.shapes.study import RawGap, Result
-from assay.record.source import Record, records
+from assay.record.source import records
 
 ENOUGH = 0.05
 """Steps that bring less altogether do not pay: as of a knee."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
+from assay.base.tables import Record
 from assay.base.units import count_of
 from assay.document.elements import Block, Cell, Column, Heading, Paragraph, Table
 from assay.document.text import joined, percent, sentence, shorten
 from assay.insight.rules.registry import RULES
 from assay.insight.studies.raw_gap import gap_shares
-from assay.record.source import Record, clean, records
+from assay.record.source import clean, records
 from assay.report.paper.parts import Draft, flat, own_names
 from assay.report.paper.sources import PaperSource
 from assay.report.sections.best_practice import findings_table, gaps_table

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from assay.base.errors import UsageError
+from assay.base.tables import Record
 from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Table
 from assay.document.limits import limit_text
 from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
 from assay.insight.studies.files import read_study
-from assay.record.source import Record, records
+from assay.record.source import records
 from assay.report.assemble import placed, title_of
 from assay.report.paper.follows import follows_of
 from assay.report.paper.parts import Draft, flat, own_names, slug, traced

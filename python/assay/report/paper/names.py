@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from assay.base.tables import Record
 from assay.document.remarks import WORDS
 from assay.insight.rules.registry import RULES
 from assay.insight.studies.files import read_study, study_names
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.report.paper.texts import shipped
 from assay.workloads.registry import workloads
 

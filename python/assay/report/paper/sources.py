@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from assay.base.errors import UsageError
 from assay.base.paths import printable
+from assay.base.tables import Record
 from assay.base.units import format_duration
 from assay.insight.recording import recorded_s
 from assay.record.shapes.manifest import Manifest
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.report.assemble import ReportInputs, examined
 from assay.report.facts import load_facts
 from assay.report.paper.findings import read_findings

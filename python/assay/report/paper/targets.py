@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from assay.base.errors import UsageError
 from assay.base.paths import plain
-from assay.record.source import Record, records
+from assay.base.tables import Record
+from assay.record.source import records
 
 ANY = "*"
 """Stands for all devices of a host."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes
 from assay.document.text import server_text, shorten
-from assay.record.source import Record, records
+from assay.record.source import records
 
 PROTOCOLS = {"iscsi": "iSCSI", "fc": "FC", "nvme": "NVMe", "sas": "SAS"}
 BENEATH = "beneath them"

@@ -17,6 +17,7 @@ from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
 from assay.report.sections.hosts import hosts_blocks
 from assay.report.sections.verdict import verdict_word
+from assay.workloads.capabilities import OnDatabases, Verifying
 from assay.workloads.workload import Workload
 
 
@@ -173,7 +174,7 @@ def host_facts(run: Manifest, workloads: Iterable[Workload[Any]]) -> list[tuple[
         ("Assay", ", ".join(str(word) for word in built if word) or DASH),
     ]
     # What runs on databases goes through their own engine.
-    databases = any(workload.runs_on == "databases" for workload in workloads)
+    databases = any(isinstance(workload, OnDatabases) for workload in workloads)
     of_engine = ("I/O engine", "Features in force", "Degraded") if databases and not engine else ()
     return [(name, value) for name, value in items if name not in of_engine]
 
@@ -293,10 +294,10 @@ def gap_texts(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list
     texts += [text for found in remarks.values() for text in found.gaps]
     if facts.series is None:
         texts.append("No series over time was recorded.")
-    verifies = any(workload.verifies for workload in remarks)
+    verifies = any(isinstance(workload, Verifying) for workload in remarks)
     outside = joined(_outside(facts, verifies=verifies))
     texts.append(f"{outside[0].upper()}{outside[1:]} are outside this run.")
-    if (main := workload_of_run(facts)) and main.verifies:
+    if isinstance(workload_of_run(facts), Verifying):
         texts.append("How fast the storage is was not asked: rates here are those of checking, not limits.")
     return texts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from assay.base.tables import Record
 from assay.base.units import format_when, format_years
 from assay.document.elements import (
     Block,
@@ -22,7 +23,7 @@ from assay.document.palette import chunks
 from assay.document.text import DASH, moment, shorten
 from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.study import Input, Policy, Reliability
-from assay.record.source import Record, clean
+from assay.record.source import clean
 from assay.report.figures_reliability import LossRow, RatioRow, loss_curves, ratio_ranges
 from assay.report.head import headed
 from assay.targets.arrays.model.reliability_text import (

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NotRequired, TypedDict, TypeVar
 
+from assay.base.tables import Record
 from assay.base.units import format_bytes, format_iops
 from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table, Tone
 from assay.document.limits import limited_text
@@ -28,7 +29,7 @@ from assay.insight.studies.words import (
 from assay.record.figures import Figure as Measure
 from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.study import Comparison, PublishedFigure, Result, Study
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.report.facts import label_of
 from assay.report.figures_study import LevelRow, PublishedRow, level_figure, published_figure
 

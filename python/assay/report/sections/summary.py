@@ -17,6 +17,7 @@ from assay.report.sections import best_practice
 from assay.report.sections.diagnosis import limiting_words, next_words
 from assay.report.standings import Standing, standings
 from assay.run.notices import notices_of
+from assay.workloads.capabilities import OnDatabases, Telling
 from assay.workloads.registry import workloads
 from assay.workloads.workload import Workload
 
@@ -147,7 +148,7 @@ def _bar(one: Standing, share: float) -> LimitBar:
 
 def _headlines(remarks: Mapping[Workload[Any], Remarks]) -> list[Paragraph]:
     """What was found: what a database makes of storage comes after what storage can do."""
-    ordered = sorted(remarks.items(), key=lambda item: item[0].runs_on == "databases")
+    ordered = sorted(remarks.items(), key=lambda item: isinstance(item[0], OnDatabases))
     return [line for _, one in ordered for line in one.headlines if line.tone == "plain"]
 
 
@@ -171,7 +172,7 @@ def _status_notices(facts: RunFacts) -> list[Notice]:
         notices.append(Notice(text, "bad" if status == "failed" else "warn"))
     if run.get("error"):
         notices.append(Notice(f"Error of the run: {run['error']}", "bad"))
-    if not facts.points and not any(facts.told(workload.document_key) for workload in workloads()):
+    if not facts.points and not any(facts.told(one.document_key) for one in workloads() if isinstance(one, Telling)):
         notices.append(Notice("No point has been measured: there are no figures to show.", "warn"))
     notices += [Notice(f"Left out: {text}.", "bad") for text in facts.unreadable]
     return notices

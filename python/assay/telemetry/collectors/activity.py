@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assay.base.errors import AssayError
+from assay.base.tables import Record
 from assay.telemetry.collectors import mariadb, mssql, postgresql
-from assay.telemetry.collectors.database import Query, Record
+from assay.telemetry.collectors.database import Query
 
 MAX_STATEMENTS, MAX_TABLES = 10, 12
 

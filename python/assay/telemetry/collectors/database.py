@@ -16,7 +16,6 @@ from typing import Any, Protocol, Self
 from assay.base.errors import NotSupported
 from assay.telemetry.columns import Reading
 
-Record = Mapping[str, Any]
 Query = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 
 TEXT_LENGTH = 2000

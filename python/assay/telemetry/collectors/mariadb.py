@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from assay.base.tables import Record
 from assay.telemetry.collectors.database import (
     FILES_MAX,
     SECRET_WORDS,
@@ -21,7 +22,6 @@ from assay.telemetry.collectors.database import (
     Key,
     ObserverSession,
     Query,
-    Record,
 )
 
 _COUNTS = {

@@ -10,15 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.telemetry.collectors.database import (
-    TEXT_LENGTH,
-    Counters,
-    DatabaseCollector,
-    Key,
-    ObserverSession,
-    Query,
-    Record,
-)
+from assay.base.tables import Record
+from assay.telemetry.collectors.database import TEXT_LENGTH, Counters, DatabaseCollector, Key, ObserverSession, Query
 
 _FILES = """
 select d.name, f.type, f.name, s.num_of_reads, s.num_of_bytes_read, s.io_stall_read_ms,

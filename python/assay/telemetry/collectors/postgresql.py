@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.base.tables import Record
 from assay.telemetry.collectors.database import (
     SECRET_WORDS,
     TEXT_LENGTH,
@@ -17,7 +18,6 @@ from assay.telemetry.collectors.database import (
     Key,
     ObserverSession,
     Query,
-    Record,
 )
 
 SIZE_EVERY = 10

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timezone
-from typing import Any, ClassVar, TextIO
+from typing import ClassVar, TextIO
 
+from assay.base.tables import Record
 from assay.telemetry.columns import Reading
 from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken, utc_ns
 from assay.telemetry.importers.zones import zone_assumed
@@ -17,7 +18,6 @@ ELEMENT_MAX = 16 * 2**20
 INTERVAL_MAX_S = 1e9
 """Thirty years; what is longer is no interval."""
 
-Record = Mapping[str, Any]
 
 _Fields = Mapping[str, tuple[str, str, float]]
 """Metric, kind and factor to base units, by the name of sar's field; sar's rates are per second, kB are 1,024 bytes."""

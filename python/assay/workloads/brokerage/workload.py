@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.base.tables import Record
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.brokerage.figures import FIGURES
 from assay.workloads.brokerage.job import BrokerageJob
@@ -9,7 +10,6 @@ from assay.workloads.brokerage.plan import BrokeragePlan, load_brokerage_plan
 from assay.workloads.brokerage.shapes import SHAPES
 from assay.workloads.brokerage.tables import TABLES
 from assay.workloads.transactions.workload import TransactionsWorkload
-from assay.workloads.workload import Record
 
 
 class BrokerageWorkload(TransactionsWorkload[BrokeragePlan]):
@@ -17,7 +17,7 @@ class BrokerageWorkload(TransactionsWorkload[BrokeragePlan]):
 
     kind = BROKERAGE.kind
     application = BROKERAGE
-    opened = BrokerageJob
+    job = BrokerageJob
     scale_unless_asked = "those that are loaded, else 1,000"
     preset_default = "orders"
     figures = FIGURES

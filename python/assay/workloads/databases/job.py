@@ -23,6 +23,8 @@ P = TypeVar("P", bound=DatabasesPlan)
 class DatabaseJob(Job, Generic[P]):
     """A part at work on its databases; its kind runs and checks."""
 
+    plan: P
+    target: DatabaseTarget
     document_key: ClassVar[str]
     """Key of the manifest under which the kind tells of a run as a whole."""
     disclaimer: ClassVar[str] = ""
@@ -33,7 +35,7 @@ class DatabaseJob(Job, Generic[P]):
     """What there is to say of the part as a whole."""
 
     def __init__(self, part: Part[P], target: DatabaseTarget, context: PartContext) -> None:
-        self.part, self.plan, self.target, self.context = part, part.plan, target, context
+        super().__init__(part, target, context)
         self.told = dict(context.folder.manifest.get(self.document_key) or self.nothing_done)
 
     @abstractmethod

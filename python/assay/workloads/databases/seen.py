@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from assay.record.shapes.point import Point
+from assay.workloads.capabilities import OnDatabases
 from assay.workloads.databases.shapes import Device, Storage
 from assay.workloads.databases.storage import Side, bytes_per_s_of, data_devices, iops_of
-from assay.workloads.workload import SeenIo
+from assay.workloads.registry import workload_recorded
+from assay.workloads.seen import SeenIo
 
 
 def seen_io(
@@ -54,3 +57,9 @@ def seen_io(
         facts=facts or {},
         reasons=tuple(reasons),
     )
+
+
+def seen_at(point: Point) -> SeenIo | None:
+    """I/O that the storage under a point's databases saw; None where nothing counted it, or it ran on none."""
+    kind = workload_recorded(point)
+    return kind.seen(point) if isinstance(kind, OnDatabases) else None

@@ -61,8 +61,11 @@ class IntegrityJob(Job):
     The state that pages are compared with lives in memory, so that a part that was cut short starts anew.
     """
 
+    plan: IntegrityPlan
+    target: StorageTarget
+
     def __init__(self, part: Part[IntegrityPlan], target: StorageTarget, context: PartContext) -> None:
-        self.part, self.plan, self.target, self.context = part, part.plan, target, context
+        super().__init__(part, target, context)
         self.devices = target.device_names
 
     def steps(self) -> Steps:

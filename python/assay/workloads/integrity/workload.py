@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 from assay import _core
 from assay.base.errors import UsageError
 from assay.base.progress import Display
+from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration
 from assay.record.shapes.point import Point
 from assay.targets.files.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_file
-from assay.targets.files.target import StorageTarget
+from assay.workloads.capabilities import Examining, Foreseen, OverHosts, Reporting, Verifying
 from assay.workloads.integrity.core_plan import check_memory, memory_of, run_plan
 from assay.workloads.integrity.examination import PARTS
 from assay.workloads.integrity.figures import FIGURES
@@ -24,9 +25,8 @@ from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.shapes import SHAPES, Integrity
 from assay.workloads.integrity.verdict import integrity_line
-from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
-from assay.workloads.workload import Conclusion, Needs, Record, Workload
+from assay.workloads.workload import Conclusion, Needs, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from assay.record.source import RunFacts
 
 
-class IntegrityWorkload(Workload[IntegrityPlan]):
+class IntegrityWorkload(
+    Workload[IntegrityPlan], Verifying, Foreseen[IntegrityPlan], Examining, OverHosts[IntegrityPlan], Reporting
+):
     """Users like a database engine's, and every page compared with what it should be."""
 
     kind = "integrity"
@@ -44,11 +46,9 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     figures = FIGURES
     shapes = SHAPES
     plan_type = IntegrityPlan
+    job = IntegrityJob
     title = "Integrity"
-    verifies = True
     document_key = "integrity"
-    always_told = True
-    goes_on = False
     apart = ("preparing, final checkpoint, audit",)
 
     def load_plan(self, data: Record, *, source: str) -> IntegrityPlan:
@@ -138,11 +138,6 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     )
 
     # A run
-
-    def open(self, part: Part[IntegrityPlan], target: Any, context: PartContext) -> IntegrityJob:
-        """Begin a part on its files."""
-        assert isinstance(target, StorageTarget), "pages are verified on storage"
-        return IntegrityJob(part, target, context)
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """Whether every page was right."""

@@ -57,6 +57,8 @@ LAG_MIN_BURSTS_NS = 1_000_000
 class IoJob(Job):
     """A part of I/O at work on volumes, or on a modelled array whose time is its own."""
 
+    plan: IoPlan
+
     def __init__(
         self,
         part: Part[IoPlan],

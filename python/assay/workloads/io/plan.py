@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -96,6 +96,10 @@ class IoPlan(AnyPlan):
     case: tuple[dict[str, Any], ...] = ({},)
     """Sets of keys of the first activity to measure one after the other, each with every combination of levels."""
     activity: Annotated[tuple[dict[str, Any], ...], TablesOf(IoActivity)] = ({},)
+
+    def repeated(self, name: str, title: str) -> Self:
+        """The plan of a part that repeats another, with its own name and title."""
+        return self.model_copy(update={"name": name, "title": title})
 
     def workloads(self) -> list[IoWorkloadSpec]:
         """Every case with every combination of levels, validated."""

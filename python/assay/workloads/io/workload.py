@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import UsageError
 from assay.base.progress import Display
+from assay.base.tables import Record
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget
+from assay.workloads.capabilities import (
+    Examining,
+    Foreseen,
+    Importing,
+    MeasuresIo,
+    OverHosts,
+    Reporting,
+    Varied,
+)
 from assay.workloads.io.activities import load_facts
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span import cache_span
@@ -27,7 +37,7 @@ from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search
-from assay.workloads.workload import Conclusion, Needs, Record, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Needs, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -35,9 +45,19 @@ if TYPE_CHECKING:
     from assay.record.figures import Figure
     from assay.record.source import RunFacts
     from assay.workloads.imported import RunImporter
+    from assay.workloads.seen import SeenIo
 
 
-class IoWorkload(Workload[IoPlan]):
+class IoWorkload(
+    Workload[IoPlan],
+    MeasuresIo[IoPlan],
+    Varied[IoPlan],
+    Foreseen[IoPlan],
+    Examining,
+    OverHosts[IoPlan],
+    Importing,
+    Reporting,
+):
     """Activities on volumes."""
 
     kind = "io"
@@ -47,14 +67,13 @@ class IoWorkload(Workload[IoPlan]):
     shapes = SHAPES
     plan_type = IoPlan
     title = "Storage"
-    measures_io = True
     apart = ("layout",)
 
     def load_plan(self, data: Record, *, source: str) -> IoPlan:
         """A plan from its TOML or JSON form."""
         return load_plan({key: value for key, value in data.items() if key != "kind"}, source=source)
 
-    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> IoPlan:
+    def study_plan(self, data: Record, tables: Mapping[str, Record], *, seed: int, source: str) -> IoPlan:
         """The plan of a combination of levels; they change its first activity."""
         if "layout" in tables:
             raise UsageError(f'{source}: a layout is one of transactions; give the plan: kind = "tpcc"')
@@ -64,10 +83,6 @@ class IoWorkload(Workload[IoPlan]):
             if name != "activity":
                 changed[name] = {**data.get(name, {}), **table}  # type: ignore[assignment]
         return self.load_plan({**data, "seed": seed, **changed}, source=source)
-
-    def named(self, plan: IoPlan, name: str, title: str) -> IoPlan:
-        """The plan under another name."""
-        return plan.model_copy(update={"name": name, "title": title})
 
     def estimate_s(self, plan: IoPlan) -> tuple[float, float]:
         """Shortest and longest time its points take."""

@@ -70,8 +70,11 @@ STARTS_BELOW, ENDS_ABOVE = 8.0, 1024.0
 class MailboxJob(Job):
     """A part of mailboxes on files, devices or a modelled array."""
 
+    plan: MailboxPlan
+    target: StorageTarget
+
     def __init__(self, part: Part[MailboxPlan], target: StorageTarget, context: PartContext) -> None:
-        self.part, self.plan, self.target, self.context = part, part.plan, target, context
+        super().__init__(part, target, context)
         self.devices = target.device_names
         self.placed: list[PlacedDatabase] = place(self.plan, seats_of_volumes(target.volumes))
         self.running: Running | None = None

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
+from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration
 from assay.record.shapes.point import Point
-from assay.targets.files.target import StorageTarget
-from assay.workloads.job import PartContext
+from assay.workloads.capabilities import Foreseen, OverHosts, Reporting, Telling
 from assay.workloads.mailbox.core_plan import cache_bytes
 from assay.workloads.mailbox.figures import FIGURES
 from assay.workloads.mailbox.job import MailboxJob
@@ -22,7 +22,7 @@ from assay.workloads.mailbox.verdict import mailbox_lines
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search
-from assay.workloads.workload import Conclusion, Needs, Record, Workload
+from assay.workloads.workload import Conclusion, Needs, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from assay.targets.files.spec import VolumeSpec
 
 
-class MailboxWorkload(Workload[MailboxPlan]):
+class MailboxWorkload(Workload[MailboxPlan], Telling, Foreseen[MailboxPlan], OverHosts[MailboxPlan], Reporting):
     """Mailboxes on databases of checksummed pages."""
 
     kind = "mailbox"
@@ -38,6 +38,7 @@ class MailboxWorkload(Workload[MailboxPlan]):
     figures = FIGURES
     shapes = SHAPES
     plan_type = MailboxPlan
+    job = MailboxJob
     title = "Mailboxes"
     document_key = "mailbox"
     apart = ("filling the databases", "verifying every page")
@@ -171,11 +172,6 @@ class MailboxWorkload(Workload[MailboxPlan]):
 
     # A run
 
-    def open(self, part: Part[MailboxPlan], target: Any, context: PartContext) -> MailboxJob:
-        """Begin a part on its volumes."""
-        assert isinstance(target, StorageTarget), "mailboxes run on storage"
-        return MailboxJob(part, target, context)
-
     def is_asked(self, point: Point) -> bool:
         """By the profile of the mailboxes, always."""
         return True
@@ -194,10 +190,12 @@ class MailboxWorkload(Workload[MailboxPlan]):
 
     def sections(self, facts: RunFacts) -> Sequence[Section]:
         """Result, configuration and tables of the test, then figures and curves of its searches."""
+        from assay.document.figure_sections import figure_sections
         from assay.workloads.mailbox.report import mailbox_section
 
         own = mailbox_section(facts)
-        figures = [replace(one, name="mailbox-loads", title="Loads") for one in super().sections(facts)]
+        made = figure_sections(facts, self.kind, self.report_title, self.figures)
+        figures = [replace(one, name="mailbox-loads", title="Loads") for one in made]
         return [own, *figures] if own else figures
 
     def label(self, workload: Record) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from assay.base.tables import Record
+from assay.workloads.capabilities import Examining
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.examination import PARTS
 from assay.workloads.tpcc.figures import FIGURES
@@ -10,15 +12,14 @@ from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.tpcc.shapes import SHAPES
 from assay.workloads.tpcc.tables import TABLES
 from assay.workloads.transactions.workload import TransactionsWorkload
-from assay.workloads.workload import Record
 
 
-class TpccWorkload(TransactionsWorkload[TpccPlan]):
+class TpccWorkload(TransactionsWorkload[TpccPlan], Examining):
     """TPC-C-like transactions of users on databases."""
 
     kind = TPCC.kind
     application = TPCC
-    opened = TpccJob
+    job = TpccJob
     scale_unless_asked = "those that are loaded, else 10"
     preset_default = "hammerdb"
     examination = PARTS

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.errors import NotSupported, UsageError
 from assay.base.progress import Display
+from assay.base.tables import Record
 from assay.base.units import count_of, format_duration, format_throughput
 from assay.record.shapes.point import Point, VerdictLine
 from assay.targets.databases.common.layout import refuse_layout
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.target import Target
+from assay.workloads.capabilities import Examining, Foreseen, OnDatabases, OverHosts, Reporting, RunsBeside, Telling
 from assay.workloads.databases.job import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.job import Job, PartContext
+from assay.workloads.job import Job
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
@@ -31,15 +33,25 @@ from assay.workloads.tpch.scores import run_that_counts, throughput_score
 from assay.workloads.tpch.shapes import SHAPES, Dss, RunScores, dss_of, storage_of
 from assay.workloads.tpch.streams import minimum_streams
 from assay.workloads.tpch.tables import TABLES
-from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
     from assay.record.source import RunFacts
+    from assay.workloads.seen import SeenIo
 
 
-class TpchWorkload(Workload[TpchPlan]):
+class TpchWorkload(
+    Workload[TpchPlan],
+    OnDatabases,
+    Telling,
+    Foreseen[TpchPlan],
+    Examining,
+    OverHosts[TpchPlan],
+    RunsBeside,
+    Reporting,
+):
     """Decision-support queries on databases."""
 
     kind = "tpch"
@@ -48,8 +60,8 @@ class TpchWorkload(Workload[TpchPlan]):
     figures = FIGURES
     shapes = SHAPES
     plan_type = TpchPlan
+    job = TpchJob
     title = "Query"
-    runs_on = "databases"
     table_set = TABLES
     document_key = "dss"
     apart = ("loading, restoring, checking",)
@@ -147,11 +159,6 @@ class TpchWorkload(Workload[TpchPlan]):
         return found
 
     # A run
-
-    def open(self, part: Part[TpchPlan], target: Target, context: PartContext) -> TpchJob:
-        """Begin a part on its databases."""
-        assert isinstance(target, DatabaseTarget), "queries run on databases"
-        return TpchJob(part, target, context)
 
     def beside(self, opened: Job) -> BesideTpch:
         """Its streams as a load beside another part."""

@@ -8,8 +8,8 @@ from assay.base.units import count_of, format_bytes, format_latency
 from assay.record.shapes.point import Point
 from assay.workloads.databases.seen import seen_io as seen_in
 from assay.workloads.databases.shapes import Storage
+from assay.workloads.seen import SeenIo
 from assay.workloads.transactions.shapes import oltp_of, storage_of
-from assay.workloads.workload import SeenIo
 
 BUSY_CPU_SHARE = 0.8
 """A server whose processors are this busy is limited by them: the method's limit."""

@@ -4,54 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from assay.base.errors import UsageError
 from assay.base.progress import Display
+from assay.base.tables import Record
 from assay.base.units import format_duration, format_latency
 from assay.record.shapes.point import Point
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.target import Target
+from assay.workloads.capabilities import Foreseen, OnDatabases, OverHosts, Reporting, Telling, Varied
 from assay.workloads.databases.job import actions_done
-from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.check import violations_total
 from assay.workloads.transactions.figures import tpm_words
-from assay.workloads.transactions.job import TransactionsJob
 from assay.workloads.transactions.opening import prepare
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import missing_total
 from assay.workloads.transactions.seen import seen_io
 from assay.workloads.transactions.shapes import DOCUMENT_KEY, Oltp, number_of, oltp_of
 from assay.workloads.transactions.verdict import consistency_line, load_line, power_line
-from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
     from assay.record.figures import Figure
     from assay.record.source import RunFacts
+    from assay.workloads.seen import SeenIo
 
 P = TypeVar("P", bound=TransactionsPlan)
 
 
-class TransactionsWorkload(Workload[P]):
+class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foreseen[P], OverHosts[P], Reporting):
     """Transactions of users on databases."""
 
     application: ClassVar[Application]
-    opened: ClassVar[type[TransactionsJob[Any]]]
     scale_unless_asked: ClassVar[str]
     """How much is loaded where the plan does not say, in words."""
 
     title = "Transaction"
-    runs_on = "databases"
     database_kinds = ("embedded", "postgresql", "mariadb", "mssql")
     document_key = DOCUMENT_KEY
     apart = ("loading, restoring, checking",)
 
-    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, object]], *, seed: int, source: str) -> P:
+    def study_plan(self, data: Record, tables: Mapping[str, Record], *, seed: int, source: str) -> P:
         """The plan of a combination of levels; its seed is that of the rows, which all levels and repeats share."""
         if tables.get("activity"):
             raise UsageError(f"{source}: transactions have no activity; give of: plan or layout")
@@ -135,11 +134,6 @@ class TransactionsWorkload(Workload[P]):
         return self.load_plan(data, source="the plan's share of a host")
 
     # A run
-
-    def open(self, part: Part[P], target: Target, context: PartContext) -> TransactionsJob[P]:
-        """Begin a part on its databases."""
-        assert isinstance(target, DatabaseTarget), "transactions run on databases"
-        return self.opened(part, target, context)
 
     def point_words(self, point: Point) -> list[str]:
         """Transactions a minute, and the 90th percentile of each kind's response."""

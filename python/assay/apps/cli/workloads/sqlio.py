@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.console import Console, EndSignals, leave_at_once, say
+from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_json, say
 from assay.apps.cli.running import outlook
 from assay.apps.service import execution
 from assay.base.errors import ExitCode, NotAnswering, UsageError
 from assay.base.units import format_duration, parse_duration
 from assay.base.windows_paths import parse_maps
-from assay.run.execute import new_folder, print_json, run_document
+from assay.run.execute import new_folder, run_document
 from assay.run.request import TargetRequest
 from assay.targets.files.spec import is_model
 from assay.targets.files.target import StorageTarget

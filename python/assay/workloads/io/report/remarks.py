@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from assay.base.tables import Record
 from assay.base.units import format_bytes, format_iops, format_latency, format_throughput
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.elements import Paragraph
@@ -24,7 +25,7 @@ from assay.document.text import DASH, interval_text, joined, latency_of, shorten
 from assay.record.common_figures import COMMON_FIGURES
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Answer
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import KIND, io_answers, points_of_part

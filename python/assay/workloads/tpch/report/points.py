@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.tables import Record
 from assay.base.units import count_of
 from assay.document.text import DASH, shorten
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 
 KIND = "tpch"
 

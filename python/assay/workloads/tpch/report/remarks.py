@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_duration, format_throughput
 from assay.document.elements import Paragraph
 from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import percent
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
 from assay.workloads.tpch.job import DISCLAIMER
 from assay.workloads.tpch.report.points import points_of, waits_for

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration, format_latency, format_throughput
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, id_range, joined, percent, shorten
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.tpch.report.charts import QueryTime, query_bars
 from assay.workloads.tpch.report.points import mean_seconds, points_of, variants, waits_for
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from assay.base.tables import Record
 from assay.document.elements import FigureElement
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.tpch.report.points import points_of, variants
 from assay.workloads.tpch.report.section import times_figure
 

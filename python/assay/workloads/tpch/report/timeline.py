@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
@@ -19,7 +20,7 @@ from assay.document.series import (
     weighted,
 )
 from assay.document.text import joined, moment
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.tpch.report.charts import LaneBar, query_timeline
 from assay.workloads.tpch.report.points import points_of, variants
 

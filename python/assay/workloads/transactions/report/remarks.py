@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.tables import Record
 from assay.base.units import format_latency
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.elements import Cell, Column, Paragraph, Table
 from assay.document.point_cells import errors_cell, limits_cell, steady_cell
 from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import DASH, joined, latency_of, latency_text, load_label, percent, shorten
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.figures import CPU, throughput_of
 from assay.workloads.transactions.report.study import study_figures

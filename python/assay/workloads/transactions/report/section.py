@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration, format_latency, parse_duration
 from assay.document.charts import NINES, LimitLine, SearchRow, search_curve
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.limits import limit_text, search_state
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
 from assay.record.answers import answer_marks
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.charts import ResponseRow, response_curves
 from assay.workloads.transactions.report.transactions import (

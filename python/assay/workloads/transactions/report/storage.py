@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
+from assay.base.tables import Record
 from assay.base.units import format_bytes, format_latency
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, joined, percent, server_text, shorten
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.section import one_name
 from assay.workloads.transactions.report.transactions import oltp_of

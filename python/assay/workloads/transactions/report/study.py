@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.base.tables import Record
 from assay.document.charts import with_others
 from assay.document.elements import FigureElement
 from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.charts import StackedRow, StorageRow, stacked_levels, storage_levels
 from assay.workloads.transactions.report.transactions import oltp_points

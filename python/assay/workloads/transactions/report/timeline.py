@@ -7,6 +7,7 @@ from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
@@ -29,7 +30,7 @@ from assay.document.series import (
 )
 from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment, percent
-from assay.record.source import Record, RunFacts
+from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.report.charts import ShadedSpan, timeline
 from assay.workloads.transactions.report.transactions import oltp_of, oltp_point

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_latency
 from assay.document.elements import Tone
 from assay.document.limits import limited_text
 from assay.document.text import DASH, interval_text, joined, load_label, shorten
 from assay.record.answers import answer_words
-from assay.record.source import Record, RunFacts, records
+from assay.record.source import RunFacts, records
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.figures import figures_of, throughput_of
 
