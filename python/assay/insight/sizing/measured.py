@@ -19,6 +19,7 @@ from assay.record.shapes.sizing import Coverage, MeasuredLoad, MeasuredVolume
 from assay.telemetry.importers.importer import Options
 from assay.telemetry.importers.recording import parse_roles
 from assay.workloads.databases.seen import seen_at
+from assay.workloads.registry import workload_recorded
 from assay.workloads.seen import SeenIo, block_of
 
 if TYPE_CHECKING:
