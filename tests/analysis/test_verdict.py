@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from assay.record.limits import judge, parse_limits
-from assay.run.verdict import verdict_lines
+from assay.run.verdict import verdict_lines, with_parts
+from assay.workloads.io.plan import IoPlan
+from assay.workloads.plan import Part
 
 
 def figures(iops: float = 5000.0, block_bytes: int = 8192, mean_ns: float = 400e3) -> dict[str, Any]:
@@ -17,6 +19,7 @@ def figures(iops: float = 5000.0, block_bytes: int = 8192, mean_ns: float = 400e
 def point(**change: Any) -> dict[str, Any]:
     return {
         "id": "p0001",
+        "part": "oltp",
         "workload": {"name": "8 KiB random 70/30", "role": "data"},
         "load": {"queue_depth": 4, "workers": 1, "outstanding": 4},
         "limits": [],
@@ -34,8 +37,39 @@ def answer(**change: Any) -> dict[str, Any]:
     end = {"outstanding": 96, "iops": 21_300.0, "bytes_per_s": 21_300 * 8192.0, "point_id": "p0007"}
     return {
         "workload": {"name": "8 KiB random 70/30"}, "axis": "outstanding", "limits": ["read.mean<=20ms"], "max": end,
-        "limited_by": "read.mean<=20ms", "point_ids": ["p0001", "p0007"],
+        "limited_by": "read.mean<=20ms", "point_ids": ["p0001", "p0007"], "part": "oltp",
     } | change  # fmt: skip
+
+
+def parts(*titles: str) -> list[Part[IoPlan]]:
+    return [Part(name=title[0], title=title, plan=IoPlan()) for title in titles]
+
+
+class TestParts:
+    """Two parts may ask the same of two databases: in a run of several the question names the part."""
+
+    lines = verdict_lines([point(part="a"), point(part="b", id="p0002")], [])
+
+    def test_a_question_begins_with_the_title_of_its_part(self) -> None:
+        named = with_parts(self.lines, parts("a store", "b store"), always=False)
+
+        assert [line["question"] for line in named] == [
+            "a store: 8 KiB random 70/30, queue depth 4",
+            "b store: 8 KiB random 70/30, queue depth 4",
+        ]
+
+    def test_a_run_of_one_part_needs_no_names(self) -> None:
+        assert with_parts(self.lines, parts("a store"), always=False) == self.lines
+
+    def test_a_study_names_its_levels(self) -> None:
+        first, _ = with_parts(self.lines, parts("a store"), always=True)
+        assert first["question"] == "a store: 8 KiB random 70/30, queue depth 4"
+
+    def test_a_name_that_says_it_is_not_said_twice(self) -> None:
+        (line,) = verdict_lines([point(workload={"name": "b store, mixed"}, part="b")], [])
+
+        (named,) = with_parts([line], parts("a store", "b store"), always=False)
+        assert named["question"] == "b store, mixed, queue depth 4"
 
 
 class TestSearches:

@@ -68,7 +68,7 @@ ANSWER = {
 }  # fmt: skip
 VERDICT = {
     "question": str, "limit": (str, NULL), "value": MAYBE, "unit": str, "met": (bool, NULL), "meaning": str,
-    "point_id": (str, NULL),
+    "point_id": (str, NULL), "part": str,
 }  # fmt: skip
 VOLUME = {
     "name": str, "path": (str, NULL), "kind": str, "role": str, "size_bytes": int, "state": str,

@@ -41,7 +41,6 @@ EXCEPTIONS = {
     "model/reliability_question.py question_of": 76,
     "record/run_folder.py lines": 555,
     "report/charts.py findings_timeline": 67,
-    "run/execute.py lines": 502,
     "shapes/manifest.py Manifest": 25,
     "shapes/point.py Point": 40,
     "sizing/certainty.py certainty_of": 75,

@@ -40,7 +40,7 @@ class MemoryDatabase:
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name
         self.spec = SimpleNamespace(
-            array=None,
+            array=None, directory=None, file=None,
             kind="postgresql", display=f"postgresql://tester@db/{name}", recorded=name, host=None, database="d",
         )  # fmt: skip
         self.there = SchemaState(**{"kind": "absent", **schema})

@@ -59,7 +59,8 @@ def test_an_integrity_part_runs_between_others_on_the_file_they_use(tmp_path: Pa
         document = run_document(folder)
         assert document["integrity"]["passed"]
         questions = [line["question"] for line in document["verdict"]]
-        assert questions[0] == "integrity"
+        assert questions[0] == "integrity findings"
+        assert {name.partition(": ")[0] for name in questions[1:]} == {"Reads", "Reads again"}
         assert not set(questions) & set(PHASES)
         assert run.can_go_on
         # Every byte of the file has been written, so reads after it reach the device.

@@ -288,7 +288,7 @@ def test_a_violated_condition_is_an_integrity_failure(stage: Callable[..., Stage
 
     assert run.run() is ExitCode.INTEGRITY_FAILED
     line = run.document["verdict"][-1]
-    assert (line["question"], line["met"], line["value"]) == ("consistency", False, 2)
+    assert (line["question"], line["met"], line["value"]) == ("consistency violations", False, 2)
     assert "condition 3 (rule 3) 2 times in shop" in line["meaning"]
     assert next(one for one in run.oltp["conditions"] if one["id"] == 3)["example"] == "district 3"
 

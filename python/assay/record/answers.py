@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.tables import Record
@@ -105,6 +105,24 @@ def _doubts(answer: Record, axis: str) -> list[str]:
         within = f" (95 % interval {interval})" if interval else ""
         doubts.append(f"limit crossed {load_words(crossing[axis], axis)}{within}")
     return doubts
+
+
+def named_part(title: str | None, name: str) -> str:
+    """What was asked, with the title of its part before, where the name does not begin with it.
+
+    Examples
+    --------
+    >>> named_part("Queries on DuckDB", "TPC-H-like, tpch"), named_part("Database mix", "Database mix, 4 workers")
+    ('Queries on DuckDB: TPC-H-like, tpch', 'Database mix, 4 workers')
+    """
+    return name if not title or name.casefold().startswith(title.casefold()) else f"{title}: {name}"
+
+
+def names_of(answer: Record, parts: Iterable[Record]) -> tuple[str, str]:
+    """What the line of an answer may be called: by its workload alone, and with its part before."""
+    name = str(answer["workload"].get("name"))
+    title = next((part.get("title") for part in parts if part.get("name") == answer.get("part")), None)
+    return name, named_part(title, name)
 
 
 def without_brackets(text: str) -> str:

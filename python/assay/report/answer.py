@@ -19,7 +19,7 @@ from assay.insight.studies.words import (
     full_name_of,
     published_texts,
 )
-from assay.record.answers import load_words
+from assay.record.answers import load_words, names_of
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
 from assay.record.shapes.study import Study
@@ -38,11 +38,16 @@ def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
     if study and "sentences" in study:
         return [*_study(study), *(_conclusion(line) for line in verdict if _is_failure(line))]
     answers = [one for one in manifest.get("answers") or [] if _first_figure(one) is not None]
-    searched = {(one["workload"].get("name"), (one.get("max") or {}).get("point_id")) for one in answers}
+    named = [names_of(one, manifest.get("parts") or []) for one in answers]
+    searched = {(name, (one.get("max") or {}).get("point_id")) for one, own in zip(answers, named, strict=True)
+                for name in own}  # fmt: skip
+    asked = {line["question"] for line in verdict}
     lines = [line for line in verdict if (line["question"], line.get("point_id")) not in searched]
     concluded = [line for line in lines if not (line.get("limit") or line.get("point_id"))]
     measured = [line for line in lines if line not in concluded]
-    found: list[Block] = _matrix(answers) or [_search(one) for one in answers]
+    found: list[Block] = _matrix(answers) or [
+        _search(one, own[-1] if own[-1] in asked else own[0]) for one, own in zip(answers, named, strict=True)
+    ]
     if len(points) == 1 and measured:
         found += _point(points[0], measured)
     else:
@@ -79,9 +84,9 @@ def _first_figure(answer: Record) -> Figure | None:
     return next((figure for figure in figures_of(answer) if figure.in_answers), None)
 
 
-def _search(answer: Record) -> Paragraph:
+def _search(answer: Record, title: str) -> Paragraph:
     """A line: the largest load within the limits, its interval, and what limited it."""
-    title, first, best = answer["workload"].get("name"), cast(Figure, _first_figure(answer)), answer.get("max")
+    first, best = cast(Figure, _first_figure(answer)), answer.get("max")
     within = f" within {', '.join(answer['limits'])}" if answer.get("limits") else ""
     stopped = _stopped(answer, by="limited by ")
     if best is None:

@@ -29,7 +29,7 @@ from assay.run.part import part_report
 from assay.run.points import PointLoop
 from assay.run.resumed import folder_identity
 from assay.run.targets import PartTargets
-from assay.run.verdict import verdict_lines
+from assay.run.verdict import verdict_lines, with_parts
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.targets.arrays.live.process import explained
 from assay.targets.host import host_facts
@@ -321,9 +321,9 @@ class Execution:
 
     def _conclude(self, status: str) -> None:
         conclusions = [self._conclusion(workload) for workload in self._workloads]
-        verdict = [line for conclusion in conclusions for line in conclusion.first]
-        verdict += self._verdict_of_points() if self.study is None else self._verdict_by_part()
-        verdict += [line for conclusion in conclusions for line in conclusion.last]
+        lines = [*(line for one in conclusions for line in one.first), *self._verdict_by_part()]
+        lines += [line for one in conclusions for line in one.last]
+        verdict = with_parts(lines, self.parts, always=self.study is not None)
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
         notices += [notice for conclusion in conclusions for notice in conclusion.notices]
         engine = self._engine() or {}
@@ -361,23 +361,20 @@ class Execution:
 
     def _conclusion(self, workload: Workload[Any]) -> Conclusion:
         own = [point for point in self.points if point["workload"]["kind"] == workload.kind]
-        return workload.conclude(own, self.folder.manifest)
-
-    def _verdict_of_points(self) -> list[VerdictLine]:
-        """Verdict lines of all that is no part for a closer look."""
-        aside = {part.name for part in self.parts if part.aside}
-        return verdict_lines([point for point in self.points if point["part"] not in aside], self.answers)
+        conclusion = workload.conclude(own, self.folder.manifest)
+        parts = [part.name for part in self.parts if workload_of(part.plan) is workload]
+        if len(parts) == 1 and self.study is None:
+            for line in [*conclusion.first, *conclusion.last]:
+                line.setdefault("part", parts[0])
+        return conclusion
 
     def _verdict_by_part(self) -> list[VerdictLine]:
-        """Verdict lines in the order of the levels, each with its levels before the question."""
-        return [
-            line | {"question": f"{part.title}: {line['question']}"}
-            for part in self.parts
-            for line in verdict_lines(
-                [point for point in self.points if point["part"] == part.name],
-                [answer for answer in self.answers if answer["part"] == part.name],
-            )
-        ]
+        """Verdict lines in the order of the parts, without those of parts for a closer look."""
+        found: list[VerdictLine] = []
+        for name in [part.name for part in self.parts if not part.aside]:
+            points = [point for point in self.points if point["part"] == name]
+            found += verdict_lines(points, [answer for answer in self.answers if answer["part"] == name])
+        return found
 
     def _report(self, write: Callable[[Path], object]) -> None:
         self.display.phase("writing the report")

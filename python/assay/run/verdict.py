@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.base.units import format_latency
-from assay.record.answers import answer_words, load_words, without_brackets
+from assay.record.answers import answer_words, load_words, named_part, without_brackets
 from assay.record.common_figures import DIRECTIONS, share_words
 from assay.record.figures import Figure
 from assay.record.limits import parse_limits, show_value
 from assay.record.shapes.point import Answer, JudgedLimit, Point, VerdictLine
 from assay.record.standstill import HOSTS_APART, why_saturated
+from assay.workloads.plan import Part
 from assay.workloads.registry import figures_of
 
 
@@ -29,6 +30,20 @@ def verdict_lines(points: Sequence[Point], answers: Sequence[Answer]) -> list[Ve
     return lines
 
 
+def with_parts(lines: Sequence[VerdictLine], parts: Sequence[Part[Any]], *, always: bool) -> list[VerdictLine]:
+    """The lines of a run with the titles of their parts: two parts may ask the same, of two databases.
+
+    Parameters
+    ----------
+    always
+        Whether a run of one part names it as well, as a study does with its levels.
+    """
+    titles = {part.name: part.title for part in parts}
+    if not always and sum(not part.aside for part in parts) < 2:
+        return [*lines]
+    return [line | {"question": named_part(titles.get(line.get("part") or ""), line["question"])} for line in lines]
+
+
 def _answer_line(answer: Answer) -> VerdictLine | None:
     """What a search found; None where the kind is not known."""
     title, limits = str(answer["workload"]["name"]), answer.get("limits") or ()
@@ -41,8 +56,9 @@ def _answer_line(answer: Answer) -> VerdictLine | None:
     if best is None:
         meaning = f"{title}: no load tried met the limits ({answer['limited_by']})"
         return VerdictLine(
-            question=title, limit=limit, value=None, unit=first.unit, met=False, meaning=meaning, point_id=None
-        )
+            question=title, limit=limit, value=None, unit=first.unit, met=False, meaning=meaning, point_id=None,
+            part=answer["part"],
+        )  # fmt: skip
     beside = ", ".join(without_brackets(figure.words(best[figure.name])) for figure in others)
     meaning = f"holds {first.words(best[first.name])} {load_words(best[answer['axis']], answer['axis'])}" + (
         f" ({beside})" if beside else ""
@@ -59,8 +75,9 @@ def _answer_line(answer: Answer) -> VerdictLine | None:
         meaning += f"; the model's 90 % band {low} to {high} ({answer['band_basis']})"
     value, point_id = best[first.name], best["point_id"]
     return VerdictLine(
-        question=title, limit=limit, value=value, unit=first.unit, met=True, meaning=meaning, point_id=point_id
-    )
+        question=title, limit=limit, value=value, unit=first.unit, met=True, meaning=meaning, point_id=point_id,
+        part=answer["part"],
+    )  # fmt: skip
 
 
 def _point_lines(point: Point) -> list[VerdictLine]:
@@ -82,7 +99,7 @@ def _point_lines(point: Point) -> list[VerdictLine]:
         for one in point["limits"]
         if one["met"] is not None or is_saturated
     ]  # fmt: skip
-    return [*told, *judged, *_burst_lines(title, point)]
+    return [line | {"part": point["part"]} for line in [*told, *judged, *_burst_lines(title, point)]]
 
 
 def _burst_lines(title: str, point: Mapping[str, Any]) -> list[VerdictLine]:

@@ -406,3 +406,4 @@ class VerdictLine(TypedDict, total=False):
     met: Required[Flag]
     meaning: Required[Text]
     point_id: PointId | None
+    part: Name | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from assay.document.elements import Cell, Column, Section, Table, Tone
 from assay.document.limits import limit_text
 from assay.document.text import BASE_UNITS, DASH, NOT_MEASURED, shorten, value_text
+from assay.record.answers import names_of
 from assay.record.shapes.point import Answer, VerdictLine
 from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART
@@ -37,8 +38,9 @@ def failed_answer(line: VerdictLine, facts: RunFacts) -> Answer | None:
     """The search that found no load within its limits, of which a line tells; None for any other line."""
     if line.get("met") is not False or line.get("point_id"):
         return None
-    answers = facts.manifest.get("answers") or []
-    return next((a for a in answers if not a.get("max") and a["workload"].get("name") == line.get("question")), None)
+    answers, parts = facts.manifest.get("answers") or [], facts.manifest.get("parts") or []
+    failed = (answer for answer in answers if not answer.get("max") and line["question"] in names_of(answer, parts))
+    return next((answer for answer in failed if line.get("part") in (None, answer.get("part"))), None)
 
 
 def is_undecided(line: VerdictLine, facts: RunFacts) -> bool:

@@ -21,5 +21,5 @@ def integrity_line(integrity: Integrity) -> VerdictLine:
         met, meaning = None, f"nothing wrong was found until the run ended early, before its audit; {verified}"
     value = sum(found.values())
     return VerdictLine(
-        question="integrity", limit=None, value=value, unit="count", met=met, meaning=meaning, point_id=None
+        question="integrity findings", limit=None, value=value, unit="count", met=met, meaning=meaning, point_id=None
     )

@@ -31,7 +31,7 @@ def mailbox_lines(told: Mailbox) -> Iterator[VerdictLine]:
         )  # fmt: skip
     if recovery := told.get("recovery"):
         yield _line(
-            "soft recovery", round(recovery["log_files_per_s"] or 0, 2), "count", None,
+            "log files replayed per second", round(recovery["log_files_per_s"] or 0, 2), "count", None,
             f"replayed {recovery['log_files']} log files in {format_duration(recovery['seconds'] or 0)}, "
             f"{recovery['log_files_per_s'] or 0:.2f} a second",
         )  # fmt: skip
@@ -46,13 +46,13 @@ def _pages_line(told: Mailbox) -> VerdictLine:
         first: BadPage = (told.get("bad") or [{}])[0]
         where = f"{first.get('database')}, page {first.get('page')}" if first.get("page") is not None else "a log"
         return _line(
-            "checksums", bad, "count", False, f"FAILED: {bad} bad pages, the first: {where}: {first.get('what')}"
+            "bad pages", bad, "count", False, f"FAILED: {bad} bad pages, the first: {where}: {first.get('what')}"
         )
     if verified is None:
-        return _line("checksums", None, "count", None, "a model holds no bytes to verify")
+        return _line("bad pages", None, "count", None, "a model holds no bytes to verify")
     if told.get("verified"):
-        return _line("checksums", 0, "count", True, f"{verified:,} pages verified, every page at the end among them")
-    return _line("checksums", 0, "count", None, f"{verified:,} pages verified; not every page, the run ended early")
+        return _line("bad pages", 0, "count", True, f"{verified:,} pages verified, every page at the end among them")
+    return _line("bad pages", 0, "count", None, f"{verified:,} pages verified; not every page, the run ended early")
 
 
 def _line(

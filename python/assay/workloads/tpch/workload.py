@@ -188,10 +188,10 @@ class TpchWorkload(
                 f"scale {scale:g}: {load['rows']:,} rows at {load['rows_per_s']:,.0f}"
                 f" rows/s, {format_duration(seconds)} in all"
             )
-            lines.append(_line("load", load["rows"] or 0, meaning))
+            lines.append(_line("rows loaded", load["rows"] or 0, meaning))
         if (composite := told.get("composite")) is not None:
             meaning = f"{composite:,.1f} composite queries per hour at scale {told['scale']:g}"
-            lines.append(_line("composite", composite, meaning))
+            lines.append(_line("composite queries per hour", composite, meaning))
         if told.get("answers") or told.get("rows"):
             lines.append(_checked_line(told))
         return Conclusion(last=lines)
@@ -266,8 +266,8 @@ def _checked_line(told: Dss) -> VerdictLine:
             if "query" in first
             else f"{first['table']} of {first['database']} has {first['count']:,} rows, not {first['expected']:,}"
         )
-        return _line("answers", wrong, f"FAILED {count_of(wrong, 'time')}, first {what}", met=False)
+        return _line("wrong answers", wrong, f"FAILED {count_of(wrong, 'time')}, first {what}", met=False)
     queries = {answer["query"] for answer in told.get("answers") or []}
     rows = "all tables have the rows they should have"
     meaning = f"all {len(queries)} answers are right, and {rows}" if queries else rows
-    return _line("answers", 0, meaning, met=True)
+    return _line("wrong answers", 0, meaning, met=True)

@@ -20,7 +20,9 @@ def load_line(load: Loading, application: Application) -> VerdictLine:
     meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
     amount, size = int(number_of(load, application.tables.scale) or 0), application.tables.size
     told = f"{size.words(amount)}: {meaning}"
-    return VerdictLine(question="load", limit=None, value=amount, unit="count", met=None, meaning=told, point_id=None)
+    return VerdictLine(
+        question=f"{size.things} loaded", limit=None, value=amount, unit="count", met=None, meaning=told, point_id=None
+    )
 
 
 def consistency_line(conditions: Sequence[Condition], application: Application) -> VerdictLine:
@@ -41,7 +43,13 @@ def consistency_line(conditions: Sequence[Condition], application: Application) 
         )
     value = sum(condition["violations"] for condition in conditions)
     return VerdictLine(
-        question="consistency", limit=None, value=value, unit="count", met=not violated, meaning=meaning, point_id=None
+        question="consistency violations",
+        limit=None,
+        value=value,
+        unit="count",
+        met=not violated,
+        meaning=meaning,
+        point_id=None,
     )
 
 
@@ -62,5 +70,11 @@ def power_line(cut: CutOfPower, application: Application) -> VerdictLine:
         meaning = f"the database recovered, and all of {known:,} acknowledged {things} are there"
     is_met = missing == 0 and cut["error"] is None
     return VerdictLine(
-        question="power cut", limit=None, value=missing, unit="count", met=is_met, meaning=meaning, point_id=None
+        question=f"{things} missing after the power cut",
+        limit=None,
+        value=missing,
+        unit="count",
+        met=is_met,
+        meaning=meaning,
+        point_id=None,
     )
