@@ -21,33 +21,12 @@ from assay.record.run_folder import RunFolder
 from assay.record.series import ROWS_MAX
 from assay.run.imports import import_files
 from assay.telemetry.importers import importer
-from assay.telemetry.importers.importer import Into, NotTaken, Options, TakenFile
+from assay.telemetry.importers.importer import Into, NotTaken, Options
 from assay.telemetry.importers.reading import import_file
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
+from foreign_files import taken, values, written
 
 SAMPLES = Path(__file__).parent / "imported"
-
-
-def taken(path: Path, **options: Any) -> tuple[TakenFile, dict[tuple[str, str, str], list[tuple[int, float]]]]:
-    """What was taken of a file, and its values by host, entity and metric."""
-    rows: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
-
-    def write(batches: Sequence[Any]) -> None:
-        for batch in batches:
-            for row in batch.to_pylist():
-                rows.setdefault((row["host"], row["entity"], row["metric"]), []).append((row["t_ns"], row["value"]))
-
-    return import_file(path, Options(**options), write), rows
-
-
-def written(folder: Path, text: str, name: str = "log.csv", encoding: str = "utf-8") -> Path:
-    path = folder / name
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def values(rows: dict[tuple[str, str, str], list[tuple[int, float]]], *key: str) -> list[float]:
-    return [value for _, value in rows[key[0], key[1], key[2]]]
 
 
 HEADER = '"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)"'
@@ -163,7 +142,9 @@ class TestPerfmon:
         assert values(rows, "esx1", device, "kernel_latency_mean_ns") == pytest.approx([3.5e6, 4.5e6])
         assert values(rows, "esx1", device, "guest_latency_mean_ns") == pytest.approx([8.5e6, 9.5e6])
         assert values(rows, "esx1", device, "read_bytes") == [5 * 10 * 2.0**20]
-        assert values(rows, "esx1", "db01", "ready_share") == pytest.approx([0.125, 0.25])
+        # The sum over processors whose number the file does not say.
+        assert values(rows, "esx1", "db01", "ready_total_share") == pytest.approx([0.125, 0.25])
+        assert "how many those are" in found.notes[0]
         assert values(rows, "esx1", "cpu", "busy_share") == pytest.approx([0.6, 0.7])
 
 
@@ -197,7 +178,7 @@ class TestSysstat:
     def test_iostat_without_times_or_with_one_report_is_refused(self, tmp_path: Path) -> None:
         text = (SAMPLES / "iostat.txt").read_text()
         untimed = "\n".join(line for line in text.splitlines() if not line.startswith("11/23/26 "))
-        with pytest.raises(NotTaken, match=r"says no times: record with iostat -xt"):
+        with pytest.raises(NotTaken, match=r"says no times: say how far apart .*--interval 10s.* iostat -xt"):
             taken(written(tmp_path, untimed))
         first = text[: text.index("11/23/26 19:02:51")]
         with pytest.raises(NotTaken, match=r"one report alone, of the time since the host's start"):
@@ -243,13 +224,17 @@ class TestPgbench:
         assert rows["imported", "transactions", "committed_count"] == [(1795460410 * 10**9, 5815.0)]
         assert values(rows, "imported", "transactions", "latency_mean_ns") == pytest.approx([27552565 / 5815 * 1e3])
 
-    def test_progress_needs_times_since_1970(self, tmp_path: Path) -> None:
+    def test_progress_has_times_since_1970_or_since_its_start(self, tmp_path: Path) -> None:
         lines = "progress: {0}.0 s, 1000.0 tps, lat 2.000 ms stddev 0.3, 0 failed\n"
         epoch = "".join(lines.format(1795460400 + n) for n in range(3))
         _, rows = taken(written(tmp_path, "pgbench (18.0)\nstarting vacuum...end.\n" + epoch))
         assert values(rows, "imported", "transactions", "committed_count") == [1000.0, 1000.0]
-        with pytest.raises(NotTaken, match=r"--progress-timestamp"):
-            taken(written(tmp_path, "".join(lines.format(n) for n in range(1, 3))))
+        relative = written(tmp_path, "".join(lines.format(n) for n in range(1, 3)))
+        found, rows = taken(relative)
+        assert rows["imported", "transactions", "committed_count"] == [(10**9, 1000.0), (2 * 10**9, 1000.0)]
+        assert "says times since its start alone" in found.notes[0]
+        _, rows = taken(relative, start_ns=1795460400 * 10**9)
+        assert rows["imported", "transactions", "committed_count"][0][0] == 1795460401 * 10**9
 
 
 class TestHammerDb:
@@ -276,23 +261,20 @@ class TestHammerDb:
         assert values(rows, "imported", "payment", "latency_mean_ns") == pytest.approx([168_000.0])
         assert found.ignored["VIRTUAL USER"] == "the summary of all is taken"
 
-    def test_logs_without_times_or_results_are_refused(self, tmp_path: Path) -> None:
+    def test_logs_without_times_are_of_the_time_since_their_start(self, tmp_path: Path) -> None:
         log = (SAMPLES / "hammerdb.log").read_text()
         untimed = "\n".join(line for line in log.splitlines() if not line.startswith("Timestamp"))
-        with pytest.raises(NotTaken, match="vuset timestamps 1"):
-            taken(written(tmp_path, untimed))
+        found, rows = taken(written(tmp_path, untimed))
+        assert values(rows, "imported", "test", "new_orders_count") == [264796.0 * 5]
+        assert any("vuset timestamps 1" in note for note in found.notes)
         with pytest.raises(NotTaken, match="holds no result"):
             taken(written(tmp_path, log.replace("TEST RESULT", "RESULT")))
-        counter = (SAMPLES / "hdbtcount.log").read_text()
+        counter = "\n".join(line.partition(" @ ")[0] for line in (SAMPLES / "hdbtcount.log").read_text().splitlines())
+        path = written(tmp_path, counter.replace("Counter Log", "Counter Log @ x"))
         with pytest.raises(NotTaken, match="tc_log_timestamps"):
-            taken(
-                written(
-                    tmp_path,
-                    "\n".join(line.partition(" @ ")[0] for line in counter.splitlines()).replace(
-                        "Counter Log", "Counter Log @ x"
-                    ),
-                )
-            )
+            taken(path)
+        _, rows = taken(path, interval_ns=10 * 10**9)
+        assert values(rows, "imported", "transactions", "transactions_count")[0] == 100_000.0
 
     def test_a_zone_without_an_offset_is_asked_for(self, tmp_path: Path) -> None:
         path = written(tmp_path, (SAMPLES / "hdbtcount.log").read_text().replace("UTC", "BST"))

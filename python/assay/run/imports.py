@@ -12,7 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -27,11 +27,13 @@ from assay.record.series import SeriesWriter
 from assay.record.shapes import check_manifest, check_point, check_whole
 from assay.record.shapes.point import Point
 from assay.run.verdict import verdict_lines
-from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
+from assay.telemetry.importers.covered import Covered
+from assay.telemetry.importers.importer import NotTaken, Options
 from assay.telemetry.importers.opening import opened
 from assay.telemetry.importers.reading import import_opened, unknown_format
 from assay.telemetry.importers.recording import lines_of, lines_of_names, recording_of
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
+from assay.telemetry.importers.taken import TakenFile
 from assay.workloads.capabilities import Importing
 from assay.workloads.imported import BYTES_MAX, ImportedRun, RunImporter
 from assay.workloads.registry import workloads
@@ -142,21 +144,41 @@ def _read(files: Sequence[Path], writer: SeriesWriter, options: Options, tell: C
     found = _Files()
     share = replace(options, values_max=options.values_max // len(files))
     formats = [one for workload in workloads() if isinstance(workload, Importing) for one in workload.importers()]
-    for path in files:
-        tell(f"reading {printable(path)}")
-        with opened(path) as (file, head):
+    before = Covered()
+    for path, *others in _together(files):
+        tell(f"reading {', '.join(printable(one) for one in (path, *others))}")
+        with ExitStack() as stack:
+            file, head = stack.enter_context(opened(path))
             results = next((one for one in formats if one.recognises(head)), None)
             telemetry = importer_of(head) if results is None else None
             if results is not None:
                 _add_run(found, path, _read_run(path, file, results, options))
             elif telemetry is not None:
-                found.telemetry.append((path, import_opened(path, file, telemetry, share, writer.write)))
+                rest = [stack.enter_context(opened(one))[0] for one in others]
+                taken = import_opened(path, file, telemetry, share, writer.write, before=before, others=rest)
+                if others:
+                    taken.note(
+                        f"is read with {', '.join(printable(one) for one in others)} as one run of several threads"
+                    )
+                found.telemetry.append((path, taken))
             else:
-                raise unknown_format(path, [*(one.title for one in formats), *(one.title for one in IMPORTERS)])
+                raise unknown_format(path, head, [*(one.title for one in formats), *(one.title for one in IMPORTERS)])
     if found.telemetry:
         writer.close_segment("import")
         writer.compact()
     return found
+
+
+def _together(files: Sequence[Path]) -> list[list[Path]]:
+    """Files of one run in one list, where a program writes several for it."""
+    groups: dict[object, list[Path]] = {}
+    for path in files:
+        with opened(path) as (_, head):
+            importer = importer_of(head)
+        name = importer.together(path.name) if importer is not None else None
+        key = (importer.title, path.parent, name) if importer is not None and name is not None else path
+        groups.setdefault(key, []).append(path)
+    return list(groups.values())
 
 
 def _read_run(path: Path, file: TextIO, importer: RunImporter, options: Options) -> ImportedRun:

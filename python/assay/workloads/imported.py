@@ -16,7 +16,8 @@ from assay.base.tables import Record
 from assay.record.figures import PERCENTILES
 from assay.record.points import blank_point
 from assay.record.shapes.point import Direction, Latency, Sides
-from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
+from assay.telemetry.importers.importer import NotTaken, Options
+from assay.telemetry.importers.taken import TakenFile
 
 if TYPE_CHECKING:
     from assay._core import Histogram

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.importing import DateOrder, Interval, Start, options_of
 from assay.base.errors import UsageError
 from assay.document.elements import Block, Cell, Paragraph, Table, Tone
 
@@ -48,6 +49,9 @@ def diagnose(
     zone: Annotated[
         str | None, typer.Option("--zone", help="Of files that say none: offset of local time, +02:00.")
     ] = None,
+    start: Start = None,
+    interval: Interval = None,
+    date_order: DateOrder = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -56,11 +60,9 @@ def diagnose(
     from assay.apps.cli.console import say
     from assay.insight.diagnosis.diagnose import diagnose as find
     from assay.insight.diagnosis.inputs import parse_tiers, sources_of
-    from assay.telemetry.importers.importer import Options
-    from assay.telemetry.importers.recording import parse_roles, parse_zone
 
     tiers = parse_tiers(tier or [])
-    options = Options(host=host, zone_s=parse_zone(zone) if zone is not None else None, roles=parse_roles(volume or []))
+    options = options_of(host, zone, volume, start, interval, date_order)
     sources, notices = sources_of(inputs, options, tell=lambda line: None if json else say(line))
     found = find(sources, tiers)
     unknown = [name for name in tiers if name not in found.observed.hosts]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.apps.cli import options as opt
+
+if TYPE_CHECKING:
+    from assay.telemetry.importers.importer import Options
 
 EXAMPLES = """
 Examples:
@@ -22,6 +26,47 @@ Examples:
 
 `fio --output-format=json+ --output=fio.json job.fio; assay import fio.json`
 """
+
+
+Start = Annotated[
+    str | None,
+    typer.Option("--start", help="When files without times begin: 2026-11-23T19:00:00+01:00."),
+]
+Interval = Annotated[
+    str | None, typer.Option("--interval", help="How far apart the reports of files without times are: 10s.")
+]
+DateOrder = Annotated[
+    str | None,
+    typer.Option("--date-order", help="Of dates that can be read two ways: day-first or month-first."),
+]
+
+
+def options_of(
+    host: str,
+    zone: str | None,
+    volume: Sequence[str] | None,
+    start: str | None,
+    interval: str | None,
+    date_order: str | None,
+) -> Options:
+    """What the options of a command say of foreign files."""
+    from assay.telemetry.importers.importer import Options
+    from assay.telemetry.importers.recording import (
+        parse_date_order,
+        parse_interval,
+        parse_roles,
+        parse_start,
+        parse_zone,
+    )
+
+    return Options(
+        host=host,
+        zone_s=parse_zone(zone) if zone is not None else None,
+        roles=parse_roles(volume or []),
+        start_ns=parse_start(start) if start is not None else None,
+        interval_ns=parse_interval(interval) if interval is not None else None,
+        date_order=parse_date_order(date_order) if date_order is not None else None,
+    )
 
 
 def import_(
@@ -41,6 +86,9 @@ def import_(
         str | None,
         typer.Option("--zone", help="Offset of local time, of files that say none: +02:00 (this machine's)."),
     ] = None,
+    start: Start = None,
+    interval: Interval = None,
+    date_order: DateOrder = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -49,10 +97,8 @@ def import_(
     del debug
     from assay.apps.cli.console import say
     from assay.run.imports import import_files
-    from assay.telemetry.importers.importer import Options
-    from assay.telemetry.importers.recording import parse_roles, parse_zone
 
-    options = Options(host=host, zone_s=parse_zone(zone) if zone is not None else None, roles=parse_roles(volume or []))
+    options = options_of(host, zone, volume, start, interval, date_order)
     found = import_files(
         files, into=output, options=options, command=sys.argv[1:], tell=lambda line: None if json else say(line)
     )

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from assay.base.errors import UsageError
 from assay.telemetry.columns import Reading, SeriesColumns
+from assay.telemetry.importers.covered import Covered
+from assay.telemetry.importers.moments import Order
+from assay.telemetry.importers.taken import VALUE_LARGEST, TakenFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,63 +34,21 @@ LOOK_ROWS = 2**18
 T_NS_END = 2**63
 """Nanoseconds that a time may have: until the year 2262."""
 
-VALUE_LARGEST = 1e24
-"""Beyond all that is counted, and small enough that squares and sums of it stay finite."""
-
-NO_USE = "no use is made of it"
-"""Why a name is left out that Assay knows nothing to do with."""
-
-NAMES_MAX = 2000
-"""Names of what was left out that are kept for people."""
-
 HEAD_CHARACTERS = 64 * 1024
 """How much of a file's beginning its format is recognised by: a header of thousands of counters is one line."""
+
+RELATIVE_NS = 400 * 86400 * 10**9
+"""A time before this one is of a file that says no time of day: it is of the time since the file's beginning."""
+
+GAP = 1.5
+"""A step of so many usual ones has others missing in between: programs that report every ten seconds keep to it."""
+
+STEPS_USUAL = 3
+"""Steps alike after which a file's step is known."""
 
 
 class NotTaken(UsageError):
     """A file that cannot be imported; the line says why, and what to do."""
-
-
-@dataclass(kw_only=True)
-class TakenFile:
-    """What became of one file.
-
-    Attributes
-    ----------
-    counters
-        Names in the file that were taken, and the metrics they became.
-    ignored
-        Names that were not, and why.
-    rows
-        Values taken.
-    hosts
-        Names of the hosts that the file tells of.
-    from_ns, to_ns
-        Beginning of the first interval and end of the last, UTC.
-    notes
-        What a reader must know: an assumed zone, a clock that went back.
-    """
-
-    format: str
-    counters: dict[str, str] = field(default_factory=dict)
-    ignored: dict[str, str] = field(default_factory=dict)
-    rows: int = 0
-    hosts: list[str] = field(default_factory=list)
-    from_ns: int | None = None
-    to_ns: int | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        """Say something once."""
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def ignore(self, name: str, reason: str) -> None:
-        """Say of a name that it is not taken."""
-        if name in self.ignored or len(self.ignored) < NAMES_MAX:
-            self.ignored.setdefault(name, reason)
-        else:
-            self.note(f"more than {NAMES_MAX:,} names are left out; the first are listed")
 
 
 @dataclass(kw_only=True)
@@ -104,10 +65,19 @@ class Options:
         Role of a device or volume, by its name.
     values_max
         How many values of a file are kept.
+    start_ns
+        When files without times begin, UTC; None: their times are of the time since their beginning.
+    interval_ns
+        How far apart the reports of files without times are.
+    date_order
+        Order of day and month in files that do not settle it.
     """
 
     host: str = "imported"
     zone_s: int | None = None
+    start_ns: int | None = None
+    interval_ns: int | None = None
+    date_order: Order | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     values_max: int = VALUES_MAX
 
@@ -121,11 +91,17 @@ class Into:
     ----------
     share
         How much of the file has been read, from 0 to 1.
+    before
+        What files before this one hold.
+    written_ns
+        When the file was last written: it holds no time after that.
 
     Attributes
     ----------
     taken
         What became of the file so far.
+    covered
+        What it holds so far, for the files after it.
     """
 
     def __init__(
@@ -135,8 +111,13 @@ class Into:
         write: Callable[[Sequence[pa.RecordBatch]], None],
         *,
         share: Callable[[], float] = lambda: 1.0,
+        before: Covered | None = None,
+        written_ns: int | None = None,
     ) -> None:
         self.options, self.taken = options, TakenFile(format=name)
+        self.written_ns = written_ns
+        self.covered = Covered()
+        self._before = before or Covered()
         self._write = write
         self._share, self._values_max = share, options.values_max
         self._look_at = min(LOOK_ROWS, options.values_max // 2)
@@ -146,11 +127,22 @@ class Into:
         self._columns = SeriesColumns()
         self._pending = 0
         self._last_ns: dict[str, int] = {}
+        self._first_ns: dict[str, int] = {}
+        self._usual_ns: dict[str, tuple[int, int]] = {}
+        self._runs_ns: dict[str, list[tuple[int, int]]] = {}
         self._last_seen_ns = 0
         self._late: dict[str, int] = {}
 
     def add(
-        self, readings: Iterable[Reading], *, host: str, t_ns: int, interval_ns: int, tier: str, source: str
+        self,
+        readings: Iterable[Reading],
+        *,
+        host: str,
+        t_ns: int,
+        interval_ns: int,
+        tier: str,
+        source: str,
+        is_declared: bool = False,
     ) -> None:
         """Hand over what was found over one interval; call `advance` first.
 
@@ -160,6 +152,13 @@ class Into:
             End of the interval, UTC.
         tier, source
             As in the series schema (docs/results.md).
+        is_declared
+            The names of the readings were given to `covered.declare`, which found no two alike.
+
+        Raises
+        ------
+        NotTaken
+            There are two values of one metric of one entity at this time.
         """
         taken = self.taken
         given = list(readings)
@@ -170,8 +169,16 @@ class Into:
             return
         if len(found) < len(given):
             taken.note("values that no counter has, such as 1e300, are left out")
+        if not is_declared and (twice := self.covered.twice(host, source, t_ns, found)) is not None:
+            raise NotTaken(
+                f"has two values for {twice.metric} of {twice.entity or source} on {host} at {at_text(t_ns)}: which of"
+                " them is right, it does not say"
+            )
+        if self._before:
+            found = self._not_before(found, host, t_ns, interval_ns, source)
         if not found:
             return
+        self.covered.extend(host, source, t_ns - interval_ns, t_ns)
         if host not in taken.hosts:
             taken.hosts.append(host)
         if self._at_once == 1:
@@ -182,6 +189,23 @@ class Into:
         merged.add(found, t_ns=t_ns, interval_ns=interval_ns)
         if merged.samples >= self._at_once:
             self._keep_merged(key)
+
+    def _not_before(self, found: list[Reading], host: str, t_ns: int, interval_ns: int, source: str) -> list[Reading]:
+        """What no file before this one has for the same time."""
+        kept = []
+        for one in found:
+            other = self._before.holder(host, source, one.entity, one.metric, t_ns - interval_ns, t_ns)
+            if other is None:
+                kept.append(one)
+            elif other.format == self.taken.format:
+                raise NotTaken(
+                    f"has {one.metric} of {one.entity or source} on {host} at {at_text(t_ns)}, and so has {other.name}:"
+                    " give one of them, or import them apart with hosts of their own (--host)"
+                )
+            else:
+                self.taken.values_taken -= 1
+                self.taken.ignore(f"{source} {one.metric}", f"{other.name} has it for the same time", 1)
+        return kept
 
     def _keep_merged(self, key: tuple[str, str, str]) -> None:
         merged = self._merging.pop(key)
@@ -226,10 +250,22 @@ class Into:
             )
         self._look_at = rows + max(room // 2, 1)
 
+    def begin_run(self, host: str) -> None:
+        """A run of its own begins: what was before it says nothing of how long its first interval is."""
+        last = self._last_ns.pop(host, None)
+        if last is not None:
+            self._runs_ns.setdefault(host, []).append((self._first_ns[host], last))
+        self._usual_ns.pop(host, None)
+
     def advance(self, host: str, t_ns: int) -> int | None:
-        """Nanoseconds from the row before to this one, 0 for the first; None where the clock went back.
+        """Nanoseconds from the row before to this one, 0 for the first of a run; None where the clock went back.
 
         Such a row is to be left out.
+
+        Raises
+        ------
+        NotTaken
+            The time lies in another run of the file.
         """
         if not 0 <= t_ns < T_NS_END:
             self.taken.note("rows with a time before 1970 or after 2262 are left out")
@@ -244,8 +280,29 @@ class Into:
                 )
             self._late[host] = self._late.get(host, 0) + 1
             return None
+        if before is None:
+            self._first_ns[host] = t_ns
+        if any(begin <= t_ns <= end for begin, end in self._runs_ns.get(host, ())):
+            raise NotTaken(f"has two values for {host} at {at_text(t_ns)}: its runs overlap; give each by itself")
         self._last_ns[host] = self._last_seen_ns = t_ns
         return 0 if before is None else t_ns - before
+
+    def paced(self, host: str, interval_ns: int) -> int:
+        """An interval of a program that keeps its pace: of a step that is much too long, the part that is reported.
+
+        Reports that were cut out, as excerpts have it, leave a longer step behind; their time stays without values.
+        """
+        usual_ns, steps = self._usual_ns.get(host, (0, 0))
+        # Times have whole seconds: a step of one more is none that is too long.
+        if steps < STEPS_USUAL or interval_ns <= GAP * usual_ns or interval_ns < usual_ns + 2 * 10**9:
+            is_same = abs(interval_ns - usual_ns) <= 10**9
+            self._usual_ns[host] = interval_ns, steps + 1 if is_same else 1
+            return interval_ns
+        self.taken.note(
+            f"{interval_ns / 1e9:,.0f} s from {at_text(self._last_ns[host] - interval_ns)} on hold no report, though"
+            f" one came every {usual_ns / 1e9:,.3g} s; that time stays without values"
+        )
+        return usual_ns
 
     def flush(self) -> None:
         """Hand on everything that was added: the file is at its end."""
@@ -310,6 +367,15 @@ class Importer(ABC):
     def recognises(self, head: str) -> bool:
         """Whether a file that begins so is of this format."""
 
+    def together(self, name: str) -> str | None:
+        """What files of one run have in common in their names, where a run writes several; None of other files."""
+        del name
+        return None
+
+    def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
+        """Lines of files that belong together, as one file has them."""
+        raise NotImplementedError
+
     @abstractmethod
     def read(self, file: TextIO, into: Into) -> None:
         """Read a file and hand its rows over.
@@ -333,20 +399,7 @@ def utc_ns(at: datetime) -> int:
 
 
 def at_text(t_ns: int) -> str:
-    """A time for messages: UTC to the second."""
+    """A time for messages: UTC to the second, or that since the beginning of a file without times."""
+    if 0 <= t_ns < RELATIVE_NS:
+        return f"{t_ns / 1e9:,.0f} s after its beginning"
     return f"{datetime.fromtimestamp(t_ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def number(text: str) -> float | None:
-    """A number as tools write it, with a point or a comma; None for what is none, as a blank.
-
-    Examples
-    --------
-    >>> number(" 12.5"), number("0,25"), number(" "), number("n/a"), number("nan")
-    (12.5, 0.25, None, None, None)
-    """
-    try:
-        value = float(text.replace(",", ".") if "," in text and "." not in text else text)
-    except ValueError:
-        return None
-    return value if value - value == 0.0 else None

@@ -1,50 +1,53 @@
-"""Reports of `iostat -xt`, as text and as JSON (`-o JSON`).
+"""Reports of iostat, as text and as JSON (`-o JSON`): with times (`-t`) and without, whole and as excerpts.
 
 The first report of a run of iostat is of the time since the host's start, and is left out; `-y` does not print it.
+Sources: sysstat, `iostat.c` (`write_plain_ext_stat`, `DISPLAY_PRETTY`, `DISPLAY_SHORT_OUTPUT`), its manual page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timezone
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
-from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken, number, utc_ns
-from assay.telemetry.importers.sar import samples
-from assay.telemetry.importers.zones import zone_assumed
+from assay.telemetry.importers.clock import Clock, Untimed
+from assay.telemetry.importers.importer import Importer, Into, NotTaken
+from assay.telemetry.importers.moments import moment
+from assay.telemetry.importers.sar_json import samples
+from assay.telemetry.importers.sysstat import CPU, DEVICE, HEADER, cells, with_busy
+from assay.telemetry.importers.taken import NO_USE
 
-_HEADER = re.compile(r"^\S+ \S+ \((?P<host>[^)]*)\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)", re.MULTILINE)
-_WITHOUT_TIMES = "says no times: record with iostat -xt, which prints one before each report"
-_FORMATS = (
-    "%m/%d/%y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%y %I:%M:%S %p", "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%y %H:%M:%S", "%Y-%m-%d %H:%M:%S",
-)  # fmt: skip
+_PROGRAM = "S_TIME_FORMAT=ISO iostat -xt 10"
+_TABLE = re.compile(
+    r"^\s*(Device:?\s.*(await|%util|tps|r/s|kB_read)|(?=.*(r/s|w/s|tps|%util|f_await)).*\sDevice:?\s*$)", re.MULTILINE
+)
+_CPU_TABLE = re.compile(r"^avg-cpu:\s+%user", re.MULTILINE)
+_SINCE_START = "it is of the time since the host's start"
+_LIKE_A_TIME = re.compile(r"\d.*\d{2}.*\d{2}")
 
-_CPU = {"%user": "user_share", "%system": "system_share", "%iowait": "iowait_share", "%steal": "steal_share"}
-_DEVICE: dict[str, tuple[str, str, float]] = {
-    "r/s": ("read_ios_count", "delta", 1.0),
-    "w/s": ("write_ios_count", "delta", 1.0),
-    "f/s": ("flush_ios_count", "delta", 1.0),
-    "rkB/s": ("read_bytes", "delta", 1024.0),
-    "wkB/s": ("write_bytes", "delta", 1024.0),
-    "rMB/s": ("read_bytes", "delta", 1024.0**2),
-    "wMB/s": ("write_bytes", "delta", 1024.0**2),
-    "r_await": ("read_latency_mean_ns", "gauge", 1e6),
-    "w_await": ("write_latency_mean_ns", "gauge", 1e6),
-    "f_await": ("flush_latency_mean_ns", "gauge", 1e6),
-    "rareq-sz": ("read_size_mean_bytes", "gauge", 1024.0),
-    "wareq-sz": ("write_size_mean_bytes", "gauge", 1024.0),
-    "aqu-sz": ("queue_mean_count", "gauge", 1.0),
-    "avgqu-sz": ("queue_mean_count", "gauge", 1.0),
-    "%util": ("busy_share", "gauge", 0.01),
-    "util": ("busy_share", "gauge", 0.01),
-}
-"""Columns of sysstat 10 to 12; kB are 1,024 bytes."""
+Table = Mapping[str, object]
 
-NO_IO = {"r_await": "r/s", "w_await": "w/s", "f_await": "f/s", "rareq-sz": "r/s", "wareq-sz": "w/s"}
-"""What says nothing in an interval without such I/Os, where iostat prints 0."""
+
+@dataclass
+class _Report:
+    """One report as it stands in the file."""
+
+    at: str | None = None
+    cpu: Table = field(default_factory=dict)
+    devices: list[tuple[str, Table]] = field(default_factory=list)
+    tables: list[tuple[str, ...]] = field(default_factory=list)
+    others: int = 0
+    """Values of which no use is made."""
+
+    def __bool__(self) -> bool:
+        return bool(self.at is not None or self.cpu or self.devices or self.tables)
+
+    @property
+    def values(self) -> int:
+        """How many values it holds."""
+        return len(self.cpu) + sum(len(one) for _, one in self.devices)
 
 
 class IostatText(Importer):
@@ -54,46 +57,73 @@ class IostatText(Importer):
     title: ClassVar[str] = "iostat -xt"
 
     def recognises(self, head: str) -> bool:
-        """The line of the host, and a table of devices with latencies."""
-        return (
-            _HEADER.search(head) is not None
-            and re.search(r"^Device:?\s.*(await|%util)", head, re.MULTILINE) is not None
-        )
+        """A table of devices; in what was cut out the line of the host is missing."""
+        found = _TABLE.search(head) or _CPU_TABLE.search(head)
+        return found is not None and '"sysstat"' not in head
 
     def read(self, file: TextIO, into: Into) -> None:
-        """Take devices and processors of every report but the first."""
-        reports = _Reports(into, name="")
-        at: str | None = None
-        cpu: dict[str, str] = {}
-        devices: list[dict[str, str]] = []
-        cpu_titles: list[str] = []
-        titles: list[str] = []
-        pending: str | None = None
-        for raw in file:
-            line = raw.strip()
-            match = _HEADER.match(line)
-            begins = line.startswith(("avg-cpu:", "Device"))
-            if begins and devices:
-                reports.end(at, cpu, devices)
-                at, cpu, devices = None, {}, []
-            if not line:
-                titles = []
-            elif match is not None:
-                reports.name = match["host"] or into.options.host
-            elif begins:
-                at = at or pending
-                cpu_titles = line.split()[1:] if line.startswith("avg-cpu:") else []
-                titles = line.replace("Device:", "Device ").split() if line.startswith("Device") else []
-            elif cpu_titles:
-                cpu, cpu_titles = dict(zip(cpu_titles, line.split(), strict=False)), []
-            elif titles:
-                devices.append(dict(zip(titles, line.split(), strict=False)))
-            else:
-                # The time of the report that follows, where one is printed.
-                pending = line
-        if devices:
-            reports.end(at, cpu, devices)
+        """Take devices and processors of every report but the first of each run."""
+        reports = _Reports(into, Clock(into, file))
+        for report in _reports_of(file, reports):
+            reports.end(report)
         reports.check()
+
+
+def _reports_of(file: TextIO, reports: _Reports) -> Iterator[_Report]:
+    """Reports of a file, one after the other."""
+    report = _Report()
+    titles: list[str] = []
+    cpu_titles: list[str] = []
+    alone = ""
+    for raw in file:
+        line = raw.strip()
+        if not line:
+            titles, cpu_titles, alone = [], [], ""
+            continue
+        match = HEADER.match(line)
+        if match is not None:
+            if report:
+                yield report
+            report, titles = _Report(), []
+            reports.begin_run(match["host"])
+        elif moment(line) is not None:
+            if report:
+                yield report
+            report, titles, cpu_titles = _Report(at=line), [], []
+        elif line.startswith("avg-cpu:"):
+            if report.cpu or report.devices or report.tables:
+                yield report
+                report = _Report()
+            cpu_titles, titles = line.split()[1:], []
+        elif _TABLE.match(line) is not None:
+            titles = line.replace("Device:", "Device").split()
+            if tuple(titles) in report.tables:
+                yield report
+                report = _Report()
+            report.tables.append(tuple(titles))
+        elif cpu_titles:
+            found = cells(cpu_titles, line)
+            if found is None:
+                reports.strange(line)
+            report.cpu, cpu_titles = found or {}, []
+        elif titles:
+            alone = _device(report, reports, titles, f"{alone} {line}".strip())
+        else:
+            reports.strange(line)
+    if report:
+        yield report
+
+
+def _device(report: _Report, reports: _Reports, titles: list[str], line: str) -> str:
+    """Take a row of a device; its name where that stands alone on the line, as long names do."""
+    row = cells(titles, line)
+    if row is not None:
+        report.devices.append((row["Device"], {name: value for name, value in row.items() if name != "Device"}))
+    elif len(line.split()) == 1:
+        return line
+    else:
+        reports.strange(line)
+    return ""
 
 
 class IostatJson(Importer):
@@ -107,49 +137,94 @@ class IostatJson(Importer):
         return '"sysstat"' in head and ('"disk_device"' in head or '"avg-cpu"' in head)
 
     def read(self, file: TextIO, into: Into) -> None:
-        """Take devices and processors of every report but the first."""
-        reports = _Reports(into, name="")
-        for host, sample in samples(file):
-            reports.name = host or into.options.host
-            cpu = sample.get("avg-cpu")
-            disks = sample.get("disk")
-            reports.end(
-                str(sample["timestamp"]) if sample.get("timestamp") else None,
-                {f"%{key}": str(value) for key, value in cpu.items()} if isinstance(cpu, Mapping) else {},
-                [
-                    {"Device" if key == "disk_device" else str(key): str(value) for key, value in disk.items()}
-                    for disk in (disks if isinstance(disks, list) else ())
-                    if isinstance(disk, Mapping)
-                ],
-            )
+        """Take devices and processors of every report but the first of each document."""
+        reports = _Reports(into, Clock(into, file))
+        run = 0
+        for one in samples(file):
+            if one.run != run:
+                run = one.run
+                reports.begin_run(one.host)
+            sample = one.values
+            cpu, disks = sample.get("avg-cpu"), sample.get("disk")
+            stamp = sample.get("timestamp")
+            report = _Report(at=str(stamp) if stamp else None)
+            if isinstance(cpu, Mapping):
+                report.cpu = {f"%{key}": value for key, value in cpu.items()}
+            for disk in disks if isinstance(disks, list) else ():
+                if isinstance(disk, Mapping):
+                    values = {str(key): value for key, value in disk.items() if key != "disk_device"}
+                    report.devices.append((str(disk.get("disk_device") or ""), values))
+            for key, value in sample.items():
+                if key not in ("avg-cpu", "disk", "timestamp"):
+                    into.taken.ignore(str(key), NO_USE, one.leaves(value))
+            reports.end(report)
         reports.check()
 
 
 class _Reports:
     """Reports of one file, one after the other."""
 
-    def __init__(self, into: Into, name: str) -> None:
-        self.into, self.name = into, name
-        self._count = 0
-        self._timed = 0
-        self._zone: timezone | None = None
+    def __init__(self, into: Into, clock: Clock) -> None:
+        self.into, self.name, self._clock = into, "", clock
+        self._count = self._timed = self._runs = 0
+        self._is_first = True
+        self._strange = ""
+        self._untimed = Untimed(into, _PROGRAM)
 
-    def end(self, at: str | None, cpu: Mapping[str, str], devices: Iterable[Mapping[str, str]]) -> None:
+    def begin_run(self, host: str) -> None:
+        """The line of the host: a run begins."""
+        self.into.begin_run(self.name or self.into.options.host)
+        self.name, self._is_first = host, True
+        self._runs += 1
+
+    def strange(self, line: str) -> None:
+        """A line that belongs to no report: its numbers are not understood."""
+        if _LIKE_A_TIME.search(line) and not self._strange:
+            self._strange = line
+        self.into.taken.not_understood("lines that are of no report", line, 0)
+
+    def end(self, report: _Report) -> None:
         """Hand over a report."""
         self._count += 1
-        t_ns = self._time_ns(at) if at is not None else None
-        if t_ns is None:
+        into, taken = self.into, self.into.taken
+        name = self.name or into.options.host
+        moment_at = moment(report.at) if report.at is not None else None
+        if moment_at is None and report.at is not None:
+            taken.not_understood("reports whose time is not understood", report.at, report.values)
             return
-        self._timed += 1
-        name = self.name or self.into.options.host
-        interval_ns = self.into.advance(name, t_ns)
+        if moment_at is None and self._timed:
+            taken.ignore("reports without a time", "others of the file have one", report.values)
+            return
+        if moment_at is None and self._runs > 1 and into.options.start_ns is not None:
+            taken.ignore("later runs", "the file does not say when they began", report.values)
+            return
+        if moment_at is None:
+            if self._strange and into.options.interval_ns is None:
+                raise NotTaken(
+                    f"says its times as {self._strange[:40]!r}, which is not understood: record with {_PROGRAM}"
+                )
+            t_ns = self._untimed.next_ns()
+        else:
+            self._timed += 1
+            t_ns = self._clock.t_ns(moment_at)
+        interval_ns = into.advance(name, t_ns)
+        is_first, self._is_first = self._is_first, False
+        if is_first and interval_ns is not None:
+            taken.ignore("the first report", _SINCE_START, report.values)
+            return
         if not interval_ns:
+            taken.ignore("reports while the clock was behind", "their time was before", report.values)
             return
-        for tier, source, found in (
-            ("client", "host", list(_of_cpu(cpu))),
-            ("storage", "block", [one for device in devices for one in self._of_device(device, interval_ns / 1e9)]),
-        ):
-            self.into.add(found, host=name, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source)
+        self._take(report, name, t_ns, into.paced(name, interval_ns))
+
+    def _take(self, report: _Report, name: str, t_ns: int, interval_ns: int) -> None:
+        into, taken = self.into, self.into.taken
+        cpu = taken.readings(report.cpu, CPU, entity="cpu", interval_ns=interval_ns, source="host")
+        found: list[Reading] = []
+        for entity, record in report.devices:
+            found += taken.readings(record, DEVICE, entity=entity, interval_ns=interval_ns, source="block")
+        for tier, source, readings in (("client", "host", with_busy(cpu)), ("storage", "block", found)):
+            into.add(readings, host=name, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source)
 
     def check(self) -> None:
         """Refuse a file of which nothing could be taken.
@@ -157,62 +232,7 @@ class _Reports:
         Raises
         ------
         NotTaken
-            It says no times, or holds the report since the start alone.
+            It holds reports since the start alone.
         """
-        if self._count and not self._timed:
-            raise NotTaken(_WITHOUT_TIMES)
-        if self._timed == 1:
+        if self._count and not self.into.taken.values_taken and "the first report" in self.into.taken.ignored:
             raise NotTaken("holds one report alone, of the time since the host's start: give iostat an interval")
-        self.into.taken.ignore("the first report", "it is of the time since the host's start")
-
-    def _of_device(self, device: Mapping[str, str], interval_s: float) -> Iterator[Reading]:
-        entity = device.get("Device", "")
-        for key, text in device.items():
-            if key == "Device":
-                continue
-            known = _DEVICE.get(key)
-            value = number(text)
-            if known is None:
-                self.into.taken.ignore(key, NO_USE)
-                continue
-            if value is None or (key in NO_IO and not number(device.get(NO_IO[key], ""))):
-                continue
-            metric, kind, factor = known
-            self.into.taken.counters.setdefault(key, f"block {metric}")
-            yield Reading(entity, metric, kind, value * factor * (interval_s if kind == "delta" else 1.0))
-
-    def _time_ns(self, text: str) -> int | None:
-        at = _moment(text)
-        if at is None:
-            return None
-        if at.tzinfo is None:
-            self._zone = self._zone or zone_assumed(self.into.options, self.into.taken)
-            at = at.replace(tzinfo=self._zone)
-        return utc_ns(at)
-
-
-def _of_cpu(cpu: Mapping[str, str]) -> Iterator[Reading]:
-    for key, metric in _CPU.items():
-        value = number(cpu.get(key, ""))
-        if value is not None:
-            yield Reading("cpu", metric, "gauge", value * 0.01)
-
-
-def _moment(text: str) -> datetime | None:
-    """The time of a report, as `S_TIME_FORMAT=ISO` or a locale writes it; None for other text.
-
-    Examples
-    --------
-    >>> _moment("2026-11-23T19:03:07+0000").hour, _moment("11/23/26 19:02:50").minute, _moment("Device")
-    (19, 2, None)
-    """
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        pass
-    for form in _FORMATS:
-        try:
-            return datetime.strptime(text, form)
-        except ValueError:
-            continue
-    return None

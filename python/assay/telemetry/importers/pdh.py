@@ -6,14 +6,16 @@ Sources: Microsoft, "Performance Counters: PdhOpenLog" (PDH_LOG_TYPE_CSV and _TS
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from assay.telemetry.columns import Reading
-from assay.telemetry.importers.importer import Into, NotTaken, number, utc_ns
+from assay.telemetry.importers.importer import Into, NotTaken, utc_ns
+from assay.telemetry.importers.taken import VALUE_LARGEST, Counter, TakenFile
 from assay.telemetry.importers.zones import zone_assumed
 
 HEADER = re.compile(r'^\s*"?\(PDH-(?P<kind>CSV|TSV) (?P<version>[0-9.]+)\)(?P<zone>[^"\t,]*)"?', re.MULTILINE)
@@ -65,72 +67,104 @@ class PdhLog:
     """A log after its header: the paths of its columns by their place, and the rows that follow."""
 
     paths: dict[int, Path]
+    width: int
     rows: Iterator[Sequence[str]]
     zone: timezone | None
     """What the header says the local time is; None where it says nothing, as typeperf does."""
 
 
-@dataclass(frozen=True)
-class Counter:
-    """What a counter becomes: its metric in base units.
+class Column(NamedTuple):
+    """A column that is taken: where it stands, and what it becomes."""
 
-    Attributes
-    ----------
-    kind
-        `gauge`; or `delta`: a rate per second, which the interval makes a count.
-    factor, offset
-        Make base units of a value.
-    """
-
-    tier: str
-    source: str
-    metric: str
-    kind: str = "gauge"
-    factor: float = 1.0
-    offset: float = 0.0
+    place: int
+    name: str
+    entity: str
+    counter: Counter
 
 
 class Columns:
-    """Columns of a log that are taken, by what their rows have in common."""
+    """Columns of a log, by what their rows have in common; each of their cells is accounted for."""
 
-    def __init__(self) -> None:
-        self._of: dict[str, dict[tuple[str, str], list[tuple[int, str, Counter]]]] = {}
+    def __init__(self, log: PdhLog, into: Into) -> None:
+        self._log, self._into = log, into
+        self._of: dict[str, dict[tuple[str, str], list[Column]]] = {}
+        self._ignored: list[tuple[int, str, str]] = []
+        self._strange = [place for place in range(1, log.width) if place not in log.paths]
 
     def __bool__(self) -> bool:
         return bool(self._of)
 
-    def take(self, place: int, path: Path, entity: str, counter: Counter, into: Into) -> None:
-        """Take a column."""
-        of_host = self._of.setdefault(path.host, {})
-        of_host.setdefault((counter.tier, counter.source), []).append((place, entity, counter))
-        into.taken.counters[path.name] = f"{counter.source} {counter.metric}"
+    def leave(self, place: int, name: str, reason: str) -> None:
+        """Leave a column out."""
+        self._ignored.append((place, name, reason))
+        self._into.taken.ignore(name, reason)
 
-    def hand_over(self, log: PdhLog, into: Into) -> None:
-        """Read all rows of a log and hand over what is taken of them."""
-        for t_ns, row in times(log, into):
+    def take(self, place: int, path: Path, entity: str, made: tuple[str, str, Counter]) -> None:
+        """Take a column; `made` is its tier, source and what it becomes.
+
+        Raises
+        ------
+        NotTaken
+            Another column is taken for the same already.
+        """
+        tier, source, counter = made
+        if not self._into.covered.declare(path.host, source, entity, counter.metric):
+            raise NotTaken(
+                f"has two columns for {counter.metric} of {entity or source} on {path.host}; one is"
+                f" {path.object}({path.instance})\\{path.counter}: which of them is right, it does not say"
+            )
+        columns = self._of.setdefault(path.host, {}).setdefault((tier, source), [])
+        columns.append(Column(place, path.name, entity, counter))
+        self._into.taken.counters[path.name] = f"{source} {counter.metric}"
+
+    def hand_over(self) -> None:
+        """Read all rows of the log and hand over what is taken of them."""
+        into, taken = self._into, self._into.taken
+        for t_ns, row in times(self._log, into):
+            width = len(row)
+            for place, name, reason in self._ignored:
+                if place < width:
+                    taken.ignore(name, reason, 1)
             for host, groups in self._of.items():
                 interval_ns = into.advance(host, t_ns)
-                if interval_ns is None:
-                    continue
                 for (tier, source), columns in groups.items():
-                    found = _readings(columns, row, interval_ns)
-                    into.add(found, host=host, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source)
+                    if interval_ns is None:
+                        late = sum(one.place < width for one in columns)
+                        taken.ignore("rows while the clock was behind", "their time was before", late)
+                        continue
+                    found = _readings(columns, row, interval_ns, taken)
+                    into.add(
+                        found, host=host, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source, is_declared=True
+                    )
+            strange = sum(place < width for place in self._strange)
+            if strange:
+                taken.not_understood("columns that name no counter", row[self._strange[0]], strange)
+            if width > self._log.width:
+                taken.not_understood("cells beyond the header's columns", row[self._log.width], width - self._log.width)
 
 
-def _readings(columns: Sequence[tuple[int, str, Counter]], row: Sequence[str], interval_ns: int) -> list[Reading]:
+def _readings(columns: Sequence[Column], row: Sequence[str], interval_ns: int, taken: TakenFile) -> list[Reading]:
     """The values of a row; a rate is of the time since the row before, so the first row has none."""
     found = []
-    for place, entity, counter in columns:
-        value = number(row[place]) if place < len(row) else None
-        if value is None:
+    width = len(row)
+    for place, name, entity, counter in columns:
+        if place >= width:
             continue
-        value = value * counter.factor + counter.offset
-        if counter.kind == "delta":
-            if not interval_ns or value < 0:
-                continue
+        text = row[place]
+        try:
+            # The usual case at its full speed: a log of 100 MB has ten million cells.
+            value = float(text) * counter.factor + counter.offset
+        except ValueError:
+            value = math.nan
+        is_delta = counter.kind == "delta"
+        if not -VALUE_LARGEST <= value <= VALUE_LARGEST or (is_delta and (value < 0 or not interval_ns)):
+            found += taken.readings({name: text}, {name: counter}, entity=entity, interval_ns=interval_ns, source="")
+            continue
+        if is_delta:
             value *= interval_ns / 1e9
         elif counter.metric == "busy_share":
             value = min(max(value, 0.0), 1.0)
+        taken.values_taken += 1
         found.append(Reading(entity, counter.metric, counter.kind, value))
     return found
 
@@ -158,6 +192,7 @@ def begin(file: TextIO) -> PdhLog:
     zone = _ZONE.search(match["zone"])
     return PdhLog(
         paths=paths,
+        width=max(len(cells), 1),
         rows=_rows((line.replace("\0", "") for line in file), separator),
         # Minutes to add to local time to get UTC.
         zone=timezone(-timedelta(minutes=int(zone[1]))) if zone is not None and abs(int(zone[1])) < 1440 else None,
@@ -183,6 +218,8 @@ def times(log: PdhLog, into: Into) -> Iterator[tuple[int, Sequence[str]]]:
         t_ns = time_ns(row[0], zone) if row else None
         if t_ns is not None:
             yield t_ns, row
+        elif len(row) > 1:
+            into.taken.not_understood("rows whose first cell is no time", row[0], len(row) - 1)
 
 
 def time_ns(text: str, zone: timezone) -> int | None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import chain, zip_longest
 from typing import ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
@@ -20,6 +21,7 @@ _TRANSACTION = re.compile(
     r"^\d+ \d+ (\d{1,18}|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}( \d+)*\s*$", re.ASCII
 )
 _INTERVAL = re.compile(r"^\d{9,10} \d{1,18} \d{1,18} \d{1,40} \d{1,18} \d{1,18}( \d+)*\s*$", re.ASCII)
+_THREADS = re.compile(r"(\D.*?\.\d{1,10})(?:\.\d{1,5})?")
 _PROGRESS = re.compile(
     rf"^progress: (?P<at>{_NUMBER}) s, (?P<tps>{_NUMBER}) tps, lat (?P<mean>{_NUMBER}) ms"
     rf" stddev (?P<deviation>{_NUMBER}|NaN)(?:, (?P<failed>\d{{1,18}}) failed)?",
@@ -46,6 +48,21 @@ class PgbenchLog(Importer):
         lines = head.splitlines()[:3]
         return bool(lines) and all(_TRANSACTION.match(line) or _INTERVAL.match(line) for line in lines[:2])
 
+    def together(self, name: str) -> str | None:
+        """A run with several threads writes a file for each: `pgbench_log.77`, `pgbench_log.77.1`."""
+        match = _THREADS.fullmatch(name)
+        return match[1] if match is not None else None
+
+    def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
+        """Lines of all threads: transactions in the order of their times, intervals added up."""
+        firsts = [next((line for line in file if line.strip()), "") for file in files]
+        threads = [chain([first], file) for first, file in zip(firsts, files, strict=True)]
+        if all(_INTERVAL.match(first) for first in firsts):
+            for lines in zip_longest(*threads, fillvalue=""):
+                yield _sum_of_intervals([line for line in lines if line.strip()])
+        else:
+            yield from merge(*threads, key=_time_of)
+
     def read(self, file: TextIO, into: Into) -> None:
         """Take commits and latencies of each second, or of each interval.
 
@@ -66,15 +83,15 @@ class PgbenchLog(Importer):
         seconds: dict[int, list[float]] = {}
         failed: dict[int, int] = defaultdict(int)
         latest = 0
-        strange = late = 0
         for line in chain([first], file):
             if not _TRANSACTION.match(line):
-                strange += bool(line.strip())
+                if line.strip():
+                    into.taken.not_understood("lines that are no transaction", line)
                 continue
             parts = line.split()
             second = int(parts[4])
             if second <= latest - BEHIND:
-                late += 1
+                into.taken.ignore(f"transactions more than {BEHIND} s out of order", "their second is over", 1)
                 continue
             if second > latest:
                 latest = second
@@ -85,20 +102,22 @@ class PgbenchLog(Importer):
                 failed[second] += 1
             elif len(values) < VALUES_MAX:
                 values.append(float(parts[2]) * 1e3)
+            else:
+                into.taken.ignore(f"transactions of a second after {VALUES_MAX:,}", "the first stand for all", 1)
         whole = sorted(seconds)
         # The last second is cut off.
         for ended in whole[:-1]:
             self._hand_over(ended, seconds[ended], failed.get(ended, 0), into)
-        into.taken.counters |= {"time": "latency_mean_ns, p50, p90, p99, max", "lines": "committed_count"}
-        if strange:
-            into.taken.ignore(f"{strange:,} lines", "they are no lines of a transaction")
-        if late:
-            into.taken.note(f"{late:,} transactions stand more than {BEHIND} s out of order and are left out")
+        for cut in whole[-1:]:
+            count = len(seconds[cut]) + failed.get(cut, 0)
+            into.taken.ignore("transactions of the last second", "it is cut off", count)
 
     def _hand_over(self, second: int, values: list[float], failed: int, into: Into) -> None:
         t_ns = (second + 1) * _SECOND_NS
         if into.advance(into.options.host, t_ns) is None:
+            into.taken.ignore("transactions while the clock was behind", "their time was before", len(values) + failed)
             return
+        into.taken.take("transactions", "committed_count, latency_mean_ns, p50, p90, p99, max", len(values) + failed)
         values.sort()
         readings = [Reading("transactions", "committed_count", "delta", float(len(values)))]
         if failed:
@@ -114,13 +133,15 @@ class PgbenchLog(Importer):
 
     def _intervals(self, first: str, file: TextIO, into: Into) -> None:
         before: list[int] | None = None
-        strange = 0
         for line in chain([first], file):
             if not _INTERVAL.match(line):
-                strange += bool(line.strip())
+                if line.strip():
+                    into.taken.not_understood("lines that are no interval", line)
                 continue
             parts = [int(part) for part in line.split()[:6]]
-            if before is not None and parts[0] > before[0]:
+            if before is not None and parts[0] <= before[0]:
+                into.taken.ignore("intervals while the clock was behind", "their time was before", 1)
+            elif before is not None:
                 start, count, total_us, _, _, most_us = before
                 interval_ns = (parts[0] - start) * _SECOND_NS
                 readings = [Reading("transactions", "committed_count", "delta", float(count))]
@@ -128,60 +149,81 @@ class PgbenchLog(Importer):
                     readings.append(Reading("transactions", "latency_mean_ns", "gauge", total_us / count * 1e3))
                     readings.append(Reading("transactions", "latency_max_ns", "gauge", most_us * 1e3))
                 if into.advance(into.options.host, parts[0] * _SECOND_NS) is not None:
+                    into.taken.take("intervals", "committed_count, latency_mean_ns, max")
                     _add(readings, parts[0] * _SECOND_NS, interval_ns, into)
+                else:
+                    into.taken.ignore("intervals while the clock was behind", "their time was before", 1)
             before = parts
-        into.taken.counters |= {
-            "num_transactions": "committed_count",
-            "sum_latency, max_latency": "latency_mean_ns, max",
-        }
-        into.taken.ignore("the last interval", "it is cut off")
-        if strange:
-            into.taken.ignore(f"{strange:,} lines", "they are no lines of an interval")
+        into.taken.ignore("the last interval", "it is cut off", 1)
 
 
 class PgbenchProgress(Importer):
-    """Lines of progress, with times since 1970."""
+    """Lines of progress, with times since 1970 or since the start of the run."""
 
     name: ClassVar[str] = "pgbench"
-    title: ClassVar[str] = "pgbench progress (-P --progress-timestamp)"
+    title: ClassVar[str] = "pgbench progress (-P, --progress-timestamp)"
 
     def recognises(self, head: str) -> bool:
         """A line of progress."""
         return re.search(_PROGRESS.pattern, head, re.MULTILINE | re.ASCII) is not None
 
     def read(self, file: TextIO, into: Into) -> None:
-        """Take transactions and latency of each interval.
-
-        Raises
-        ------
-        NotTaken
-            Its times are since the start, which it does not name.
-        """
+        """Take transactions and latency of each interval."""
         before: float | None = None
+        host, taken = into.options.host, into.taken
         for line in file:
             match = _PROGRESS.match(line)
             if match is None:
+                if line.startswith("progress:"):
+                    taken.not_understood("lines of progress", line)
                 continue
             at = float(match["at"])
-            if at < EPOCH_S:
-                raise NotTaken("says times since its start alone: pgbench -P 1 --progress-timestamp says when it was")
-            if before is not None and at > before:
-                t_ns, interval_ns = round(at * 1e9), round((at - before) * 1e9)
-                readings = [
-                    Reading("transactions", "committed_count", "delta", float(match["tps"]) * interval_ns / 1e9),
-                    Reading("transactions", "latency_mean_ns", "gauge", float(match["mean"]) * 1e6),
-                ]
-                if match["failed"] and int(match["failed"]):
-                    readings.append(Reading("transactions", "failed_count", "delta", float(match["failed"])))
-                if into.advance(into.options.host, t_ns) is not None:
-                    _add(readings, t_ns, interval_ns, into)
+            is_relative = at < EPOCH_S
+            if is_relative and into.options.start_ns is None:
+                taken.note("says times since its start alone, and so do its values (--start says when it was)")
+            begin = before if before is not None else 0.0 if is_relative else None
+            if before is not None and at <= before and is_relative:
+                into.begin_run(host)
+                raise NotTaken("holds several runs of pgbench, which say no times of day: give each by itself")
             before = at
-        into.taken.counters |= {"tps": "committed_count", "lat": "latency_mean_ns"}
-        into.taken.ignore("the first line", "it does not say when its interval began")
+            if begin is None or at <= begin:
+                taken.ignore("the first line", "it does not say when its interval began", 1)
+                continue
+            t_ns = round(at * 1e9) + (into.options.start_ns or 0 if is_relative else 0)
+            if into.advance(host, t_ns) is None:
+                taken.ignore("lines while the clock was behind", "their time was before", 1)
+                continue
+            taken.take("lines of progress", "committed_count, latency_mean_ns, failed_count")
+            _add(_of_progress(match, at - begin), t_ns, round((at - begin) * 1e9), into)
+
+
+def _of_progress(match: re.Match[str], seconds: float) -> list[Reading]:
+    readings = [Reading("transactions", "committed_count", "delta", float(match["tps"]) * seconds)]
+    if float(match["tps"]):
+        readings.append(Reading("transactions", "latency_mean_ns", "gauge", float(match["mean"]) * 1e6))
+    if match["failed"] and int(match["failed"]):
+        readings.append(Reading("transactions", "failed_count", "delta", float(match["failed"])))
+    return readings
 
 
 def _add(readings: Sequence[Reading], t_ns: int, interval_ns: int, into: Into) -> None:
     into.add(readings, host=into.options.host, t_ns=t_ns, interval_ns=interval_ns, tier="application", source="pgbench")
+
+
+def _time_of(line: str) -> tuple[int, int]:
+    """When a transaction ended; a line that is none stays where it is."""
+    parts = line.split()
+    return (int(parts[4]), int(parts[5])) if _TRANSACTION.match(line) else (0, 0)
+
+
+def _sum_of_intervals(lines: Sequence[str]) -> str:
+    """An interval of all threads, of theirs; lines of which one is no interval stay as they are."""
+    if not lines or not all(_INTERVAL.match(line) for line in lines):
+        return "".join(lines)
+    start, count, total, squares, least, most = zip(
+        *([int(one) for one in line.split()[:6]] for line in lines), strict=True
+    )
+    return f"{min(start)} {sum(count)} {sum(total)} {sum(squares)} {min(least)} {max(most)}\n"
 
 
 def _percentile(ordered: Sequence[float], share: int) -> float:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from assay.base.errors import UsageError
 from assay.base.paths import plain, printable
-from assay.base.units import count_of
+from assay.base.units import count_of, parse_duration
 from assay.targets.files.spec import ROLES
-from assay.telemetry.importers.importer import TakenFile, at_text
+from assay.telemetry.importers.importer import at_text, utc_ns
+from assay.telemetry.importers.moments import ORDERS, Order
+from assay.telemetry.importers.taken import TakenFile
 
 
 def recording_of(told: Sequence[tuple[Path, TakenFile]]) -> dict[str, Any]:
@@ -26,6 +29,12 @@ def recording_of(told: Sequence[tuple[Path, TakenFile]]) -> dict[str, Any]:
             "to_utc_ns": taken.to_ns,
             "counters": {plain(name): metric for name, metric in taken.counters.items()},
             "ignored": {plain(name): reason for name, reason in taken.ignored.items()},
+            "not_understood": {plain(name): plain(example) for name, example in taken.unread.items()},
+            "values": {
+                "taken": taken.values_taken,
+                "left_out": taken.values_left_out,
+                "not_understood": taken.values_unread,
+            },
             "notes": [plain(note) for note in taken.notes],
         }
         for path, taken in told
@@ -80,6 +89,54 @@ def parse_zone(text: str) -> int:
     return -seconds if match[1] == "-" else seconds
 
 
+def parse_start(text: str) -> int:
+    """When a file without times begins, as UTC nanoseconds, of `2026-11-23T19:00:00+01:00`.
+
+    Raises
+    ------
+    UsageError
+        It is no time.
+
+    Examples
+    --------
+    >>> parse_start("1970-01-01T01:00:10+01:00")
+    10000000000
+    """
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"--start {text!r}: accepted: a date and time such as 2026-11-23T19:00:00+01:00") from None
+    return utc_ns(at if at.tzinfo is not None else at.astimezone())
+
+
+def parse_interval(text: str) -> int:
+    """How far apart the reports of a file without times are, in nanoseconds, of `10s`.
+
+    Raises
+    ------
+    UsageError
+        It is no time span, or none at all.
+    """
+    interval_ns = parse_duration(text, what="--interval")
+    if not 0 < interval_ns <= 86400 * 10**9:
+        raise UsageError(f"--interval {text!r}: accepted: from a part of a second to a day, such as 10s")
+    return interval_ns
+
+
+def parse_date_order(text: str) -> Order:
+    """The order of day and month.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    found = next((order for order in ORDERS if order == text), None)
+    if found is None:
+        raise UsageError(f"--date-order {text!r}: accepted: {', '.join(ORDERS)}")
+    return found
+
+
 def parse_roles(texts: Sequence[str]) -> dict[str, str]:
     """Roles by the name of a device, of `data=D:`.
 
@@ -110,17 +167,28 @@ def lines_of(recording: Mapping[str, Any]) -> list[str]:
     for one in recording["files"]:
         lines.append(f"{one['path']}: {one['format']}: {one['rows']:,} values of {', '.join(one['hosts'])}")
         lines.append(f"  from {_at(one['from_utc_ns'])} to {_at(one['to_utc_ns'])}")
-        lines += lines_of_names("counter", one["counters"], one["ignored"])
+        lines += lines_of_names("counter", one["counters"], one["ignored"], one["not_understood"])
+        values = one["values"]
+        lines.append(
+            f"  of {sum(values.values()):,} values of the file: {values['taken']:,} taken, {values['left_out']:,} left"
+            f" out, {values['not_understood']:,} not understood"
+        )
     return lines
 
 
-def lines_of_names(noun: str, taken: Mapping[str, str], ignored: Mapping[str, str]) -> list[str]:
-    """Names of a file that were taken, and those that were left out with their reasons."""
+def lines_of_names(
+    noun: str, taken: Mapping[str, str], ignored: Mapping[str, str], unread: Mapping[str, str] | None = None
+) -> list[str]:
+    """Names of a file that were taken, those that were left out with their reasons, and those not understood."""
     reasons: dict[str, list[str]] = {}
     for name, reason in ignored.items():
         reasons.setdefault(reason, []).append(name)
     found = [f"  took {count_of(len(taken), noun)}: {_some(sorted(taken))}"]
-    return found + [f"  left out {len(names)}, {reason}: {_some(names)}" for reason, names in reasons.items()]
+    found += [f"  left out {len(names)}, {reason}: {_some(names)}" for reason, names in reasons.items()]
+    if unread:
+        shown = [f"{name} ({example!r})" for name, example in unread.items()]
+        found.append(f"  did not understand {len(unread)}: {_some(shown)}")
+    return found
 
 
 def _some(names: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from assay.telemetry.importers.importer import Options, TakenFile
+from assay.telemetry.importers.importer import Options
+from assay.telemetry.importers.taken import TakenFile
 
 
 def zone_assumed(options: Options, taken: TakenFile, why: str = "the file says no time zone") -> timezone:

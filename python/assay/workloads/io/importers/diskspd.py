@@ -14,7 +14,8 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from assay.record.shapes.manifest import Volume
 from assay.record.shapes.point import Sides
-from assay.telemetry.importers.importer import NotTaken, Options, TakenFile, utc_ns
+from assay.telemetry.importers.importer import NotTaken, Options, utc_ns
+from assay.telemetry.importers.taken import TakenFile
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,

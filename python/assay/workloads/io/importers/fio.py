@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, ClassVar
 from assay.base.units import count_of
 from assay.record.shapes.manifest import Volume
 from assay.record.shapes.point import Latency, Steady
-from assay.telemetry.importers.importer import NotTaken, Options, TakenFile
+from assay.telemetry.importers.importer import NotTaken, Options
+from assay.telemetry.importers.taken import TakenFile
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,

@@ -15,7 +15,8 @@ from typing import ClassVar
 
 from assay.record.shapes.manifest import Volume
 from assay.record.shapes.point import Sides
-from assay.telemetry.importers.importer import NotTaken, Options, TakenFile, utc_ns
+from assay.telemetry.importers.importer import NotTaken, Options, utc_ns
+from assay.telemetry.importers.taken import TakenFile
 from assay.telemetry.importers.zones import zone_assumed
 from assay.workloads.imported import (
     ImportedPoint,

@@ -1,0 +1,37 @@
+"""Foreign files as tests import them: what was taken, and the values by host, entity and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.telemetry.importers.importer import Options
+from assay.telemetry.importers.reading import import_file
+from assay.telemetry.importers.taken import TakenFile
+
+Rows = dict[tuple[str, str, str], list[tuple[int, float]]]
+
+
+def taken(path: Path, **options: Any) -> tuple[TakenFile, Rows]:
+    """What was taken of a file, and its values by host, entity and metric."""
+    rows: Rows = {}
+
+    def write(batches: Sequence[Any]) -> None:
+        for batch in batches:
+            for row in batch.to_pylist():
+                rows.setdefault((row["host"], row["entity"], row["metric"]), []).append((row["t_ns"], row["value"]))
+
+    return import_file(path, Options(**options), write), rows
+
+
+def written(folder: Path, text: str, name: str = "log.csv", encoding: str = "utf-8") -> Path:
+    """A file with a text."""
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def values(rows: Rows, *key: str) -> list[float]:
+    """Values of a metric of an entity of a host, without their times."""
+    return [value for _, value in rows[key[0], key[1], key[2]]]
