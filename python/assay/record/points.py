@@ -41,7 +41,7 @@ def describe_load(load: Mapping[str, Any]) -> str:
     for key in ("user", "stream"):
         if f"{key}s" in load:
             return count_of(load[f"{key}s"], key)
-    return "mixed"
+    return str(load.get("kind") or "mixed")
 
 
 def blank_point() -> dict[str, Any]:

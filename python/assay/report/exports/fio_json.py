@@ -297,10 +297,12 @@ def _depth(load: Load) -> int | None:
 
 def _options(access: Access, load: Load, total: Direction) -> dict[str, str]:
     read_share, random_share, block_bytes = access["read_share"], access["random_share"], access["block_bytes"]
-    if read_share is None or random_share is None or block_bytes is None:
+    if read_share is None or block_bytes is None:
         raise TypeError("its workload lacks a share or a size")
     kind = {1.0: "read", 0.0: "write"}.get(read_share, "rw")
-    options = {"rw": f"rand{kind}" if random_share else kind, **_block_options(block_bytes)}
+    options = _block_options(block_bytes)
+    if random_share is not None:
+        options["rw"] = f"rand{kind}" if random_share else kind
     workers = int(load.get("workers") or 1)
     depth = _depth(load)
     if depth is None:
@@ -316,7 +318,7 @@ def _options(access: Access, load: Load, total: Direction) -> dict[str, str]:
     options["numjobs"] = str(workers)
     if 0 < read_share < 1:
         options["rwmixread"] = f"{100 * read_share:.0f}"
-    if 0 < random_share < 1:
+    if random_share is not None and 0 < random_share < 1:
         options["percentage_random"] = f"{100 * random_share:.0f}"
     options["direct"] = "1" if access.get("io_mode", "direct") == "direct" else "0"
     return options | _sync_options(access)

@@ -6,7 +6,7 @@ from datetime import date, timedelta, timezone
 from typing import TextIO
 
 from assay.telemetry.importers.importer import Into, NotTaken
-from assay.telemetry.importers.moments import Ambiguous, Dates, Moment, Order, Unsettled, midnight_ns
+from assay.telemetry.importers.moments import Ambiguous, Dates, Order, Unsettled, WrittenTime, midnight_ns
 from assay.telemetry.importers.zones import zone_assumed
 
 _DAY_NS = 86400 * 10**9
@@ -51,7 +51,7 @@ class Clock:
             raise NotTaken(f"its dates are of no one order of day and month: {day}")
         return found
 
-    def t_ns(self, moment: Moment, day: date | None = None) -> int:
+    def t_ns(self, moment: WrittenTime, day: date | None = None) -> int:
         """UTC nanoseconds of a time; `day` is that of a time that says none."""
         whole = self.day(moment.day) if moment.day is not None else day
         if whole is None:
@@ -62,7 +62,7 @@ class Clock:
 
     def of_day(self, since_midnight_ns: int, first_day: date) -> int:
         """UTC nanoseconds of a time of day: of the first day, or of a later one where the time begins anew."""
-        t_ns = self.t_ns(Moment(None, since_midnight_ns), first_day)
+        t_ns = self.t_ns(WrittenTime(None, since_midnight_ns), first_day)
         while self._last_ns is not None and t_ns < self._last_ns - _DAY_NS // 2:
             t_ns += _DAY_NS
         self._last_ns = t_ns

@@ -140,7 +140,7 @@ class HammerDbLog(Importer):
         if not results:
             raise NotTaken("holds no result: no test ended in it, or it was of another workload")
         if not taken.rows:
-            raise NotTaken("does not say how long the test took: run a timed test (diset tpcc <server>_driver timed)")
+            raise NotTaken("does not say how long the test took: run a timed test (driver timed)")
         taken.ignore("lines of other virtual users", "they hold no figures")
 
     def _result(self, match: re.Match[str], minutes: int, t_ns: int, into: Into) -> None:

@@ -65,7 +65,7 @@ class Ambiguous(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Moment:
+class WrittenTime:
     """A time as it stands in a file.
 
     Attributes
@@ -83,7 +83,7 @@ class Moment:
     zone: timezone | str | None = None
 
 
-def moment(text: str) -> Moment | None:
+def moment(text: str) -> WrittenTime | None:
     """A date and time in any order and language that is known; None for other text.
 
     Examples
@@ -103,7 +103,7 @@ def moment(text: str) -> Moment | None:
     day, since = _date_of(match), _time_of(match)
     if day is None or since is None:
         return None
-    return Moment(day, since, _zone_of(match["zone"]))
+    return WrittenTime(day, since, _zone_of(match["zone"]))
 
 
 def day_alone(text: str) -> date | Ambiguous | None:

@@ -73,7 +73,7 @@ class PdhLog:
     """What the header says the local time is; None where it says nothing, as typeperf does."""
 
 
-class Column(NamedTuple):
+class PdhColumn(NamedTuple):
     """A column that is taken: where it stands, and what it becomes."""
 
     place: int
@@ -87,7 +87,7 @@ class Columns:
 
     def __init__(self, log: PdhLog, into: Into) -> None:
         self._log, self._into = log, into
-        self._of: dict[str, dict[tuple[str, str], list[Column]]] = {}
+        self._of: dict[str, dict[tuple[str, str], list[PdhColumn]]] = {}
         self._ignored: list[tuple[int, str, str]] = []
         self._strange = [place for place in range(1, log.width) if place not in log.paths]
 
@@ -114,7 +114,7 @@ class Columns:
                 f" {path.object}({path.instance})\\{path.counter}: which of them is right, it does not say"
             )
         columns = self._of.setdefault(path.host, {}).setdefault((tier, source), [])
-        columns.append(Column(place, path.name, entity, counter))
+        columns.append(PdhColumn(place, path.name, entity, counter))
         self._into.taken.counters[path.name] = f"{source} {counter.metric}"
 
     def hand_over(self) -> None:
@@ -143,7 +143,7 @@ class Columns:
                 taken.not_understood("cells beyond the header's columns", row[self._log.width], width - self._log.width)
 
 
-def _readings(columns: Sequence[Column], row: Sequence[str], interval_ns: int, taken: TakenFile) -> list[Reading]:
+def _readings(columns: Sequence[PdhColumn], row: Sequence[str], interval_ns: int, taken: TakenFile) -> list[Reading]:
     """The values of a row; a rate is of the time since the row before, so the first row has none."""
     found = []
     width = len(row)

@@ -93,7 +93,8 @@ def _lacks(point: Mapping[str, Any]) -> str | None:
     workload = point["workload"]
     for access in workload.get("activities", [workload]):
         for key in (("name", "load") if "activities" in workload else ()) + ACCESS:
-            if access.get(key) is None:
+            # Of a foreign result it may not be known whether it was random.
+            if access.get(key) is None and (key != "random_share" or key not in access):
                 return f"{key!r} of its workload"
     return None
 

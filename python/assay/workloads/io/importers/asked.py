@@ -19,6 +19,12 @@ from assay.workloads.io.activities import LOAD_KEYS, IoActivity
 WORKERS_MAX, DEPTH_MAX = 10**6, 10**6
 """Beyond all that programs start."""
 
+NOT_ASKED = (
+    "read_share", "random_share", "skew", "align_bytes", "stride_bytes", "region", "compressible_share",
+    "duplicate_share", "io_mode", "sync", "sync_every",
+)  # fmt: skip
+"""Keys of `IoActivity` that are null where a file does not say what was asked."""
+
 
 class AskedAccess(TypedDict, total=False):
     """Keys of `IoActivity` that a file tells of."""
@@ -75,13 +81,15 @@ class ImportedJob:
         Keys of `IoActivity` of which the file does not tell: they become null.
     others
         Options of the program that no key has and that change the load. Points with others are never taken for alike.
+    queue_depth
+        None where the file does not say it: then nothing is known of the load.
     workers
         In total over all volumes.
     """
 
     label: str
     access: AskedAccess
-    queue_depth: int
+    queue_depth: int | None
     workers: int
     unknown: tuple[str, ...] = ()
     others: dict[str, str] = field(default_factory=dict)
@@ -104,6 +112,8 @@ class ImportedJob:
     @property
     def load(self) -> Load:
         """The load as points have it."""
+        if self.queue_depth is None:
+            return {"kind": "unknown"}
         return {
             "queue_depth": self.queue_depth,
             "workers": self.workers,
@@ -125,9 +135,10 @@ class ImportedJob:
         facts = activity.model_dump(mode="json", exclude={*LOAD_KEYS, "name"})
         facts["align_bytes"] = activity.align_bytes or min(activity.blocks)
         facts |= dict.fromkeys(self.unknown)
+        name = activity.describe() if "random_share" not in self.unknown else f"{self.label}, options not known"
         if self.others:
             facts["other_options"] = dict(sorted(self.others.items()))
-        return cast("Accesses", {"kind": "io", "name": activity.describe(), **facts})
+        return cast("Accesses", {"kind": "io", "name": name, **facts})
 
 
 def point_of(jobs: Sequence[ImportedJob], figures: ImportedFigures, label: str) -> ImportedPoint:

@@ -218,7 +218,7 @@ class _Span:
         if threads:
             # Threads shared by all targets, each with the requests of every target outstanding, or so many in all.
             first.workers = min(threads, WORKERS_MAX)
-            first.queue_depth = min(requests or first.queue_depth * len(asked), DEPTH_MAX)
+            first.queue_depth = min(requests or (first.queue_depth or 1) * len(asked), DEPTH_MAX)
         else:
             first.workers = min(first.workers * len(asked), WORKERS_MAX)
         first.read, first.write = together([job.read for job in asked]), together([job.write for job in asked])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from assay.base.units import count_of
@@ -32,19 +32,21 @@ from assay.workloads.imported import (
 from assay.workloads.io.importers import fio_options
 from assay.workloads.io.importers.asked import (
     DEPTH_MAX,
+    NOT_ASKED,
     WORKERS_MAX,
+    AskedAccess,
     ImportedFigures,
     ImportedJob,
     point_of,
     role_of,
     volume_of,
 )
+from assay.workloads.io.importers.fio_document import Group, groups_of, jobs_of, options_of, runs, sides, start
 from assay.workloads.io.importers.fio_options import Record
 
 if TYPE_CHECKING:
     from assay._core import Histogram
 
-JOBS_MAX = 10_000
 BINS_MAX = 29 * 64
 """Bins of fio's histograms (`stat.h`)."""
 
@@ -72,30 +74,38 @@ class Fio(RunImporter):
 
     def recognises(self, head: str) -> bool:
         """A document with fio's version; lines of messages may stand before it."""
-        start = _start(head)
-        return start is not None and '"fio version"' in head[start : start + 4096]
+        at = start(head)
+        return at is not None and '"fio version"' in head[at : at + 4096]
 
     def read(self, text: str, options: Options) -> ImportedRun:
         """Take every group of jobs as a point."""
         taken = TakenFile(format=self.name)
-        document = _document(text, taken)
-        version = str(document.get("fio version") or "").removeprefix("fio-")
+        documents = runs(text, taken)
+        version = str(documents[0].get("fio version") or "").removeprefix("fio-")
         run = ImportedRun(program="fio", version=version[:40] or "unknown", taken=taken)
         taken.counters.update(_TAKEN)
         taken.ignored.update(_IGNORED)
-        groups = _groups(document)
-        common = _options(document.get("global options"))
         volumes: dict[str, Volume] = {}
-        for group in groups.values():
-            jobs = [_Job(one, {**common, **_options(one.get("job options"))}, options, taken) for one in group]
+        for group in [group for document in documents for group in groups_of(document, taken)]:
+            jobs = [_Job(one, group.document, options, taken) for one in group.jobs]
+            trims = [job for job in jobs if job.is_trim]
+            for job in trims:
+                taken.ignore(f"{job.name} (group {job.record.get('groupid', 0)})", "points have no trims")
+            jobs = [job for job in jobs if not job.is_trim]
             for job in jobs:
                 for volume in job.volumes():
                     volumes.setdefault(volume["path"] or "", volume)
-            point = _point(jobs, document, is_alone=len(groups) == 1, taken=taken)
+            point = _point(jobs, group, taken) if jobs else None
             if point is not None:
                 run.points.append(point)
+        hosts = {str(job["hostname"]) for document in documents for job in jobs_of(document) if job.get("hostname")}
+        if len(hosts) == 1:
+            run.hostname = next(iter(hosts))
+        elif hosts:
+            taken.note(f"is of several hosts, whose jobs alike are workers of one workload: {', '.join(sorted(hosts))}")
         if not run.points:
-            raise NotTaken("has no job that read or wrote anything")
+            why = ": trims are left out" if "points have no trims" in taken.ignored.values() else ""
+            raise NotTaken(f"has no job that read or wrote anything{why}")
         if any(point.figures["started_utc_ns"] is None for point in run.points):
             taken.note(
                 "it does not say when each group of jobs ran (newer fio does: job_start), so points have no time of day"
@@ -104,109 +114,27 @@ class Fio(RunImporter):
         return run
 
 
-# The document
-
-
-def _start(text: str) -> int | None:
-    """Where the document begins: a brace at the beginning of a line."""
-    match = re.search(r"^[ \t]*\{", text, re.MULTILINE)
-    return match.end() - 1 if match else None
-
-
-def _document(text: str, taken: TakenFile) -> Record:
-    """The document; of several that --status-interval wrote the last."""
-    decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    last: Record | None = None
-    count = 0
-    at = _start(text) or 0
-    if text[:at].strip():
-        taken.note(f"begins with what is not fio's document, which is left out: {_line(text[:at])}")
-    while True:
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except RecursionError:
-            raise NotTaken("is nested too deeply for a document of fio") from None
-        except ValueError as error:
-            what = str(error).partition(":")[0].lower()
-            line = text.count("\n", 0, getattr(error, "pos", at)) + 1
-            raise NotTaken(
-                f"is damaged or cut off at line {line} ({what[:60]}); fio mixes messages into what it prints, so give"
-                " it --output=FILE"
-            ) from None
-        if not isinstance(value, Mapping) or "fio version" not in value:
-            raise NotTaken("holds another document than fio's")
-        if last is not None:
-            _refuse_different(last, value)
-        last, count = value, count + 1
-        following = _start(text[end:])
-        if following is None:
-            if text[end:].strip():
-                taken.note(f"ends with what is not fio's document, which is left out: {_line(text[end:])}")
-            break
-        at = end + following
-    if count > 1:
-        taken.note(f"holds {count} documents of --status-interval; each counts from the start, so the last is taken")
-    return last
-
-
-def _refuse_different(before: Record, after: Record) -> None:
-    """Documents of one run have the same jobs, which only ever count up."""
-    first, second = _jobs(before), _jobs(after)
-    names = [[(one.get("jobname"), one.get("groupid")) for one in jobs] for jobs in (first, second)]
-    if names[0] != names[1] or _total(first) > _total(second):
-        raise NotTaken("holds documents of several runs; give each a file of its own")
-
-
-def _total(jobs: list[Record]) -> int:
-    return sum(whole(side.get("total_ios"), "total_ios") for job in jobs for _, side in _sides(job))
-
-
-def _jobs(document: Record) -> list[Record]:
-    found = document.get("jobs")
-    if found is None and isinstance(document.get("client_stats"), list):
-        raise NotTaken("is of fio's client and server mode; give the document of each server by itself")
-    if not isinstance(found, list) or not found:
-        raise NotTaken("has no jobs")
-    if len(found) > JOBS_MAX:
-        raise NotTaken(f"has more than {JOBS_MAX:,} jobs; let fio sum them up (group_reporting)")
-    return [one for one in found if isinstance(one, Mapping)]
-
-
-def _groups(document: Record) -> dict[object, list[Record]]:
-    found: dict[object, list[Record]] = {}
-    for job in _jobs(document):
-        group = job.get("groupid")
-        found.setdefault(group if isinstance(group, int) else 0, []).append(job)
-    return found
-
-
-def _options(value: object) -> dict[str, str]:
-    """Options of a job; those of a client come as a list of one."""
-    if isinstance(value, list):
-        value = value[0] if value else {}
-    return {str(name): str(one)[:1000] for name, one in value.items()} if isinstance(value, Mapping) else {}
-
-
-def _line(text: str) -> str:
-    return text.strip().splitlines()[0][:100]
-
-
-def _sides(job: Record) -> Iterator[tuple[str, Record]]:
-    for name in ("read", "write", "mixed"):
-        side = job.get(name)
-        if isinstance(side, Mapping):
-            yield name, side
-
-
 # Jobs
 
 
 class _Job:
     """One entry of `jobs`: a job, or all of a group that `group_reporting` summed up."""
 
-    def __init__(self, record: Record, fio: Mapping[str, str], options: Options, taken: TakenFile) -> None:
-        self.record, self.fio, self.options, self.taken = record, fio, options, taken
-        self.name = str(record.get("jobname") or fio.get("name") or "job")[:80]
+    def __init__(self, record: Record, document: Record, options: Options, taken: TakenFile) -> None:
+        common = document.get("global options")
+        self.fio = {**options_of(common), **options_of(record.get("job options"))}
+        self.is_known = common is not None or record.get("job options") is not None
+        self.record, self.options, self.taken = record, options, taken
+        self.name = str(record.get("jobname") or self.fio.get("name") or "job")[:80]
+
+    @property
+    def is_trim(self) -> bool:
+        """Whether it asked for trims, or did nothing else."""
+        trims = self.record.get("trim")
+        did = isinstance(trims, Mapping) and whole(trims.get("total_ios"), f"{self.name}: trim")
+        return "trim" in fio_options.pattern(self.fio) or bool(
+            did and not any(whole(side.get("total_ios"), f"{self.name}: total_ios") for _, side in sides(self.record))
+        )
 
     @property
     def alike(self) -> str:
@@ -228,7 +156,7 @@ class _Job:
     @property
     def measured_s(self) -> float:
         """How long it did I/O."""
-        times = [amount(side.get("runtime"), f"{self.name}: runtime") or 0.0 for _, side in _sides(self.record)]
+        times = [amount(side.get("runtime"), f"{self.name}: runtime") or 0.0 for _, side in sides(self.record)]
         return max(times, default=0.0) / 1e3
 
     def error(self) -> tuple[int, str] | None:
@@ -255,7 +183,7 @@ class _Job:
 
     def sides(self) -> dict[str, Side | None]:
         """Reads, writes, both and flushes."""
-        found = {name: self._side(side, name) for name, side in _sides(self.record)}
+        found = {name: self._side(side, name) for name, side in sides(self.record)}
         trims = self.record.get("trim")
         if isinstance(trims, Mapping) and whole(trims.get("total_ios"), "trim: total_ios"):
             self.taken.ignore("trim", "points have reads, writes and flushes alone")
@@ -351,8 +279,8 @@ class _Job:
         """The job as one of Assay's workloads; `entries` are how many are alike."""
         sides = self.sides()
         label = self.name
-        if "trim" in fio_options.pattern(self.fio):
-            raise NotTaken(f"{label}: rw={fio_options.pattern(self.fio)}: only reads and writes can be taken")
+        if not self.is_known:
+            return self._not_asked(entries, sides)
         single = self.record.get("iodepth_level")
         alone = amount(single.get("1"), "iodepth_level") if isinstance(single, Mapping) else None
         access = fio_options.access(self.fio)
@@ -376,6 +304,29 @@ class _Job:
             write=sides["write"],
             total=sides["total"],
             flush=sides["flush"],
+        )
+
+    def _not_asked(self, entries: int, found: Mapping[str, Side | None]) -> ImportedJob:
+        """The job where the document does not say what was asked: block and mix are those of what was done."""
+        self.taken.note(
+            f"{self.name}: the document does not say what was asked (fio 2 writes no options): its block and mix are"
+            " those of what was done, and all else is not known"
+        )
+        read, write = found["read"], found["write"]
+        both = (read.count if read else 0) + (write.count if write else 0)
+        access: AskedAccess = {"block_bytes": self._mean_block(found)}
+        if both:
+            access["read_share"] = (read.count if read else 0) / both
+        return ImportedJob(
+            label=self.name,
+            access=access,
+            queue_depth=None,
+            workers=max(entries, 1),
+            unknown=tuple(name for name in NOT_ASKED if name not in access),
+            read=read,
+            write=write,
+            total=found["total"],
+            flush=found["flush"],
         )
 
     def _mean_block(self, sides: Mapping[str, Side | None]) -> int:
@@ -415,7 +366,7 @@ def _integer(text: str) -> object:
 # Points
 
 
-def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: TakenFile) -> ImportedPoint | None:
+def _point(jobs: list[_Job], group: Group, taken: TakenFile) -> ImportedPoint | None:
     """The point of a group; None where it did nothing and failed at nothing."""
     alike: dict[str, list[_Job]] = {}
     for job in jobs:
@@ -432,9 +383,9 @@ def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: TakenFi
     for _, (count, kind) in failed:
         kinds[kind] = kinds.get(kind, 0) + count
     seconds = max(job.measured_s for job in jobs)
-    figures = _times(jobs, document, seconds, is_alone=is_alone)
+    figures = _times(jobs, group, seconds)
     figures |= {
-        "warmup_s": min(fio_options.number(jobs[0].fio, "ramp_time") or 0.0, 1e9),
+        "warmup_s": min(fio_options.seconds(jobs[0].fio, "ramp_time"), 1e9),
         "measured_s": seconds,
         "ended_by": "failed" if any(job.record.get("error") for job in jobs) else "time",
         "errors": {"count": sum(kinds.values()), "kinds": kinds},
@@ -464,15 +415,18 @@ def _as_one(asked: list[ImportedJob], taken: TakenFile) -> ImportedJob:
     return first
 
 
-def _times(jobs: list[_Job], document: Record, seconds: float, *, is_alone: bool) -> ImportedFigures:
-    """When it ran: by fio's own words, or back from when the document was written where all jobs ran until then."""
+def _times(jobs: list[_Job], group: Group, seconds: float) -> ImportedFigures:
+    """When it ran: by fio's own words, or back from when the document was written where all jobs ran until then.
+
+    fio sets `job_start` anew when the ramp ends (`reset_all_stats` calls `set_epoch_time`): the window begins there.
+    """
     starts = [whole(job.record.get("job_start"), "job_start") for job in jobs]
-    written_ms = whole(document.get("timestamp_ms"), "timestamp_ms")
+    written_ms = whole(group.document.get("timestamp_ms"), "timestamp_ms")
     window_ns = round(seconds * 1e9)
     # Another clock than the wall's may be asked for.
     if all(starts) and not fio_options.number(jobs[0].fio, "job_start_clock_id"):
-        begin_ns = min(starts) * 10**6 + round(1e9 * min(fio_options.number(jobs[0].fio, "ramp_time") or 0.0, 1e9))
-    elif is_alone and written_ms:
+        begin_ns = min(starts) * 10**6
+    elif group.is_last and written_ms:
         begin_ns = written_ms * 10**6 - window_ns
     else:
         begin_ns = -1

@@ -78,6 +78,22 @@ def number(options: Options, *names: str) -> float | None:
     return None
 
 
+_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "msec": 1e-3, "usec": 1e-6,
+            "sec": 1.0, "min": 60.0, "": 1.0}  # fmt: skip
+
+
+def seconds(options: Options, name: str) -> float:
+    """A time span; 0 where none is given. A bare number is seconds (fio, HOWTO, "time").
+
+    Examples
+    --------
+    >>> seconds({"ramp_time": "120s"}, "ramp_time"), seconds({"ramp_time": "2m"}, "ramp_time"), seconds({}, "x")
+    (120.0, 120.0, 0.0)
+    """
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]{0,4})", options.get(name, "").strip().lower(), re.ASCII)
+    return float(match[1]) * _SECONDS.get(match[2], 0.0) if match is not None else 0.0
+
+
 def pattern(options: Options) -> str:
     """Reads, writes or both, random or not: `randrw`."""
     return (options.get("rw") or options.get("readwrite") or "read").partition(":")[0].strip().lower()
