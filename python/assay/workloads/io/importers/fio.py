@@ -41,7 +41,7 @@ from assay.workloads.io.importers.asked import (
     role_of,
     volume_of,
 )
-from assay.workloads.io.importers.fio_document import Group, groups_of, jobs_of, options_of, runs, sides, start
+from assay.workloads.io.importers.fio_document import JobsTogether, groups_of, jobs_of, options_of, runs, sides, start
 from assay.workloads.io.importers.fio_options import Record
 
 if TYPE_CHECKING:
@@ -366,7 +366,7 @@ def _integer(text: str) -> object:
 # Points
 
 
-def _point(jobs: list[_Job], group: Group, taken: TakenFile) -> ImportedPoint | None:
+def _point(jobs: list[_Job], group: JobsTogether, taken: TakenFile) -> ImportedPoint | None:
     """The point of a group; None where it did nothing and failed at nothing."""
     alike: dict[str, list[_Job]] = {}
     for job in jobs:
@@ -415,7 +415,7 @@ def _as_one(asked: list[ImportedJob], taken: TakenFile) -> ImportedJob:
     return first
 
 
-def _times(jobs: list[_Job], group: Group, seconds: float) -> ImportedFigures:
+def _times(jobs: list[_Job], group: JobsTogether, seconds: float) -> ImportedFigures:
     """When it ran: by fio's own words, or back from when the document was written where all jobs ran until then.
 
     fio sets `job_start` anew when the ramp ends (`reset_all_stats` calls `set_epoch_time`): the window begins there.

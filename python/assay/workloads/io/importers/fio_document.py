@@ -24,7 +24,7 @@ CLOCK_MS = 5000
 """By how much the time between two documents of a run may differ from that between their runtimes."""
 
 
-class Group(NamedTuple):
+class JobsTogether(NamedTuple):
     """Jobs that ran at the same time.
 
     Attributes
@@ -127,7 +127,7 @@ def jobs_of(document: Record) -> list[Record]:
     return [one for one in found if isinstance(one, Mapping)]
 
 
-def groups_of(document: Record, taken: TakenFile) -> list[Group]:
+def groups_of(document: Record, taken: TakenFile) -> list[JobsTogether]:
     """Jobs by what ran at the same time: those of a group, unless they waited for each other."""
     found: dict[object, list[Record]] = {}
     for job in jobs_of(document):
@@ -136,7 +136,7 @@ def groups_of(document: Record, taken: TakenFile) -> list[Group]:
     parts = [part for jobs in found.values() for part in _in_turn(jobs)]
     if len(parts) > len(found):
         taken.note("some jobs of a group waited for others: they are points of their own")
-    return [Group(document, part, len(parts) == 1) for part in parts]
+    return [JobsTogether(document, part, len(parts) == 1) for part in parts]
 
 
 def _in_turn(jobs: list[Record]) -> list[list[Record]]:
