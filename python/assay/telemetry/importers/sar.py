@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, TextIO
 
+from assay.base.tables import Record
 from assay.telemetry.columns import Reading
 from assay.telemetry.importers.clock import Clock
 from assay.telemetry.importers.importer import Importer, Into
 from assay.telemetry.importers.moments import moment
-from assay.telemetry.importers.sar_json import Record, Sample, samples
+from assay.telemetry.importers.sar_json import Sample, samples
 from assay.telemetry.importers.sysstat import CPU, DISK, with_busy
 from assay.telemetry.importers.taken import NO_USE, Counter, Counters, TakenFile
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
+from assay.base.tables import Record
 from assay.telemetry.importers.importer import NotTaken
 
 ELEMENT_MAX = 16 * 2**20
@@ -13,8 +14,6 @@ ELEMENT_MAX = 16 * 2**20
 
 DEPTH_MAX = 20
 """How deep values of a sample are nested; sysstat has six levels."""
-
-Record = Mapping[str, Any]
 
 
 class Sample(NamedTuple):
