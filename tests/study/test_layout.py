@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from assay.base.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.files import choosing
 from assay.targets.files import target as layout
+from assay.targets.files.choosing import NULL_BYTES, choose_target
 from assay.targets.files.ownership import create, is_ours
 from assay.targets.files.spec import parse_targets
-from assay.targets.files.target import NULL_BYTES, StorageTarget, choose_target, lay_out
+from assay.targets.files.target import StorageTarget, lay_out
 
 MIB = 1 << 20
 TIMEOUT_S = 30.0
@@ -62,7 +64,7 @@ class TestSize:
     def test_twice_the_memory_when_no_cache_is_stated_and_said(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(layout, "memory_bytes", lambda: 8 * MIB)
+        monkeypatch.setattr(choosing, "memory_bytes", lambda: 8 * MIB)
         target = choose(tmp_path / "f", tmp_path / "g", size="2x-cache")
 
         assert set(target.sizes.values()) == {16 * MIB}

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from assay.base.errors import ExitCode, OutOfSpace, RefusedTarget
-from assay.targets.files.safety import ExaminedVolume, check_space, examine
+from assay.targets.files.room import check_space
+from assay.targets.files.safety import ExaminedVolume, examine
 from assay.targets.files.spec import VolumeSpec, parse_targets
 from assay.targets.kernel import Kernel
 from own_files import leave_file

@@ -14,6 +14,7 @@ from assay.base.units import parse_bytes
 from assay.targets.arrays.live.process import served_array
 from assay.targets.arrays.live.spec import ServedSpec, is_served_array, parse_served
 from assay.targets.databases import is_database
+from assay.targets.files.choosing import SIZE_MAX_DEFAULT_BYTES, choose_target
 from assay.targets.files.spec import (
     HOLDS_NO_BYTES,
     VolumeSpec,
@@ -25,7 +26,7 @@ from assay.targets.files.spec import (
     parse_targets,
     split_volumes,
 )
-from assay.targets.files.target import SIZE_MAX_DEFAULT_BYTES, StorageTarget, choose_target
+from assay.targets.files.target import StorageTarget
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.workload import Needs

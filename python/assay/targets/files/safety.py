@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.base.errors import OpenFailed, OutOfSpace, RefusedTarget
+from assay.base.errors import OpenFailed, RefusedTarget
 from assay.base.paths import printable
 from assay.base.units import format_bytes
 from assay.targets.answering import answer_within
@@ -31,16 +31,8 @@ from assay.targets.kernel import (
     read_number,
 )
 
-SYSTEM_FOLDERS = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr")
-"""Folders of the operating system, where no file is made (Filesystem Hierarchy Standard 3.0, section 3)."""
-_NO_SYSTEM_FOLDERS = ("/dev/shm", "/usr/local", "/usr/src", "/usr/tmp")
-
 EXAMINE_TIMEOUT_S = 30.0
 """How long the examination of one volume may take; a disk that sleeps needs some 10 s to spin up."""
-
-FREE_SHARE_KEPT = 0.05
-FREE_BYTES_KEPT_MAX = 1024**3
-"""What stays free on a file system: 5 %, the reserve mke2fs(8) keeps too, but never more than 1 GiB."""
 
 _KERNEL_FILE_SYSTEMS = frozenset(
     {"autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
@@ -211,52 +203,6 @@ def _examine_path(request: _Request) -> ExaminedVolume:
         hint = f"its namespace, such as {request.path}n1" if request.path.name.startswith("nvme") else "a block device"
         raise request.refusal("is a character device, not storage", f"give {hint}, or null: to do no I/O at all")
     raise request.refusal("is a pipe or socket, not storage", "give a file, a folder or a block device")
-
-
-def refuse_new_file(volume: ExaminedVolume, *, create: bool) -> None:
-    """Refuse to make a file that a mistyped name stands for, or one among those of the system.
-
-    Parameters
-    ----------
-    create
-        Whether a name without a suffix is meant as that of a new file.
-
-    Raises
-    ------
-    RefusedTarget
-        The file does not exist, and is not to be made.
-    """
-    path = volume.path
-    if volume.exists or path is None:
-        return
-    shown, name = printable(volume.spec.path or path), printable(path.name)
-    if is_system_folder(path.parent):
-        raise RefusedTarget(
-            f"{shown}: {path.parent} is a folder of the system; give a folder on the storage to examine"
-        )
-    if create or path.suffix:
-        return
-    if Path("/sys/class/block", path.name).exists():
-        raise RefusedTarget(
-            f"{shown}: does not exist; for the device give /dev/{name}, for a file of that name --create"
-        )
-    raise RefusedTarget(
-        f"{shown}: does not exist; make the folder (mkdir -p {shown}), or name a new file with a suffix ({name}.dat)"
-        " or with --create"
-    )
-
-
-def is_system_folder(folder: Path) -> bool:
-    """Whether a folder is the root, or belongs to the operating system; links are resolved before.
-
-    Examples
-    --------
-    >>> is_system_folder(Path("/etc/ssl")), is_system_folder(Path("/srv/data")), is_system_folder(Path("/usr/local/db"))
-    (True, False, False)
-    """
-    if any(folder.is_relative_to(other) for other in _NO_SYSTEM_FOLDERS):
-        return False
-    return folder == Path("/") or any(folder.is_relative_to(system) for system in SYSTEM_FOLDERS)
 
 
 # Files
@@ -484,75 +430,3 @@ def block_sizes(kernel: Kernel, device: DeviceNumber, *, otherwise: tuple[int, i
     queue = disk_of(directory) / "queue"
     logical = read_number(queue / "logical_block_size") or otherwise[0]
     return logical, read_number(queue / "physical_block_size") or max(logical, otherwise[1])
-
-
-# Room
-
-
-def check_space(examined: Sequence[ExaminedVolume], sizes: Mapping[str, int]) -> None:
-    """Refuse sizes that do not fit, all volumes of a file system taken together.
-
-    Parameters
-    ----------
-    examined
-        The volumes.
-    sizes
-        Size each volume shall have in bytes, by its name; what a file occupies already is not needed again.
-
-    Raises
-    ------
-    OutOfSpace
-        A file system would have less than 5 % or 1 GiB (whichever is less) left, or a device is smaller than asked.
-    """
-    needs: dict[DeviceNumber, dict[Path, int]] = {}
-    for volume in examined:
-        size_bytes = sizes.get(volume.spec.name)
-        if size_bytes is None or volume.path is None:
-            continue
-        if volume.free_bytes is None:
-            _check_device_size(volume, size_bytes)
-        elif volume.device_id is not None:
-            files = needs.setdefault(volume.device_id, {})
-            # Two roles may share one file: it needs its room once.
-            files[volume.path] = max(files.get(volume.path, 0), size_bytes - volume.allocated_bytes)
-    for device, files in needs.items():
-        here = next(volume for volume in examined if volume.device_id == device and volume.free_bytes is not None)
-        _check_file_system(here, files)
-
-
-def _check_device_size(volume: ExaminedVolume, size_bytes: int) -> None:
-    if volume.size_bytes is not None and size_bytes > volume.size_bytes:
-        raise OutOfSpace(
-            f"{volume.spec.path}: {format_bytes(size_bytes)} asked, the device has {format_bytes(volume.size_bytes)}; "
-            "give a smaller --size"
-        )
-
-
-def usable_bytes(examined: Sequence[ExaminedVolume], sizes: Mapping[str, int], device: DeviceNumber) -> int:
-    """Room on a file system beside the volumes of these sizes and what stays free; 0 where it is not known."""
-    here = [volume for volume in examined if volume.device_id == device and volume.free_bytes is not None]
-    if not here or not here[0].file_system_bytes:
-        return 0
-    needed_bytes = sum(max(0, sizes.get(volume.spec.name, 0) - volume.allocated_bytes) for volume in here)
-    return max((here[0].free_bytes or 0) - _kept_bytes(here[0].file_system_bytes) - needed_bytes, 0)
-
-
-def _kept_bytes(file_system_bytes: int) -> int:
-    return min(int(file_system_bytes * FREE_SHARE_KEPT), FREE_BYTES_KEPT_MAX)
-
-
-def _check_file_system(here: ExaminedVolume, files: Mapping[Path, int]) -> None:
-    total_bytes, free_bytes = here.file_system_bytes or 0, here.free_bytes or 0
-    if total_bytes == 0:
-        # An unlimited tmpfs and some network file systems do not say how large they are.
-        return
-    needed_bytes = sum(max(0, need) for need in files.values())
-    kept_bytes = _kept_bytes(total_bytes)
-    if needed_bytes > 0 and needed_bytes > free_bytes - kept_bytes:
-        names = ", ".join(str(path) for path in files)
-        usable = format_bytes(max(0, free_bytes - kept_bytes))
-        raise OutOfSpace(
-            f"{names}: {format_bytes(needed_bytes)} more needed, but of the file system's {format_bytes(free_bytes)} "
-            f"free only {usable} may be used ({format_bytes(kept_bytes)} stay free); give a smaller --size, or free "
-            "some space"
-        )

@@ -16,7 +16,8 @@ from assay.base.paths import printable
 from assay.base.units import format_bytes
 from assay.targets.answering import answer_within
 from assay.targets.files.hold import Hold
-from assay.targets.files.safety import ExaminedVolume, usable_bytes
+from assay.targets.files.room import usable_bytes
+from assay.targets.files.safety import ExaminedVolume
 from assay.targets.files.target import (
     STORED_IN_FILES,
     StorageTarget,
