@@ -12,12 +12,11 @@ from typer.testing import CliRunner
 
 from assay.apps.cli.app import app
 from assay.base.errors import UsageError
-from assay.base.fields import Strict
 from assay.record.figures import Figure
 from assay.workloads import registry
 from assay.workloads.job import Job
 from assay.workloads.options import Option
-from assay.workloads.plan import AnyPlan
+from assay.workloads.plan import AnyPlan, SearchPlan
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 from assay.workloads.workload import Workload
 
@@ -25,10 +24,9 @@ CAPACITY = 100.0
 """What the desk serves a second."""
 
 
-class DeskSearch(Strict):
+class DeskSearch(SearchPlan):
+    axes = {"clients": (1.0, 200.0)}
     axis: Literal["none", "clients"] = "none"
-    end: float = 200.0
-    repeats: Annotated[int, Field(ge=0)] = 1
 
 
 class DeskPlan(AnyPlan):
@@ -47,7 +45,7 @@ class DeskJob(Job):
         if search.axis == "none":
             yield Measure(ask=self.ask(self.plan.clients))
             return
-        axis = Axis(name="clients", start=1, end=search.end, whole=True)
+        axis = Axis(name="clients", start=search.first_load, end=search.last_load, whole=True)
         yield Search(axis=axis, ask=self.ask, workload=self.ask(0).workload, repeats=search.repeats)
 
     def ask(self, clients: float) -> Ask:

@@ -17,10 +17,9 @@ from assay.record import durable
 from assay.report import exports
 from assay.report.exports import EXPORTS, rehearse
 from assay.report.exports.rehearsal import expected_point
-from assay.workloads.integrity.plan import load_integrity_plan
-from assay.workloads.io.plan import load_plan, preset_names, read_preset
+from assay.workloads.io.plan import load_plan
 from assay.workloads.plan import Part
-from assay.workloads.tpcc.plan import load_tpcc_plan
+from assay.workloads.registry import workload_named
 from assay_command import Bench
 
 BURSTS = {
@@ -55,11 +54,11 @@ def test_every_export_of_checkpoint_bursts_is_written_after_the_run(bench: Bench
 
 @pytest.mark.parametrize("name", sorted(EXPORTS))
 def test_every_plan_that_comes_with_assay_can_be_exported(name: str) -> None:
-    plans = [read_preset(preset) for preset in preset_names()]
+    plans = [workload_named("io").preset(preset) for preset in workload_named("io").presets()]
     plans += [
         load_plan(BURSTS, source="bursts"),
-        load_tpcc_plan({}, source="tpcc"),
-        load_integrity_plan({}, source="v"),
+        workload_named("tpcc").load_plan({}, source="tpcc"),
+        workload_named("integrity").load_plan({}, source="v"),
     ]
     rehearse_exports([name], [part(plan) for plan in plans])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assay.workloads.tpcc.plan import read_tpcc_preset
+from assay.workloads.registry import workload_named
 from assay.workloads.transactions.plan import default_users
 from assay_command import Bench
 
@@ -29,7 +29,7 @@ def complaint(bench: Bench, *arguments: str) -> str:
 
 def test_without_options_it_is_hammerdbs_preset_loaded_run_and_checked(bench: Bench) -> None:
     plan = planned(bench)
-    assert plan == read_tpcc_preset("hammerdb").model_dump(mode="json")
+    assert plan == workload_named("tpcc").preset("hammerdb").model_dump(mode="json")
     assert (plan["actions"], plan["warehouses"], plan["users"]) == (["load", "run", "check"], None, default_users())
 
 
@@ -42,7 +42,7 @@ def test_every_option_is_a_key_of_the_plan(bench: Bench) -> None:
         "--seed", "9", "--no-restore", "--limit", "response.p99<1s",
     )  # fmt: skip
     assert plan == {
-        **read_tpcc_preset("strict").model_dump(mode="json"),
+        **workload_named("tpcc").preset("strict").model_dump(mode="json"),
         "actions": ["run", "check"], "warehouses": 30, "users": 12, "connections": 6, "threads": 2,
         "load_connections": 3, "think_scale": 0.5, "draw": "independent", "items": "uniform", "home": "all",
         "mix": {"new_order": 1, "payment": 1, "order_status": 0, "delivery": 0, "stock_level": 0},

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assay.workloads.io.plan import preset_names, read_plan
+from assay.base.reading import read_table
+from assay.workloads.registry import workload_named
+
+IO_KIND = workload_named("io")
 
 if TYPE_CHECKING:
     from assay_command import Bench
@@ -30,7 +33,7 @@ OPTIONS = {
     "quick": ("--quick",),
     "size, seed and backend": ("--size", "1G", "--seed", "7", "--backend", "threads", "--queue-depth", "1"),
     "cache span": ("--cache-span", "--size", "1G", "--queue-depth", "1"),
-    **{name: ("--preset", name) for name in preset_names()},
+    **{name: ("--preset", name) for name in IO_KIND.presets()},
     "preset changed": ("--preset", "oltp", "--block", "8K", "--repeats", "3", "--limit", "write.mean<=1ms"),
     "preset without its search": ("--preset", "oltp", "--queue-depth", "4"),
     "quick preset of set duration": ("--preset", "database", "--quick"),
@@ -48,7 +51,10 @@ def test_what_is_printed_is_understood_as_the_same_plan(bench: Bench, tmp_path: 
     assert (first.code, first.stderr) == (second.code, second.stderr) == (0, "")
     for key in ("plan", "parts"):
         assert second.document.get(key) == first.document.get(key)
-    assert read_plan(tmp_path / "plan.json").model_dump(mode="json") == first.document["plan"]
+    assert (
+        IO_KIND.load_plan(read_table(tmp_path / "plan.json", option="--plan"), source="--plan").model_dump(mode="json")
+        == first.document["plan"]
+    )
     assert bench.made() == []
 
 

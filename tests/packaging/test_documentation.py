@@ -17,10 +17,11 @@ from assay.apps.cli.app import app
 from assay.apps.cli.reference import reference
 from assay.apps.cli.verbs import verbs as assay_verbs
 from assay.base.errors import ExitCode
-from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan, integrity_preset_names
+from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan
 from assay.workloads.io.activities import IoActivity
-from assay.workloads.io.plan import IoPlan, IoSearch, IoTiming, load_plan, preset_names, read_preset
-from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, tpcc_preset_names
+from assay.workloads.io.plan import IoPlan, IoSearch, IoTiming, load_plan
+from assay.workloads.registry import workload_named
+from assay.workloads.tpcc.plan import TpccLayout, TpccPlan
 from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTiming
 
 ROOT = Path(__file__).parents[2]
@@ -136,7 +137,7 @@ def test_transactions_plan_keys_and_defaults_are_those_of_the_code(root: Path) -
     check_rows(table(section(text, "Transactions timing and search")), inner)
     layout = {key: field.default for key, field in TpccLayout.model_fields.items()}
     check_rows(table(section(text, "Transactions layout")), layout)
-    assert set(table(section(text, "Transactions presets"))) == set(tpcc_preset_names())
+    assert set(table(section(text, "Transactions presets"))) == set(workload_named("tpcc").presets())
 
 
 def test_plans_in_the_documents_are_understood(root: Path) -> None:
@@ -151,17 +152,17 @@ def test_plans_in_the_documents_are_understood(root: Path) -> None:
 
 def test_presets_and_their_limits_are_those_of_the_code(root: Path) -> None:
     rows = table(section((root / "docs/plans.md").read_text(), "Presets"))
-    assert set(rows) == set(preset_names())
+    assert set(rows) == set(workload_named("io").presets())
     for name, (_, limits) in rows.items():
-        assert (limits == "none") == (not read_preset(name).limits)
-        assert set(re.findall(r"`([^`]+)`", limits)) <= set(read_preset(name).limits)
+        assert (limits == "none") == (not workload_named("io").preset(name).limits)
+        assert set(re.findall(r"`([^`]+)`", limits)) <= set(workload_named("io").preset(name).limits)
     tour = (root / "docs/tour.md").read_text()
-    assert all(f"`{name}`" in tour for name in preset_names())
+    assert all(f"`{name}`" in tour for name in workload_named("io").presets())
 
 
 def test_integrity_presets_are_those_of_the_code(root: Path) -> None:
     rows = table(section((root / "docs/plans.md").read_text(), "Integrity presets"))
-    assert set(rows) == set(integrity_preset_names())
+    assert set(rows) == set(workload_named("integrity").presets())
 
 
 def test_command_lines_of_readme_and_tour_are_understood(root: Path) -> None:

@@ -18,7 +18,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry import collectors
 from assay.telemetry.collectors import ServerActivity
 from assay.workloads.plan import Part
-from assay.workloads.tpcc.plan import load_tpcc_plan
+from assay.workloads.registry import workload_named
 from assay.workloads.transactions import counted
 from assay.workloads.transactions import point as oltp_point
 from assay.workloads.transactions.opening import prepare
@@ -59,7 +59,7 @@ class Stage:
         self.databases, self.seen, self.interrupt = databases, Seen(), threading.Event()
         self.load, self.core = ScriptedLoad(), ScriptedRun(databases=databases)
         data = {"users": 4, "timing": SHORT, "mix": {"new_order": 10, "payment": 13}, **plan}
-        self.plan = load_tpcc_plan(data, source="plan")
+        self.plan = workload_named("tpcc").load_plan(data, source="plan")
         self.path = folder / "runs"
         self.above = Above()
         self.target = DatabaseTarget(databases=databases)  # type: ignore[arg-type]

@@ -17,9 +17,11 @@ from assay.targets.files.target import StorageTarget
 from assay.workloads.integrity import core_plan as integrity_plan
 from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
 from assay.workloads.integrity.files import PlacedFile, make_files, place_files, tidy_files
-from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.plan import Part
+from assay.workloads.registry import workload_named
 from own_files import leave_file
+
+INTEGRITY_KIND = workload_named("integrity")
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -32,9 +34,9 @@ def little_memory_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 def choose(
     *paths: str | Path, plan: dict[str, Any] | None = None, **asked: Any
 ) -> tuple[StorageTarget, list[PlacedFile]]:
-    part = Part(name="integrity", title="T", plan=load_integrity_plan(plan or {}, source="plan"))
+    part = Part(name="integrity", title="T", plan=INTEGRITY_KIND.load_plan(plan or {}, source="plan"))
     target = TargetRequest(paths=[str(path) for path in paths], database=True, **asked).choose([part])
-    return target, place_files(target, load_integrity_plan(plan or {}, source="plan"))
+    return target, place_files(target, INTEGRITY_KIND.load_plan(plan or {}, source="plan"))
 
 
 def shown(files: list[PlacedFile]) -> list[tuple[str, bool, int, int]]:
@@ -140,7 +142,7 @@ class TestGrowth:
         assert not choose(tmp_path, size="100M")[1][0].can_grow
 
     def test_without_files_that_may_change_nobody_shrinks(self, tmp_path: Path) -> None:
-        plan = load_integrity_plan({"shrinkable": False}, source="plan")
+        plan = INTEGRITY_KIND.load_plan({"shrinkable": False}, source="plan")
         fixed = choose(tmp_path, size="64M", plan={"shrinkable": False})[1]
 
         assert verify_plan(plan, fixed, run_id=1)["shrink"]["users"] == 0
@@ -171,7 +173,7 @@ class TestFilesOfAPlan:
         plan = self.files(tmp_path, sparse=True, size_bytes="1T")
         target, files = choose(plan=plan)
 
-        make_files(target, files, load_integrity_plan(plan, source="plan"))
+        make_files(target, files, INTEGRITY_KIND.load_plan(plan, source="plan"))
 
         status = (tmp_path / "a.mdx").stat()
         # A block at most, for the mark.
@@ -211,7 +213,7 @@ class TestMaking:
     ) -> None:
         leave_file(tmp_path / "f", b"before" + bytes(4 * MIB - 6))
 
-        make_files(*choose(tmp_path / "f", size="4M"), load_integrity_plan(keys, source="plan"))
+        make_files(*choose(tmp_path / "f", size="4M"), INTEGRITY_KIND.load_plan(keys, source="plan"))
 
         assert (tmp_path / "f").read_bytes() == begins + bytes(4 * MIB - 6)
 
@@ -219,7 +221,7 @@ class TestMaking:
         (tmp_path / "f").write_bytes(b"x" * 8 * MIB)
 
         make_files(*choose(tmp_path / "f", size="4M", overwrite=[str(tmp_path / "f")]),
-                   load_integrity_plan({}, source="plan"))  # fmt: skip
+                   INTEGRITY_KIND.load_plan({}, source="plan"))  # fmt: skip
 
         assert (tmp_path / "f").read_bytes() == b"x" * 8 * MIB
 
@@ -233,14 +235,14 @@ class TestMaking:
 
         monkeypatch.setattr(_core, "allocate", refuse)
         with pytest.raises(UsageError):
-            make_files(target, files, load_integrity_plan({}, source="plan"))
+            make_files(target, files, INTEGRITY_KIND.load_plan({}, source="plan"))
         assert list(tmp_path.iterdir()) == []
 
 
 class TestUsers:
     def test_numbers_left_open_are_chosen_by_the_cpus(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(integrity_plan.os, "sched_getaffinity", lambda _: set(range(3)))
-        plan = load_integrity_plan({"audit": {"users": -1}}, source="plan")
+        plan = INTEGRITY_KIND.load_plan({"audit": {"users": -1}}, source="plan")
 
         made = verify_plan(plan, choose(tmp_path, size="64M")[1], run_id=1)
 
@@ -249,7 +251,7 @@ class TestUsers:
         assert made["max_outstanding"] == 256
 
     def test_what_does_not_fit_small_files_is_narrowed_and_said(self, tmp_path: Path) -> None:
-        plan = load_integrity_plan({}, source="plan")
+        plan = INTEGRITY_KIND.load_plan({}, source="plan")
         files = choose(tmp_path, size="data=2M,log=1M")[1]
 
         made = verify_plan(plan, files, run_id=1)
@@ -261,7 +263,7 @@ class TestUsers:
         ]  # fmt: skip
 
     def test_times_are_in_nanoseconds_and_the_pool_is_no_larger_than_the_data(self, tmp_path: Path) -> None:
-        plan = load_integrity_plan({"timing": {"stress_s": "1.5s", "long_io_s": 3}}, source="plan")
+        plan = INTEGRITY_KIND.load_plan({"timing": {"stress_s": "1.5s", "long_io_s": 3}}, source="plan")
 
         made = verify_plan(plan, choose(tmp_path, size="16M")[1], run_id=7)
 
@@ -281,7 +283,7 @@ class TestMemory:
     def test_enough_is_enough(self, tmp_path: Path) -> None:
         files = choose(tmp_path, size="64M")[1]
 
-        check_memory(load_integrity_plan({}, source="plan"), files)
+        check_memory(INTEGRITY_KIND.load_plan({}, source="plan"), files)
 
     def test_too_little_names_what_is_needed_what_there_is_and_what_fits(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -289,7 +291,7 @@ class TestMemory:
         files = choose(tmp_path, size="1G", plan={"shrinkable": False})[1]
         monkeypatch.setattr(integrity_plan, "free_memory_bytes", lambda: 2 * MIB)
 
-        plan = load_integrity_plan({"shrinkable": False}, source="plan")
+        plan = INTEGRITY_KIND.load_plan({"shrinkable": False}, source="plan")
         with pytest.raises(
             OutOfMemory, match=r"need 3\.\d+ MiB of memory, 2 MiB may be had; give --size (\d+)M"
         ) as why:
@@ -303,7 +305,7 @@ class TestMemory:
         monkeypatch.setattr(integrity_plan, "free_memory_bytes", lambda: 1024)
 
         with pytest.raises(OutOfMemory, match="free some memory"):
-            check_memory(load_integrity_plan({}, source="plan"), files)
+            check_memory(INTEGRITY_KIND.load_plan({}, source="plan"), files)
 
     def test_it_is_refused_before_anything_is_made(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(integrity_plan, "free_memory_bytes", lambda: 1024)
@@ -373,8 +375,8 @@ class TestJournals:
 def test_a_file_of_which_a_part_uses_the_beginning_keeps_its_size(tmp_path: Path) -> None:
     for plan in ({}, {"most_bytes": 16 * MIB}):
         target, files = choose(tmp_path / "f", size=None if plan else "64M", plan=plan)
-        make_files(target, files, load_integrity_plan(plan, source="plan"))
-        tidy_files(target, files, load_integrity_plan(plan, source="plan"), keep=False)
+        make_files(target, files, INTEGRITY_KIND.load_plan(plan, source="plan"))
+        tidy_files(target, files, INTEGRITY_KIND.load_plan(plan, source="plan"), keep=False)
         target.settle()
 
     assert (tmp_path / "f").stat().st_size == 64 * MIB

@@ -12,10 +12,10 @@ from assay.record.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.part import part_report
 from assay.run.request import TargetRequest
-from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
+from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.io.plan import load_plan
 from assay.workloads.plan import Part
-from assay.workloads.registry import load_plan_of_any_kind
+from assay.workloads.registry import load_plan_of_any_kind, workload_named
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 
@@ -33,7 +33,7 @@ class Silent:
 def parts() -> list[Part]:
     timing = {"warmup_s": 0, "duration_s": 0.2}
     reads = load_plan({"timing": timing, "activity": [{"queue_depth": 1}]}, source="plan")
-    stress = load_integrity_plan({"timing": {"stress_s": 0.3}}, source="plan")
+    stress = workload_named("integrity").load_plan({"timing": {"stress_s": 0.3}}, source="plan")
     return [
         Part(name="reads", title="Reads", plan=reads),
         Part(name="integrity", title="Integrity", plan=stress),

@@ -24,8 +24,10 @@ from assay.run.request import TargetRequest
 from assay.targets.files.hold import FileIdentity, Hold
 from assay.targets.files.spec import FAULTS
 from assay.workloads.integrity import watch as integrity_watch
-from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.plan import Part
+from assay.workloads.registry import workload_named
+
+INTEGRITY_KIND = workload_named("integrity")
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 
@@ -60,7 +62,7 @@ class Stage:
     def __init__(self, folder: Path, core: ScriptedCore, **plan: Any) -> None:
         self.core, self.target = core, folder / "f"
         self.seen, self.interrupt = Seen(), threading.Event()
-        self.part = Part(name="integrity", title="T", plan=load_integrity_plan(plan, source="plan"),
+        self.part = Part(name="integrity", title="T", plan=INTEGRITY_KIND.load_plan(plan, source="plan"),
                          understood=("line 1",))  # fmt: skip
         self.request = TargetRequest(paths=[str(self.target)], size="16M", database=True)
         target = self.request.choose([self.part])

@@ -21,7 +21,9 @@ from assay.run.targets import choose_targets
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.io.plan import load_plan
 from assay.workloads.plan import Part
-from assay.workloads.tpcc.plan import load_tpcc_plan
+from assay.workloads.registry import workload_named
+
+TPCC_KIND = workload_named("tpcc")
 
 READS = load_plan({"timing": {"warmup_s": 0, "duration_s": 0.2}, "activity": [{"queue_depth": 1}]}, source="plan")
 TRANSACTIONS = {"users": 4, "timing": SHORT, "mix": {"new_order": 10, "payment": 13}}
@@ -56,7 +58,7 @@ def reads(name: str) -> Part:
 
 
 def transactions(name: str, target: DatabaseTarget, **fields: Any) -> Part:
-    plan = load_tpcc_plan(TRANSACTIONS, source="plan")
+    plan = TPCC_KIND.load_plan(TRANSACTIONS, source="plan")
     return Part(name=name, title="Transactions", plan=plan, target_text="embedded:/d", target=target, **fields)
 
 
@@ -197,7 +199,7 @@ def test_what_follows_and_what_may_be_left_out_come_back_from_the_manifest() -> 
 
 def test_a_password_stays_out_of_requests_and_parts() -> None:
     url = "postgresql://tester:hidden@db.example/tpcc"
-    part = Part(name="one", title="One", plan=load_tpcc_plan(TRANSACTIONS, source="plan"), target_text=url)
+    part = Part(name="one", title="One", plan=TPCC_KIND.load_plan(TRANSACTIONS, source="plan"), target_text=url)
     request = TargetRequest(paths=[url])
 
     shared, (own, other) = choose_targets(request, [part, replace(part, name="two", target_text=None)])

@@ -11,7 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
-from assay.workloads.io.plan import IoPlan, load_plan, preset_names, read_preset
+from assay.workloads.io.plan import IoPlan, load_plan
+from assay.workloads.registry import workload_named
+
+IO_KIND = workload_named("io")
 
 shares = st.integers(0, 1000).map(lambda thousandth: thousandth / 1000)
 blocks = st.sampled_from([512, 4096, 8192, 65536, "8K", "64KiB", "1M"])
@@ -172,11 +175,19 @@ class TestSearchAxis:
 
 class TestPresets:
     def test_all_of_them_are_plans(self) -> None:
-        assert preset_names() == ["database", "dss", "log", "oltp", "sqlio-random", "sqlio-sequential", "tempdb"]
-        assert all(read_preset(name).workloads() for name in preset_names())
+        assert IO_KIND.presets() == [
+            "database",
+            "dss",
+            "log",
+            "oltp",
+            "sqlio-random",
+            "sqlio-sequential",
+            "tempdb",
+        ]
+        assert all(IO_KIND.preset(name).workloads() for name in IO_KIND.presets())
 
     def test_oltp_is_the_grid_of_the_method(self) -> None:
-        plan = read_preset("oltp")
+        plan = IO_KIND.preset("oltp")
 
         assert plan.limits == ("read.mean<=20ms", "write.mean<=20ms")
         assert plan.search.axis == "queue-depth"
@@ -185,7 +196,7 @@ class TestPresets:
         ]
 
     def test_log_appends_durably_by_one_and_several(self) -> None:
-        plan = read_preset("log")
+        plan = IO_KIND.preset("log")
         activities = [workload.activities[0] for workload in plan.workloads()]
 
         assert plan.limits == ("write.mean<=5ms",)
@@ -199,7 +210,7 @@ class TestPresets:
         )
 
     def test_a_database_does_everything_at_once(self) -> None:
-        (workload,) = read_preset("database").workloads()
+        (workload,) = IO_KIND.preset("database").workloads()
 
         assert [(a.name, a.role) for a in workload.activities] == [
             ("reads", "data"),
@@ -213,4 +224,4 @@ class TestPresets:
         with pytest.raises(
             UsageError, match=r"unknown preset 'olpt', did you mean 'oltp'\?; known: database, .*tempdb"
         ):
-            read_preset("olpt")
+            IO_KIND.preset("olpt")

@@ -15,9 +15,13 @@ from assay.run.simulate import simulate
 from assay.targets.arrays.model.configuration import configure
 from assay.targets.files.safety import examine
 from assay.targets.files.spec import parse_targets
-from assay.workloads.integrity.plan import read_integrity_preset
-from assay.workloads.io.plan import load_plan, read_preset
+from assay.workloads.io.plan import load_plan
 from assay.workloads.plan import Part
+from assay.workloads.registry import workload_named
+
+IO_KIND = workload_named("io")
+
+INTEGRITY_KIND = workload_named("integrity")
 
 TARGET = "model:ps6100xv?raid=50&volumes=3"
 
@@ -142,7 +146,7 @@ class TestChosen:
 
     def test_sequential_and_mixed_presets_fit(self) -> None:
         for name in ("oltp", "dss", "tempdb", "log", "database"):
-            assert request().choose([Part(name=name, title=name, plan=read_preset(name))]).array is not None
+            assert request().choose([Part(name=name, title=name, plan=IO_KIND.preset(name))]).array is not None
 
 
 class TestRefused:
@@ -177,7 +181,7 @@ class TestRefused:
             request().choose([Part(name="p", title="P", plan=plan)])
 
     def test_verification(self) -> None:
-        plan = read_integrity_preset("default")
+        plan = INTEGRITY_KIND.preset("default")
         with pytest.raises(UsageError, match="holds no bytes to verify"):
             request(database=True).choose([Part(name="p", title="P", plan=plan)])
 

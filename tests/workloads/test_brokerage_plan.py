@@ -15,14 +15,14 @@ from assay.workloads.brokerage.plan import (
     ORDERED,
     BrokerageMix,
     BrokeragePlan,
-    brokerage_preset_names,
-    load_brokerage_plan,
-    read_brokerage_preset,
 )
+from assay.workloads.registry import workload_named
+
+BROKERAGE_KIND = workload_named("brokerage")
 
 
 def plan(**changes: Any) -> BrokeragePlan:
-    return load_brokerage_plan(changes, source="plan")
+    return BROKERAGE_KIND.load_plan(changes, source="plan")
 
 
 @given(st.lists(st.integers(0, 1000), min_size=8, max_size=8).filter(any))
@@ -76,8 +76,8 @@ def test_a_response_passes_where_all_limits_on_it_are_met() -> None:
 
 
 def test_presets_have_a_limit_on_each_response() -> None:
-    assert brokerage_preset_names() == ["orders", "strict"]
-    strict = read_brokerage_preset("strict")
+    assert BROKERAGE_KIND.presets() == ["orders", "strict"]
+    strict = BROKERAGE_KIND.preset("strict")
     bounded = {text.partition(".p90")[0] for text in strict.limits}
     assert {*BROKERAGE.transactions} - bounded == {"data_maintenance"}
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
+from assay.base.reading import read_table
 from assay.workloads.integrity.plan import (
     AuditUser,
     BulkUpdateUser,
@@ -20,11 +21,10 @@ from assay.workloads.integrity.plan import (
     RandomUser,
     ReadAheadUser,
     ShrinkUser,
-    integrity_preset_names,
-    load_integrity_plan,
-    read_integrity_plan,
-    read_integrity_preset,
 )
+from assay.workloads.registry import workload_named
+
+INTEGRITY_KIND = workload_named("integrity")
 
 shares = st.integers(0, 10_000).map(lambda hundredth: hundredth / 10_000)
 sizes = st.sampled_from(["8K", "100M", "1.5G", 8192, 1 << 30])
@@ -73,14 +73,14 @@ plans = table(
 
 @given(data=plans)
 def test_a_plan_printed_is_the_plan_understood(data: dict[str, Any]) -> None:
-    plan = load_integrity_plan(data, source="plan")
+    plan = INTEGRITY_KIND.load_plan(data, source="plan")
     printed = json.loads(json.dumps(plan.model_dump(mode="json"), allow_nan=False))
 
-    assert load_integrity_plan(printed, source="plan") == plan
+    assert INTEGRITY_KIND.load_plan(printed, source="plan") == plan
 
 
 def test_units_are_those_of_all_plans() -> None:
-    plan = load_integrity_plan(
+    plan = INTEGRITY_KIND.load_plan(
         {"memory_bytes": "32M", "cache_hit_share": "10%", "timing": {"stress_s": "48h"}, "target_io_s": "20ms"},
         source="plan",
     )
@@ -95,11 +95,11 @@ def test_units_are_those_of_all_plans() -> None:
 
 def test_a_plan_is_read_from_toml_and_from_what_a_dry_run_printed(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("cycles = 3\n[random]\nusers = 7\n")
-    plan = read_integrity_plan(tmp_path / "a.toml")
+    plan = INTEGRITY_KIND.load_plan(read_table(tmp_path / "a.toml", option="--plan"), source="--plan")
     (tmp_path / "b.json").write_text(json.dumps({"plan": plan.model_dump(mode="json"), "estimate": {}}))
 
     assert (plan.cycles, plan.random.users) == (3, 7)
-    assert read_integrity_plan(tmp_path / "b.json") == plan
+    assert INTEGRITY_KIND.load_plan(read_table(tmp_path / "b.json", option="--plan"), source="--plan") == plan
 
 
 TABLES = {
@@ -111,19 +111,19 @@ TABLES = {
 @pytest.mark.parametrize("key", [*IntegrityPlan.model_fields])
 def test_a_misspelt_key_names_the_key_that_was_meant(key: str) -> None:
     with pytest.raises(UsageError, match=f"^plan: unknown key '{key}x'; did you mean '{key}'"):
-        load_integrity_plan({f"{key}x": 1}, source="plan")
+        INTEGRITY_KIND.load_plan({f"{key}x": 1}, source="plan")
 
 
 @pytest.mark.parametrize(("name", "key"), [(name, key) for name, model in TABLES.items() for key in model.model_fields])
 def test_a_misspelt_key_of_a_table_too(name: str, key: str) -> None:
     with pytest.raises(UsageError, match=f"^plan: {name}: unknown key '{key}x'; did you mean '{key}'"):
-        load_integrity_plan({name: {f"{key}x": 1}}, source="plan")
+        INTEGRITY_KIND.load_plan({name: {f"{key}x": 1}}, source="plan")
 
 
 def test_a_misspelt_key_of_a_file_names_the_file() -> None:
     files = [{"path": "a", "size_bytes": "1G"}, {"path": "b", "size_bytes": "1G", "shrinkabel": True}]
     with pytest.raises(UsageError, match=r"^plan: files 2: unknown key 'shrinkabel'; did you mean 'shrinkable'"):
-        load_integrity_plan({"files": files}, source="plan")
+        INTEGRITY_KIND.load_plan({"files": files}, source="plan")
 
 
 def file(**keys: Any) -> dict[str, Any]:
@@ -164,7 +164,7 @@ LOG = file(path="log", log=True)
 )
 def test_what_contradicts_itself_is_refused(data: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said) as error:
-        load_integrity_plan(data, source="plan x")
+        INTEGRITY_KIND.load_plan(data, source="plan x")
 
     assert str(error.value).startswith("plan x: ")
     assert "\n" not in str(error.value)
@@ -179,28 +179,28 @@ def test_files_at_the_limit_are_accepted() -> None:
 
 class TestPresets:
     def test_they_are_the_variants_sqliosim_is_shipped_with(self) -> None:
-        assert integrity_preset_names() == ["default", "hwcache", "nothrottle", "seqwrites", "sparse"]
-        assert [read_integrity_preset(name).name for name in integrity_preset_names()] == integrity_preset_names()
+        assert INTEGRITY_KIND.presets() == ["default", "hwcache", "nothrottle", "seqwrites", "sparse"]
+        assert [INTEGRITY_KIND.preset(name).name for name in INTEGRITY_KIND.presets()] == INTEGRITY_KIND.presets()
 
     def test_default_is_what_a_plan_is_without_a_key(self) -> None:
-        plan = read_integrity_preset("default")
+        plan = INTEGRITY_KIND.preset("default")
 
         assert plan == IntegrityPlan()
         assert (plan.shrinkable, plan.shrink.users) == (True, 1)
 
     def test_hwcache_reads_next_to_nothing_from_small_files(self) -> None:
-        plan = read_integrity_preset("hwcache")
+        plan = INTEGRITY_KIND.preset("hwcache")
 
         assert (plan.cache_hit_share, plan.audit.users, plan.read_ahead.users) == (1.0, 0, 0)
         assert (plan.random.users, plan.bulk_update.users, plan.size, plan.shrinkable) == (-1, -1, "100M", False)
 
     def test_nothrottle_waits_for_nothing(self) -> None:
-        plan = read_integrity_preset("nothrottle")
+        plan = INTEGRITY_KIND.preset("nothrottle")
 
         assert (plan.target_io_s, plan.audit.delay_s, plan.read_ahead.delay_s) == (1000.0, 0.01, 0.01)
 
     def test_seqwrites_is_bulk_updates_alone(self) -> None:
-        plan = read_integrity_preset("seqwrites")
+        plan = INTEGRITY_KIND.preset("seqwrites")
         bulk = plan.bulk_update
 
         assert (plan.random.users, plan.audit.users, plan.read_ahead.users, bulk.users) == (0, 0, 0, -1)
@@ -208,7 +208,7 @@ class TestPresets:
         assert (plan.force_read_ahead, plan.shrinkable) == (False, False)
 
     def test_sparse_has_little_memory_and_an_io_for_each_page(self) -> None:
-        plan = read_integrity_preset("sparse")
+        plan = INTEGRITY_KIND.preset("sparse")
 
         assert (plan.memory_bytes, plan.cycles, plan.timing.stress_s, plan.target_io_s) == (32 << 20, 3, 600.0, 10.0)
         assert (plan.scatter_gather, plan.sparse, plan.shrinkable, plan.size) == (False, True, False, "1000M")
@@ -217,4 +217,4 @@ class TestPresets:
         with pytest.raises(
             UsageError, match=r"unknown preset 'hwcach', did you mean 'hwcache'\?; known: default, .*sparse"
         ):
-            read_integrity_preset("hwcach")
+            INTEGRITY_KIND.preset("hwcach")

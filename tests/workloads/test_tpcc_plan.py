@@ -11,41 +11,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
+from assay.base.reading import read_table
 from assay.record.limits import parse_limits
 from assay.workloads.databases.plan import ACTIONS, split_actions
-from assay.workloads.registry import load_plan_of_any_kind
+from assay.workloads.registry import load_plan_of_any_kind, workload_named
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.plan import (
     TpccPlan,
-    load_tpcc_plan,
-    read_tpcc_plan,
-    read_tpcc_preset,
     shares_of,
-    tpcc_preset_names,
 )
 from assay.workloads.transactions.plan import parse_mix
 
+TPCC_KIND = workload_named("tpcc")
+
 
 def plan(**data: Any) -> TpccPlan:
-    return load_tpcc_plan(data, source="plan")
+    return TPCC_KIND.load_plan(data, source="plan")
 
 
 def test_the_default_preset_is_what_hammerdb_draws() -> None:
-    preset = read_tpcc_preset("hammerdb")
+    preset = TPCC_KIND.preset("hammerdb")
     assert preset.mix.weights == [10, 10, 1, 1, 1]
     assert (preset.draw, preset.items, preset.home) == ("independent", "uniform", "warehouse")
     assert (preset.think_scale, preset.mode, preset.rate) == (0.0, "procedures", None)
 
 
 def test_the_strict_preset_is_the_mix_of_the_specification() -> None:
-    preset = read_tpcc_preset("strict")
+    preset = TPCC_KIND.preset("strict")
     assert preset.mix.weights == [45, 43, 4, 4, 4]
     assert (preset.draw, preset.items, preset.home) == ("deck", "nurand", "district")
 
 
-@pytest.mark.parametrize("name", tpcc_preset_names())
+@pytest.mark.parametrize("name", TPCC_KIND.presets())
 def test_presets_judge_the_limits_of_the_method_without_changing_the_exit_code(name: str) -> None:
-    preset = read_tpcc_preset(name)
+    preset = TPCC_KIND.preset(name)
     assert [limit.text for limit in parse_limits(preset.limits)] == [
         "read.mean<=20ms", "write.mean<=20ms", "log.write.mean<=5ms", "cpu<80%", "tcp.retransmit<0.5%",
         "response.p90<2s",
@@ -54,11 +53,13 @@ def test_presets_judge_the_limits_of_the_method_without_changing_the_exit_code(n
 
 
 def test_what_dry_run_prints_is_accepted_again(tmp_path: Path) -> None:
-    for name in tpcc_preset_names():
+    for name in TPCC_KIND.presets():
         path = tmp_path / "plan.json"
-        path.write_text(json.dumps({"plan": read_tpcc_preset(name).model_dump(mode="json")}))
-        assert read_tpcc_plan(path) == read_tpcc_preset(name)
-        assert load_plan_of_any_kind(read_tpcc_preset(name).model_dump(mode="json"), source="p") == read_tpcc_preset(
+        path.write_text(json.dumps({"plan": TPCC_KIND.preset(name).model_dump(mode="json")}))
+        assert TPCC_KIND.load_plan(read_table(path, option="--plan"), source="--plan") == workload_named("tpcc").preset(
+            name
+        )
+        assert load_plan_of_any_kind(TPCC_KIND.preset(name).model_dump(mode="json"), source="p") == TPCC_KIND.preset(
             name
         )
 
@@ -143,7 +144,7 @@ def test_a_mix_names_its_transactions() -> None:
 )
 def test_a_mix_that_is_not_understood_is_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError, match="plan: mix: ") as refused:
-        load_tpcc_plan({"mix": text}, source="plan")
+        TPCC_KIND.load_plan({"mix": text}, source="plan")
     assert words in str(refused.value)
 
 

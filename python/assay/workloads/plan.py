@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field
 
@@ -19,6 +19,30 @@ if TYPE_CHECKING:
 
 COMBINATIONS_MAX = 10_000
 """Combinations of levels: more points than a run has time for, and more than a plan's check should make."""
+
+
+class SearchPlan(Strict):
+    """How the largest load within limits is looked for; `axis` none measures the load as given."""
+
+    axis: str = "none"
+    start: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    end: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    """First and last load; unless given those of `axes`."""
+    repeats: Annotated[int, Field(ge=0, le=20)] = 1
+    resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
+
+    axes: ClassVar[Mapping[str, tuple[float, float]]]
+    """First and last load of a search on each axis unless the plan says otherwise."""
+
+    @property
+    def first_load(self) -> float:
+        """Where the search begins."""
+        return self.start if self.start is not None else min(self.axes[self.axis][0], self.last_load)
+
+    @property
+    def last_load(self) -> float:
+        """The largest load the search tries."""
+        return self.end if self.end is not None else self.axes[self.axis][1]
 
 
 class AnyPlan(Strict):

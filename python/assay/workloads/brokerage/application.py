@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.workloads.brokerage.tables import KIND, TABLES
 from assay.workloads.transactions.application import Application, Rate
+from assay.workloads.transactions.figures import figures_of
 
 BROKERAGE = Application(
     kind=KIND,
@@ -44,6 +45,8 @@ BROKERAGE = Application(
     ),
     tables=TABLES,
 )
+
+FIGURES = figures_of(BROKERAGE)
 
 BY_PRODUCTS = ("trade_result", "market_feed")
 """Transactions that the market sends in answer to orders."""

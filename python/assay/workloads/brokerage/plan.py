@@ -11,12 +11,10 @@ from typing import Annotated, Literal, Self, TypedDict
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.base.errors import UsageError
-from assay.base.fields import FieldValueError, within
-from assay.base.reading import names_of_presets, preset_table, validated
+from assay.base.fields import FieldValueError
 from assay.record.limits import Limit, parse_limits
 from assay.targets.databases.common.target import DatabaseTarget
-from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, MAINTENANCE
-from assay.workloads.brokerage.figures import FIGURES
+from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, FIGURES, MAINTENANCE
 from assay.workloads.brokerage.shapes import BrokerageFacts
 from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND, NEWS_BYTES
 from assay.workloads.databases.plan import DATABASE
@@ -252,39 +250,3 @@ def _answered(latency_ns: Mapping[str, float | None] | None, limits: Sequence[Li
         if value is not None and not limit.met_by(value):
             return False
     return True
-
-
-def load_brokerage_plan(data: Mapping[str, object], *, source: str) -> BrokeragePlan:
-    """A plan from its TOML or JSON form.
-
-    Raises
-    ------
-    UsageError
-        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
-    """
-    plan = validated(BrokeragePlan, data, source)
-    with within(source, "limits"):
-        parse_limits(plan.limits, FIGURES)
-    return plan
-
-
-def brokerage_preset_names() -> list[str]:
-    """Names of the presets that come with Assay.
-
-    Examples
-    --------
-    >>> brokerage_preset_names()
-    ['orders', 'strict']
-    """
-    return names_of_presets(__package__)
-
-
-def read_brokerage_preset(name: str) -> BrokeragePlan:
-    """A preset by name.
-
-    Raises
-    ------
-    UsageError
-        There is no such preset; the message lists them.
-    """
-    return load_brokerage_plan(preset_table(__package__, name), source=f"preset {name}")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from assay.base.tables import Record
-from assay.workloads.brokerage.application import BROKERAGE
-from assay.workloads.brokerage.figures import FIGURES
+from assay.workloads.brokerage.application import BROKERAGE, FIGURES
 from assay.workloads.brokerage.job import BrokerageJob
-from assay.workloads.brokerage.plan import BrokeragePlan, load_brokerage_plan
+from assay.workloads.brokerage.plan import BrokeragePlan
 from assay.workloads.brokerage.shapes import SHAPES
 from assay.workloads.brokerage.tables import TABLES
 from assay.workloads.transactions.workload import TransactionsWorkload
@@ -24,7 +22,3 @@ class BrokerageWorkload(TransactionsWorkload[BrokeragePlan]):
     shapes = SHAPES
     plan_type = BrokeragePlan
     table_set = TABLES
-
-    def load_plan(self, data: Record, *, source: str) -> BrokeragePlan:
-        """A plan from its TOML or JSON form."""
-        return load_brokerage_plan(data, source=source)

@@ -6,10 +6,9 @@ from assay.workloads.examination import Examination
 from assay.workloads.integrity.plan import (
     IntegrityPlan,
     IntegrityTiming,
-    load_integrity_plan,
-    read_integrity_preset,
 )
 from assay.workloads.plan import ExaminationPart, Part
+from assay.workloads.registry import workload_named
 
 NAME = "integrity"
 MAX_BYTES, REDUCED_BYTES = 2 << 30, 256 << 20
@@ -23,10 +22,10 @@ def _part(asked: Examination) -> Part[IntegrityPlan]:
     timing = {"stress_s": max(asked.planned_s * STRESS_SHARE, 1.0)}
     if asked.timeout_s is not None:
         timing |= {"io_timeout_s": asked.timeout_s, "long_io_s": min(IntegrityTiming().long_io_s, asked.timeout_s)}
-    data = read_integrity_preset("default").model_dump(mode="json", exclude_unset=True) | asked.given
+    data = workload_named("integrity").preset("default").model_dump(mode="json", exclude_unset=True) | asked.given
     data |= {"most_bytes": MAX_BYTES if asked.is_full else REDUCED_BYTES, "shrinkable": False}
     data |= {"timing": timing, "no_buffering": asked.is_direct}
-    plan = load_integrity_plan(data, source=f"part {NAME}")
+    plan = workload_named("integrity").load_plan(data, source=f"part {NAME}")
     return Part(name=NAME, title=plan.title, plan=plan, planned_s=asked.planned_s)
 
 

@@ -7,17 +7,13 @@ the variants it is shipped with; they differ in one thing, they go on after an e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from posixpath import normpath
 from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from assay.base.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key, within
-from assay.base.reading import names_of_presets, preset_table, read_table, validated
+from assay.base.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key
 from assay.base.units import format_bytes, parse_bytes
-from assay.record.limits import parse_limits
 from assay.workloads.options import BACKEND, TARGET, TIME, Option
 from assay.workloads.plan import AnyPlan
 
@@ -243,50 +239,3 @@ class IntegrityPlan(AnyPlan):
                 raise FieldValueError("files", f"{file.path} is named twice")
             paths.add(path)
         return self
-
-
-def load_integrity_plan(data: Mapping[str, object], *, source: str) -> IntegrityPlan:
-    """A plan from its TOML or JSON form.
-
-    Raises
-    ------
-    UsageError
-        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
-    """
-    plan = validated(IntegrityPlan, data, source)
-    with within(source, "limits"):
-        parse_limits(plan.limits)
-    return plan
-
-
-def read_integrity_plan(path: Path) -> IntegrityPlan:
-    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
-
-    Raises
-    ------
-    UsageError
-        The file cannot be read or is not a plan.
-    """
-    return load_integrity_plan(read_table(path, option="--plan"), source=f"--plan {path}")
-
-
-def integrity_preset_names() -> list[str]:
-    """Names of the presets that come with Assay.
-
-    Examples
-    --------
-    >>> integrity_preset_names()
-    ['default', 'hwcache', 'nothrottle', 'seqwrites', 'sparse']
-    """
-    return names_of_presets(__package__)
-
-
-def read_integrity_preset(name: str) -> IntegrityPlan:
-    """A preset by name.
-
-    Raises
-    ------
-    UsageError
-        There is no such preset; the message lists them.
-    """
-    return load_integrity_plan(preset_table(__package__, name), source=f"preset {name}")

@@ -21,7 +21,7 @@ from assay.workloads.integrity.examination import PARTS
 from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.files import files_by_path, place_files
 from assay.workloads.integrity.job import IntegrityJob
-from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
+from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.shapes import SHAPES, Integrity
 from assay.workloads.integrity.verdict import integrity_line
@@ -50,10 +50,6 @@ class IntegrityWorkload(
     title = "Integrity"
     document_key = "integrity"
     apart = ("preparing, final checkpoint, audit",)
-
-    def load_plan(self, data: Record, *, source: str) -> IntegrityPlan:
-        """A plan from its TOML or JSON form."""
-        return load_integrity_plan(data, source=source)
 
     def estimate_s(self, plan: IntegrityPlan) -> tuple[float, float]:
         """Time of its stress phases."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from assay.workloads.examination import Examination
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span_plan import cache_span_plan
-from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan, read_preset
+from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan
 from assay.workloads.plan import ExaminationPart, Part
+from assay.workloads.registry import workload_named
 
 REDUCED: dict[str, dict[str, list[str] | list[float]]] = {
     "oltp": {"block_bytes": ["8K", "64K"], "read_share": [0.7]},
@@ -31,7 +32,8 @@ def _preset(name: str, share: float) -> ExaminationPart:
 
 def _measured(name: str, asked: Examination) -> Part[IoPlan]:
     """A preset, fitted to its share of the budget."""
-    data = read_preset(name).model_dump(mode="json", exclude_unset=True) | asked.given | asked.own_limits
+    preset = workload_named("io").preset(name)
+    data = preset.model_dump(mode="json", exclude_unset=True) | asked.given | asked.own_limits
     activities = list(data["activity"])
     if not asked.is_full:
         activities[0] = {**activities[0], **REDUCED.get(name, {})}

@@ -9,19 +9,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from assay.base.fields import FieldError, Seconds, Strict, within
-from assay.base.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
+from assay.base.reading import refuse_unknown, validated
 from assay.base.tables import TableValue
 from assay.base.units import parse_bytes, parse_duration
 from assay.record.limits import parse_limits
 from assay.workloads.io.activities import IoActivity, IoWorkloadSpec
 from assay.workloads.options import BACKEND, TIME, Option, TablesOf
-from assay.workloads.plan import COMBINATIONS_MAX, AnyPlan
+from assay.workloads.plan import COMBINATIONS_MAX, AnyPlan, SearchPlan
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
 """First and last load of a search unless the plan says otherwise."""
@@ -59,28 +58,14 @@ class IoTiming(Strict):
         return self.warmup_s + (self.duration_s or self.min_s) + self.rest_s
 
 
-class IoSearch(Strict):
-    """How the largest load within limits is looked for; `axis` none measures the loads as given."""
+class IoSearch(SearchPlan):
+    """The search of a plan: for I/Os outstanding per worker, or arrivals per second."""
 
+    axes = AXES
     axis: Annotated[Literal["none", "queue-depth", "rate"], Option("--search", "queue-depth, rate or none.", TIME)] = (
         "none"
     )
-    start: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    end: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    """First and last load; unless given those of `AXES`: I/Os outstanding per worker, or arrivals per second."""
-    repeats: Annotated[int, Field(ge=0, le=20)] = 1
-    resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
     plateau: bool = True
-
-    @property
-    def first_load(self) -> float:
-        """Where the search begins."""
-        return self.start if self.start is not None else min(AXES[self.axis][0], self.last_load)
-
-    @property
-    def last_load(self) -> float:
-        """The largest load the search tries."""
-        return self.end if self.end is not None else AXES[self.axis][1]
 
 
 class IoPlan(AnyPlan):
@@ -171,17 +156,6 @@ def _refuse_contradictions(plan: IoPlan, workloads: Sequence[IoWorkloadSpec]) ->
         raise FieldError(reason, field=("timing",))
 
 
-def read_plan(path: Path) -> IoPlan:
-    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
-
-    Raises
-    ------
-    UsageError
-        The file cannot be read or is not a plan.
-    """
-    return load_plan(read_table(path, option="--plan"), source=f"--plan {path}")
-
-
 BURSTS_MIN = 3
 """Bursts a point should see, so that they can be told from the time between."""
 
@@ -199,19 +173,3 @@ def fit_bursts(activities: Sequence[Mapping[str, Any]], duration_s: float) -> li
                 made |= {"burst_interval_s": nearest_s, "burst_bytes": int(parse_bytes(size) * nearest_s / before_s)}
         fitted.append(made)
     return fitted
-
-
-def preset_names() -> list[str]:
-    """Names of the presets that come with Assay."""
-    return names_of_presets(__package__)
-
-
-def read_preset(name: str) -> IoPlan:
-    """A preset by name.
-
-    Raises
-    ------
-    UsageError
-        There is no such preset; the message lists them.
-    """
-    return load_plan(preset_table(__package__, name), source=f"preset {name}")

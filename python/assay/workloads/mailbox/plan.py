@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from assay.base.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key
 from assay.base.units import format_bytes, parse_bytes
 from assay.workloads.options import BACKEND, LOAD, TIME, Option
-from assay.workloads.plan import AnyPlan
+from assay.workloads.plan import AnyPlan, SearchPlan
 
 DATABASES = "Mailboxes and databases"
 """Group of options."""
@@ -86,14 +86,10 @@ class MailboxTiming(Strict):
     ] = 30.0
 
 
-class MailboxSearch(Strict):
+class MailboxSearch(SearchPlan):
     """How the most I/Os per second within the limits, and so the most mailboxes, are looked for."""
 
     axis: Literal["none", "rate"] = "none"
-    start: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    end: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    repeats: Annotated[int, Field(ge=0, le=20)] = 1
-    resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
 
 
 class MailboxPlan(AnyPlan):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from assay.workloads.tpcc.acknowledged import missing_orders
 from assay.workloads.tpcc.tables import TABLES
 from assay.workloads.transactions.application import Application, Rate
+from assay.workloads.transactions.figures import figures_of
 
 TPCC = Application(
     kind="tpcc",
@@ -43,3 +44,5 @@ TPCC = Application(
     find_acknowledged=missing_orders,
     acknowledged_key="warehouse, district, order, customer",
 )
+
+FIGURES = figures_of(TPCC)

@@ -7,7 +7,8 @@ import os
 from assay.targets.host import memory_bytes
 from assay.workloads.examination import Examination
 from assay.workloads.plan import ExaminationPart, Part
-from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan, read_tpcc_preset
+from assay.workloads.registry import workload_named
+from assay.workloads.tpcc.plan import TpccPlan
 from assay.workloads.tpcc.tables import BYTES_PER_WAREHOUSE
 from assay.workloads.transactions.plan import WARMUP_SHARE
 
@@ -26,7 +27,7 @@ MEMORY_FACTOR = 1.1
 
 def _part(asked: Examination) -> Part[TpccPlan]:
     """A database of its own in the folder, loaded unless an earlier examination left one that is large enough."""
-    preset = read_tpcc_preset("hammerdb")
+    preset = workload_named("tpcc").preset("hammerdb")
     data = preset.model_dump(mode="json", exclude_unset=True) | {
         # The server is reached through a socket: what is sent again is not sent for it.
         "limits": [text for text in preset.limits if not text.startswith("tcp.")],
@@ -40,7 +41,7 @@ def _part(asked: Examination) -> Part[TpccPlan]:
     return Part(
         name=NAME,
         title="Transactions on PostgreSQL",
-        plan=load_tpcc_plan(data | asked.own_limits, source=f"part {NAME}"),
+        plan=workload_named("tpcc").load_plan(data | asked.own_limits, source=f"part {NAME}"),
         planned_s=asked.planned_s,
         target_text=f"embedded:{os.path.join(asked.directory, FOLDER)}",
         # Where nothing else is asked for, it is no part to be left out.

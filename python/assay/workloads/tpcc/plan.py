@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Literal, Self, TypedDict
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from assay.base.fields import within
-from assay.base.reading import names_of_presets, preset_table, read_table, validated
-from assay.record.limits import parse_limits
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import DATABASE
 from assay.workloads.options import Option
 from assay.workloads.tpcc.application import TPCC
-from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.tpcc.shapes import TpccFacts
 from assay.workloads.transactions.plan import (
     MIX,
@@ -177,50 +171,3 @@ class TpccPlan(TransactionsPlan):
             "isolation": self.isolation,
             "retries": self.retries,
         }
-
-
-def load_tpcc_plan(data: Mapping[str, object], *, source: str) -> TpccPlan:
-    """A plan from its TOML or JSON form.
-
-    Raises
-    ------
-    UsageError
-        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
-    """
-    plan = validated(TpccPlan, data, source)
-    with within(source, "limits"):
-        parse_limits(plan.limits, FIGURES)
-    return plan
-
-
-def read_tpcc_plan(path: Path) -> TpccPlan:
-    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
-
-    Raises
-    ------
-    UsageError
-        The file cannot be read or is not a plan.
-    """
-    return load_tpcc_plan(read_table(path, option="--plan"), source=f"--plan {path}")
-
-
-def tpcc_preset_names() -> list[str]:
-    """Names of the presets that come with Assay.
-
-    Examples
-    --------
-    >>> tpcc_preset_names()
-    ['hammerdb', 'strict']
-    """
-    return names_of_presets(__package__)
-
-
-def read_tpcc_preset(name: str) -> TpccPlan:
-    """A preset by name.
-
-    Raises
-    ------
-    UsageError
-        There is no such preset; the message lists them.
-    """
-    return load_tpcc_plan(preset_table(__package__, name), source=f"preset {name}")

@@ -14,6 +14,7 @@ from assay.record.shapes.point import Load
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import TIME, Option
+from assay.workloads.plan import SearchPlan
 from assay.workloads.steps import points_of_search
 from assay.workloads.transactions.shapes import LayoutAsked, Transaction, TransactionFacts
 
@@ -118,29 +119,15 @@ class TransactionsTiming(Strict):
         return self.warmup_length_s + self.duration_s + self.rest_s
 
 
-class TransactionsSearch(Strict):
-    """How the most transactions within limits are looked for; `axis` none measures the load as given."""
+class TransactionsSearch(SearchPlan):
+    """The search of a plan: for users, or transactions per second."""
 
+    axes = AXES
     axis: Annotated[
         Literal["none", "users", "rate"],
         Option("--search", "Find the most transactions within the limits: users or rate.", TIME),
     ] = "none"
-    start: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    end: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    """First and last load; unless given those of `AXES`."""
-    repeats: Annotated[int, Field(ge=0, le=20)] = 1
-    resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
     plateau: bool = True
-
-    @property
-    def first_load(self) -> float:
-        """Where the search begins."""
-        return self.start if self.start is not None else min(AXES[self.axis][0], self.last_load)
-
-    @property
-    def last_load(self) -> float:
-        """The largest load the search tries."""
-        return self.end if self.end is not None else AXES[self.axis][1]
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
