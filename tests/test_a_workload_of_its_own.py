@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from pydantic import Field
@@ -25,7 +25,7 @@ CAPACITY = 100.0
 
 
 class DeskSearch(SearchPlan):
-    axes = {"clients": (1.0, 200.0)}
+    axes: ClassVar = {"clients": (1.0, 200.0)}
     axis: Literal["none", "clients"] = "none"
 
 

@@ -21,6 +21,7 @@ from assay.report.exports.fio_json import fio_bucket_ns
 from assay.run.imports import read_results
 from assay.telemetry.importers.importer import NotTaken, Options
 from assay.telemetry.importers.registry import importer_of
+from assay.workloads.capabilities import Importing
 from assay.workloads.imported import ImportedRun, RunImporter, Side, histogram_of_bins, together
 from assay.workloads.io.activities import IoActivity, IoWorkloadSpec, load_facts
 from assay.workloads.registry import workloads
@@ -28,7 +29,7 @@ from assay.workloads.registry import workloads
 SAMPLES = Path(__file__).parent / "imported"
 GOLDEN = SAMPLES / "golden"
 ALL = sorted(path for path in SAMPLES.iterdir() if path.is_file())
-FORMATS = [one for workload in workloads() for one in workload.importers()]
+FORMATS = [one for workload in workloads() if isinstance(workload, Importing) for one in workload.importers()]
 
 
 def importer(head: str) -> RunImporter | None:
