@@ -119,11 +119,9 @@ def planted(run: ComparedRun, factor: float) -> ComparedRun:
 
 def between_runs(runs: Sequence[ComparedRun], distance: int = 1) -> float:
     """Standard deviation of the logarithm of the rate between runs so far apart."""
-    rates = []
-    for run in runs:
-        total = run.points[0].get("total")
-        rates.append(math.log(total["iops"] if total else run.points[0]["oltp"]["nopm"]))
-    steps = [b - a for a, b in zip(rates, rates[distance:], strict=False)]
+    totals = [run.points[0].get("total") for run in runs]
+    rates = [one["iops"] if one else run.points[0]["oltp"]["nopm"] for one, run in zip(totals, runs, strict=True)]
+    steps = [math.log(b / a) for a, b in zip(rates, rates[distance:], strict=False) if a and b]
     return math.sqrt(statistics.fmean(step**2 for step in steps) / 2)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from assay.apps.api import profile
+from assay.apps.ui.runs import Runs
 from assay.insight.sides import read_sides, target_identity
+from assay.record.repeats import sides_below
 from assay.record.types import Manifest
 
 PLAN = {"timing": {"warmup_s": 0.0, "duration_s": 0.5}, "activity": [{"block_bytes": 8192, "queue_depth": 2}]}
@@ -62,3 +64,22 @@ def test_a_target_is_the_same_by_host_and_volumes(key: str, value: object) -> No
     assert target_identity(manifest) == target_identity(again)
     assert target_identity(manifest) != target_identity(other)
     assert target_identity({"target": {"volumes": []}}) is None
+
+
+def test_repeats_lie_below_one_folder_and_links_lead_elsewhere(tmp_path: Path) -> None:
+    def run(path: Path) -> Path:
+        path.mkdir(parents=True)
+        (path / "run.json").write_text("{}")
+        return path
+
+    plain = [run(tmp_path / "group" / name) for name in ("1", "2")]
+    in_turns = [run(tmp_path / "turns" / side / name) for side in ("A", "B") for name in ("1", "2")]
+    (tmp_path / "group" / "3").symlink_to(in_turns[0])
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "A").symlink_to(tmp_path / "turns" / "A")
+
+    assert sides_below(tmp_path / "group") == [plain]
+    assert sides_below(tmp_path / "turns") == [in_turns[:2], in_turns[2:]]
+    assert sides_below(tmp_path / "linked") == sides_below(plain[0]) == sides_below(tmp_path / "nowhere") == []
+    listed = {place.path for place in Runs([tmp_path]).places()}
+    assert listed == {*plain, *in_turns}

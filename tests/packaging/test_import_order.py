@@ -34,6 +34,7 @@ ORDER = (
         "insight.compare_answers",
         "insight.differences",
         "insight.history",
+        "insight.repeated",
         "insight.sides",
         "insight.recording",
         "insight.diagnosis",

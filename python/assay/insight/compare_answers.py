@@ -30,8 +30,8 @@ def compare_answers(
     a: ComparedSide, b: ComparedSide, run: int, smallest_share: float, past: History
 ) -> list[AnswerDifference]:
     """What differs between the answers of two sides that asked the same."""
-    own, others = _answers_of(a), _answers_of(b)
-    before = [_answers_of(side) for side in past.sides]
+    own, others = answers_of(a), answers_of(b)
+    before = [answers_of(side) for side in past.sides]
     is_virtual = on_virtual_clock(point for side in (a, b) for one in side.runs for point in one.points)
     return [
         _compare_answer(
@@ -44,7 +44,7 @@ def compare_answers(
             # Nothing but seeds varies between the runs of a model.
             between=None
             if is_virtual
-            else spread([[_held(figures[0], answer, end) for answer in found.get(key, [])] for found in before]),
+            else spread([[held_at(figures[0], answer, end) for answer in found.get(key, [])] for found in before]),
         )
         for key, answers in own.items()
         if key in others and (figures := figures_of(answers[0]))
@@ -54,7 +54,7 @@ def compare_answers(
     ]
 
 
-def _answers_of(side: ComparedSide) -> dict[str, list[Answer]]:
+def answers_of(side: ComparedSide) -> dict[str, list[Answer]]:
     """Answers of a side by what was asked, one a run."""
     found: dict[str, list[Answer]] = {}
     for run in side.runs:
@@ -73,7 +73,7 @@ def _compare_answer(
     *,
     between: RunSpread | None,
 ) -> AnswerDifference:
-    held = [[_held(figure, answer, end) for answer in side] for side in (a, b)]
+    held = [[held_at(figure, answer, end) for answer in side] for side in (a, b)]
     values = [_middle(side) for side in held]
     loads = [_load(side[0], end) for side in (a, b)]
     measured = all(value is not None and value >= VALUE_MIN for value in values)
@@ -134,7 +134,7 @@ def _load(answer: Answer, end: str) -> float | None:
     return load if isinstance(load, (int, float)) else None
 
 
-def _held(figure: Figure, answer: Answer, end: str) -> float | None:
+def held_at(figure: Figure, answer: Answer, end: str) -> float | None:
     """What an answer holds at one of its loads; None where it holds nothing."""
     found = end_value(_end(answer, end), figure)
     return None if found is None else float(found)

@@ -38,23 +38,24 @@ class History:
 
     @cached_property
     def _points(self) -> list[dict[str, list[list[Point]]]]:
-        """The points of each side by workload and load, those of a run together."""
-        found: list[dict[str, list[list[Point]]]] = []
-        for side in self.sides:
-            by_key: dict[str, list[list[Point]]] = {}
-            for run in side.runs:
-                own: dict[str, list[Point]] = {}
-                for point in run.points:
-                    if point.get("ended_by") not in CUT_SHORT and not (point.get("generator") or {}).get("saturated"):
-                        own.setdefault(same_point(point), []).append(point)
-                for key, points in own.items():
-                    by_key.setdefault(key, []).append(points)
-            found.append(by_key)
-        return found
+        return [points_by_load(side) for side in self.sides]
 
     def of_point(self, figure: Figure, key: str) -> RunSpread:
         """How much a figure varies from run to run at one load of one workload."""
         return spread([[known_value(figure, points) for points in by_key.get(key, [])] for by_key in self._points])
+
+
+def points_by_load(side: ComparedSide) -> dict[str, list[list[Point]]]:
+    """Points of a side by workload and load, those of a run together; without those that say nothing of the target."""
+    found: dict[str, list[list[Point]]] = {}
+    for run in side.runs:
+        own: dict[str, list[Point]] = {}
+        for point in run.points:
+            if point.get("ended_by") not in CUT_SHORT and not (point.get("generator") or {}).get("saturated"):
+                own.setdefault(same_point(point), []).append(point)
+        for key, points in own.items():
+            found.setdefault(key, []).append(points)
+    return found
 
 
 def spread(sides: Sequence[Sequence[float | None]]) -> RunSpread:

@@ -14,6 +14,7 @@ from assay.base.paths import printable
 from assay.insight.compare import compare_runs
 from assay.insight.differences import SMALLEST_SHARE, ComparedRun, ComparedSide, RunComparison, RunLike
 from assay.record.points import current_points
+from assay.record.repeats import sides_below
 from assay.record.run_folder import MANIFEST_NAME, RunFolder
 from assay.record.types import Manifest
 
@@ -35,14 +36,15 @@ class ReadSides:
 
 
 def read_sides(paths: Sequence[Path]) -> ReadSides:
-    """The sides that run folders are, and the history of their targets.
+    """The sides that run folders, and folders of repeats, are; and the history of their targets.
 
     Raises
     ------
     RunFolderError
         One is no run folder.
     """
-    folders = [[RunFolder.open(run) for run in side] for side in sides_of(paths)]
+    placed = sides_of([run for path in paths for side in sides_below(path) or [[path]] for run in side])
+    folders = [[RunFolder.open(run) for run in side] for side in placed]
     sides = [ComparedSide(tuple(_run(folder) for folder in side)) for side in folders]
     names = [_named(side) for side in folders]
     alone = all(len(side) == 1 for side in folders)

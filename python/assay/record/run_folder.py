@@ -97,7 +97,7 @@ class RunFolder:
             The file system failed; nothing is left behind.
         """
         started_ns = time.time_ns()
-        return cls._begun(_make_folder(Path(parent), verb, started_ns), verb, manifest, started_ns)
+        return cls._begun(made_folder(Path(parent), verb, started_ns), verb, manifest, started_ns)
 
     @classmethod
     def create_at(cls, path: str | os.PathLike[str], verb: str, manifest: Mapping[str, object]) -> RunFolder:
@@ -369,8 +369,18 @@ def _close_all(descriptors: dict[str, int]) -> None:
         let_go(descriptors.popitem()[1])
 
 
-def _make_folder(parent: Path, verb: str, started_ns: int) -> Path:
-    stamp = datetime.fromtimestamp(started_ns // 10**9, UTC).strftime("%Y%m%d-%H%M%S")
+def made_folder(parent: Path, verb: str, started_ns: int | None = None) -> Path:
+    """A new folder for a run or its repeats, named by its time, unless given this moment.
+
+    Raises
+    ------
+    UsageError
+        The parent cannot be made or written to.
+    OutOfSpace, IoFailed
+        The file system failed.
+    """
+    moment_ns = time.time_ns() if started_ns is None else started_ns
+    stamp = datetime.fromtimestamp(moment_ns // 10**9, UTC).strftime("%Y%m%d-%H%M%S")
     try:
         parent.mkdir(parents=True, exist_ok=True)
         while True:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.running import start
+from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import AssayError, RefusedTarget, UsageError
 from assay.base.units import format_bytes, parse_duration
@@ -47,7 +47,7 @@ def parts_known() -> list[ExaminationPart]:
 @measuring(
     "assess",
     workload_named(DEFAULT_KIND).plan_type,
-    on={name: opt.ON_STORAGE[name] for name in ("size", "cache_size", "overwrite")},
+    on={**{name: opt.ON_STORAGE[name] for name in ("size", "cache_size", "overwrite")}, **opt.REPEATED},
     only=("--io-timeout", "--backend", "--seed"),
 )
 def assess(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.apps.cli import options as opt
-from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.units import parse_percent
 
@@ -35,7 +35,8 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="RUN RUN...",
-            help="Run folders, the reference first; those in one folder are repeats: before/* after/*.",
+            help="Run folders, or folders of repeats, the reference first; runs in one folder are repeats: before/*"
+            " after/*.",
         ),
     ],
     smallest: Annotated[str, typer.Option(help="Smallest difference worth noticing, in percent.")] = "5",
@@ -48,8 +49,6 @@ def compare(
 ) -> None:
     """Match the points of runs and say what changed, with confidence intervals."""
     del debug
-    if len(runs) < 2:
-        raise UsageError("compare: give at least two run folders")
     if html is not None:
         from assay.report.files import refuse_foreign
 
@@ -67,10 +66,11 @@ def compare(
         document = {"schema_version": 1, "verb": "compare", **comparison.to_dict()}
         print(json_module.dumps(document, allow_nan=False, indent=1))
         return
-    _print_tables(comparison, read.names)
+    show_comparison(comparison, read.names)
 
 
-def _print_tables(comparison: RunComparison, runs: list[str]) -> None:
+def show_comparison(comparison: RunComparison, runs: Sequence[str]) -> None:
+    """Print what changed."""
     from assay.document.elements import Bullets, Paragraph
     from assay.document.terminal import show, table
     from assay.insight.differences import COLUMNS, run_letter

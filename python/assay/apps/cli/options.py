@@ -11,7 +11,8 @@ import typer
 
 from assay.base.errors import UsageError
 from assay.base.secrets import password_from_stdin
-from assay.workloads.options import OUTPUT, SAFETY, SEED, SIZE, TARGET
+from assay.record.shapes.manifest import REPEATS_MAX
+from assay.workloads.options import OUTPUT, SAFETY, SEED, SIZE, TARGET, TIME
 
 
 def _read_password(asked: bool) -> bool:
@@ -115,6 +116,26 @@ Cluster = Annotated[
 Shared = Annotated[
     bool, typer.Option("--shared", help="All hosts use the same target, not one each.", rich_help_panel=TARGET)
 ]
+Repeat = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat",
+        min=1,
+        max=REPEATS_MAX,
+        help="Do all of it so many times: what varies between runs is in the interval.",
+        rich_help_panel=TIME,
+    ),
+]
+Paired = Annotated[
+    bool,
+    typer.Option(
+        "--paired",
+        help="Two targets, measured in turns A B A B and compared; --repeat says how often, 3 unless given.",
+        rich_help_panel=TIME,
+    ),
+]
+REPEATED: Declared = {"repeat": (Repeat, None)}
+IN_TURNS: Declared = {**REPEATED, "paired": (Paired, False)}
 OVER_HOSTS: Declared = {"hosts": (Hosts, None), "cluster": (Cluster, None), "shared": (Shared, False)}
 ON_STORAGE: Declared = {
     "volumes": (Volumes, None),
@@ -123,6 +144,7 @@ ON_STORAGE: Declared = {
     **WRITES_FILES,
 }
 ON_DATABASES: Declared = {"password_stdin": (PasswordStdin, False)}
+DATABASES_IN_TURNS: Declared = {**ON_DATABASES, **IN_TURNS}
 OF_OUTPUT: Declared = {
     "output": (Output, OUTPUT_DEFAULT),
     "json": (Json, False),

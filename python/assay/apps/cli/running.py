@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 
@@ -75,6 +75,14 @@ class OutputOptions:
     """Words of the command that runs: `oltp tpcc`, `study run`."""
     notices: list[str] = field(default_factory=list)
     """What the verb has to say about the run itself."""
+    repeat: int | None = None
+    """How often all is done."""
+    paired: bool = False
+    """Whether two targets are measured in turns."""
+    times: int = 1
+    """How many runs the outlook tells of; none where it was told before."""
+    group: Path | None = None
+    """The folder of the repeats that a run is one of: their end shows what the run would show."""
 
     def validate(self) -> None:
         """Refuse unknown exports before anything is measured."""
@@ -99,17 +107,33 @@ def start(
         Gives what else the manifest says; asked when the folder is made.
     """
     with arrays_of_run():
-        _start(verb, request, parts, options, study, told)
+        code = begin(verb, request, parts, options, study, told)
+        if code is not None:
+            sys.exit(int(code))
 
 
-def _start(
+def begin(
     verb: str,
     request: TargetRequest,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
-    study: Study | None,
-    told: Callable[[], Mapping[str, object]] | None,
-) -> None:
+    study: Study | None = None,
+    told: Callable[[], Mapping[str, object]] | None = None,
+    *,
+    place: Callable[[], Path] | None = None,
+    signals: EndSignals | None = None,
+) -> ExitCode | None:
+    """Run new work to its end; None where only the plan was to be shown.
+
+    Parameters
+    ----------
+    study, told
+        See `start`.
+    place
+        Gives the folder for the run folder where it is not that of the options; asked when nothing is refused.
+    signals
+        Those that the verb looks after already.
+    """
     options.validate()
     request.dry_run = options.dry_run
     target, parts = _chosen(request, parts)
@@ -118,15 +142,16 @@ def _start(
         target.notices += options.notices
         if options.dry_run:
             show_plan(verb, target, parts, options, study)
-            return
+            return None
         rehearse_exports(options.export, parts)
         stack.enter_context(examined_first(target, in_order(parts, study)[0], {}, options))
-        folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
+        output = options.output if place is None else place()
+        folder = new_folder(output, verb, sys.argv[1:], request.to_dict(), parts, study)
         if told is not None:
             folder.update(**told())
-        if not options.quiet:
-            say(outlook(target, parts, folder.path))
-        run_to_end(folder, target, parts, options, yes_destroy=request.yes_destroy)
+        if not options.quiet and options.times:
+            say(outlook(target, parts, options.group or folder.path, options.times))
+        return carry_out(folder, target, parts, options, signals, yes_destroy=request.yes_destroy)
 
 
 @contextmanager
@@ -151,10 +176,15 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         Options were given that the run has decided already.
     """
     with arrays_of_run():
-        _resume(verb, path, options, context)
+        code = go_on(verb, path, options, context)
+        if code is not None:
+            sys.exit(int(code))
 
 
-def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Context) -> None:
+def go_on(
+    verb: str, path: Path, options: OutputOptions, context: typer.Context, signals: EndSignals | None = None
+) -> ExitCode | None:
+    """Go on with a run folder to its end; see `resume`. None where only the plan was to be shown."""
     options.validate()
     refuse_decided(context)
     folder = RunFolder.open(path)
@@ -167,7 +197,7 @@ def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Contex
     study = manifest.get("study")
     parts = [part_from_report(part, study, source=f"--resume {path}") for part in manifest["parts"]]
     if manifest["status"] == "done" and not options.dry_run:
-        show_finished(folder, parts, options)
+        return show_finished(folder, parts, options)
     refuse_strange_folder(folder)
     if not options.dry_run:
         folder.lock()
@@ -183,7 +213,7 @@ def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Contex
     target, parts = _chosen(request, parts, sizes)
     with ExitStack() as stack:
         stack.callback(end_hosts, target)
-        _go_on(verb, folder, request, target, parts, options)
+        return _go_on(verb, folder, request, target, parts, options, signals)
 
 
 def _chosen(
@@ -200,7 +230,8 @@ def _go_on(
     target: Target,
     parts: Sequence[Part[Any]],
     options: OutputOptions,
-) -> None:
+    signals: EndSignals | None,
+) -> ExitCode | None:
     """Go on with a run whose targets are those that it began with."""
     path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
     own = [part.target for part in parts if part.target is not None]
@@ -211,10 +242,10 @@ def _go_on(
     refuse_other_targets(folder, [target, *own], request.overwrite)
     if options.dry_run:
         show_plan(verb, target, parts, options, study)
-        return
+        return None
     first = in_order(parts, study)[0]
     with examined_first(target, first, manifest, options):
-        run_to_end(folder, target, parts, options, yes_destroy=request.yes_destroy)
+        return carry_out(folder, target, parts, options, signals, yes_destroy=request.yes_destroy)
 
 
 def refuse_decided(context: typer.Context) -> None:
@@ -233,18 +264,18 @@ def refuse_decided(context: typer.Context) -> None:
             raise UsageError(f"--resume goes on with the run's own target and plan; leave out {shown}")
 
 
-def show_finished(folder: RunFolder, parts: Sequence[Part[Any]], options: OutputOptions) -> NoReturn:
-    """Show a run in which nothing is left to measure, and exit as it did; its files stay as they are."""
+def show_finished(folder: RunFolder, parts: Sequence[Part[Any]], options: OutputOptions) -> ExitCode:
+    """Show a run in which nothing is left to measure, and end as it did; its files stay as they are."""
     say(f"assay: {folder.path} is finished: nothing was measured again")
     points, answers = current_points(folder.points()), folder.manifest["answers"]
     manifest = folder.manifest
     code = exit_code_of(parts, points, answers, manifest)
     code = export_all(options.export if points else [], folder, code)
     _print_folder(folder, options)
-    sys.exit(int(code))
+    return code
 
 
-def run_to_end(
+def carry_out(
     folder: RunFolder,
     target: Target,
     parts: Sequence[Part[Any]],
@@ -252,8 +283,8 @@ def run_to_end(
     signals: EndSignals | None = None,
     *,
     yes_destroy: Sequence[str] = (),
-) -> NoReturn:
-    """Run, show the outcome, and exit.
+) -> ExitCode:
+    """Run and show the outcome.
 
     `signals` are those that a verb looks after already; `yes_destroy` is what a command to go on has to repeat.
     """
@@ -276,10 +307,12 @@ def run_to_end(
     _print_outcome(run, options)
     if isinstance(run.error, NotAnswering):
         leave_at_once(code)
-    sys.exit(int(code))
+    return code
 
 
 def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
+    if options.group is not None:
+        return
     if options.json:
         print(print_json(run_document(folder)), flush=True)
         return
@@ -297,16 +330,24 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
     if run.error is not None:
         say(f"assay: {run.error}")
         if run.error.exit_code is ExitCode.INTERRUPTED and run.can_go_on:
-            again = ["assay", *options.command, "--resume", printable(folder.path), *run.permissions_again]
+            again = [
+                "assay",
+                *options.command,
+                "--resume",
+                printable(options.group or folder.path),
+                *run.permissions_again,
+            ]
             say(f"assay: go on with: {shlex.join(again)}")
 
 
-def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path) -> str:
+def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path, times: int = 1) -> str:
     """One line of what a run is about to do: points, time, what laying out writes and where, and where results are."""
     counts = [points_least(part.plan) for part in parts]
     known = sum(count for count in counts if count is not None)
     words = [f"at least {count_of(known, 'point')}"] if known else []
-    words.append(_time_words(target, parts))
+    if times > 1:
+        words = [", each ".join([f"{times} runs", *words])]
+    words.append(_time_words(target, parts, times))
     if target.layout_bytes:
         files = target.to_lay_out if isinstance(target, StorageTarget) else []
         volumes = ", ".join(printable(volume.spec.path) for volume in files if volume.spec.path is not None)
@@ -314,9 +355,9 @@ def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path) -> str:
     return f"{'; '.join(words)}; results in {printable(folder)}"
 
 
-def _time_words(target: Target, parts: Sequence[Part[Any]]) -> str:
-    """How long parts take, and what comes besides."""
-    shortest, longest = estimate_s(parts)
+def _time_words(target: Target, parts: Sequence[Part[Any]], times: int = 1) -> str:
+    """How long parts take in so many runs, and what comes besides."""
+    shortest, longest = (times * seconds for seconds in estimate_s(parts))
     ends = list(dict.fromkeys(format_duration(seconds) for seconds in (shortest, longest) if not math.isinf(seconds)))
     time = "until interrupted" if math.isinf(longest) else " to ".join(ends)
     if _is_virtual(target, parts):
@@ -339,7 +380,7 @@ def show_plan(
 ) -> None:
     """Show what would be done; nothing is written, and no server is asked or started."""
     if options.json:
-        print(print_json(_plan_document(verb, target, parts, study)))
+        print(print_json(_plan_document(verb, target, parts, study, options.times)))
         return
     if study is not None:
         print(f"study {study['name']}: {study['question']}")
@@ -353,7 +394,9 @@ def show_plan(
     lays_out = any(isinstance(workload, MeasuresIo) for workload in workloads_of(parts))
     if target.layout_bytes is not None and lays_out and not _is_virtual(target, parts):
         print(f"layout: writes {format_bytes(target.layout_bytes)}")
-    print(f"time: {_time_words(target, parts)}")
+    if options.times > 1:
+        print(f"runs: {options.times}, one after the other")
+    print(f"time: {_time_words(target, parts, options.times)}")
 
 
 def _plan_document(
@@ -361,9 +404,10 @@ def _plan_document(
     target: Target,
     parts: Sequence[Part[Any]],
     study: Study | None,
+    times: int,
 ) -> dict[str, Any]:
     """The document of `--dry-run --json`."""
-    shortest, longest = (None if math.isinf(seconds) else seconds for seconds in estimate_s(parts))
+    shortest, longest = (None if math.isinf(seconds) else times * seconds for seconds in estimate_s(parts))
     document: dict[str, Any] = {
         "schema_version": 1,
         "verb": verb,

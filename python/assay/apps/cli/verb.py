@@ -11,7 +11,8 @@ from typing import Annotated, Any, NamedTuple, get_args
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.running import OutputOptions, resume, start
+from assay.apps.cli.repeating import resume
+from assay.apps.cli.running import OutputOptions, start
 from assay.base.errors import UsageError
 from assay.base.fields import FieldError
 from assay.base.reading import nearest, read_table
@@ -192,6 +193,8 @@ def measuring(
                     command=_words(context),
                     export=values["export"] or [],
                     paper=bool(values.get("paper")),
+                    repeat=values.get("repeat"),
+                    paired=bool(values.get("paired")),
                     **{name: values[name] for name in ("output", "json", "dry_run", "report", "quiet")},
                 ),
                 workload=workload,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import stat
@@ -22,6 +23,7 @@ from assay.base.paths import printable
 from assay.record import live
 from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
+from assay.record.repeats import sides_below
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
 
 if TYPE_CHECKING:
@@ -138,11 +140,11 @@ def id_of(path: Path) -> str:
 
 
 def _runs_in(root: Path) -> list[Path]:
-    """The folder itself where it is a run, and those directly in it; links lead elsewhere and are left out."""
+    """The folder itself where it is a run, and those in it, repeats too; links lead elsewhere and are left out."""
     found = [root] if _is_run(root) else []
     with contextlib.suppress(OSError), os.scandir(root) as entries:
-        found += [root / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)
-                  and _is_run(root / entry.name)]  # fmt: skip
+        for place in (root / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)):
+            found += [place] if _is_run(place) else itertools.chain.from_iterable(sides_below(place))
     return found
 
 

@@ -222,6 +222,10 @@ class ShownArray(ModelledArray, total=False):
     served: ServedAt | None
 
 
+REPEATS_MAX = 100
+"""Most repeats of a command."""
+
+
 class Target(TypedDict, total=False):
     """What was under load."""
 
@@ -359,6 +363,13 @@ class Check(TypedDict, total=False):
 
 
 @with_config(STRICT)
+class Repeats(TypedDict):
+    """Of a run that is a repeat: how many a side has, and what each side asked, by the folder of the side."""
+
+    of: Annotated[int, Field(ge=1, le=REPEATS_MAX)]
+    sides: Annotated[dict[str, Request], Field(min_length=1, max_length=2)]
+
+
 class Manifest(TypedDict, total=False):
     """Content of `run.json`."""
 
@@ -382,6 +393,7 @@ class Manifest(TypedDict, total=False):
     verdict: list[VerdictLine] | None
     notices: Texts
     study: Study | None
+    repeats: Repeats
     reliability: Reliability
     sizing: Sizing
     recording: Recording

@@ -27,7 +27,7 @@ Examples:
 """
 
 
-@measuring("oltp", BrokeragePlan, on=opt.ON_DATABASES, presets="orders (the published mix) or strict")
+@measuring("oltp", BrokeragePlan, on=opt.DATABASES_IN_TURNS, presets="orders (the published mix) or strict")
 def brokerage(
     given: Given,
     target: Annotated[list[str] | None, typer.Argument(metavar=TARGETS, help=TARGETS_HELP, show_default=False)] = None,

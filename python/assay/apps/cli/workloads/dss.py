@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.running import start
+from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.workloads.databases.plan import split_actions
@@ -31,7 +31,7 @@ Examples:
 PART = TpchPlan.model_fields["kind"].default
 
 
-@measuring("dss", TpchPlan, on=opt.ON_DATABASES, presets="tpch")
+@measuring("dss", TpchPlan, on=opt.DATABASES_IN_TURNS, presets="tpch")
 def tpch(
     given: Given,
     target: Annotated[

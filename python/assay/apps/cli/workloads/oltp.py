@@ -28,7 +28,7 @@ Examples:
 PART = TpccPlan.model_fields["kind"].default
 
 
-@measuring("oltp", TpccPlan, on=opt.ON_DATABASES, presets="hammerdb (as HammerDB draws it) or strict")
+@measuring("oltp", TpccPlan, on=opt.DATABASES_IN_TURNS, presets="hammerdb (as HammerDB draws it) or strict")
 def tpcc(
     given: Given,
     target: Annotated[

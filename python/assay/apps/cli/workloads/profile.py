@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.running import start
+from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.workloads.io.cache_span import PART
@@ -52,7 +52,7 @@ BURSTS = ("burst_interval_s", "burst_bytes", "burst_spread")
 @measuring(
     "profile",
     IoPlan,
-    on=opt.ON_STORAGE,
+    on={**opt.ON_STORAGE, **opt.IN_TURNS},
     presets="oltp, dss, log, tempdb, database, sqlio-random, sqlio-sequential",
 )
 def profile(

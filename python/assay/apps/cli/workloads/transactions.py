@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.apps.cli.running import start
+from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given
 from assay.base.errors import UsageError
 from assay.workloads.databases.plan import Action, split_actions
