@@ -13,7 +13,7 @@ import typer
 
 from assay.apps.cli import running
 from assay.apps.cli.compare import show_comparison
-from assay.apps.cli.console import EndSignals, print_path
+from assay.apps.cli.console import EndSignals, print_json, print_path
 from assay.apps.cli.running import OutputOptions
 from assay.base.errors import ExitCode, RunFolderError, UsageError
 from assay.base.paths import printable
@@ -25,7 +25,6 @@ from assay.insight.sides import read_sides
 from assay.record.points import current_points
 from assay.record.repeats import SIDES, sides_below
 from assay.record.run_folder import RunFolder, made_folder
-from assay.run.execute import print_json
 from assay.run.part import part_from_report
 from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_strange_folder
