@@ -6,11 +6,18 @@ before the rename (rename(2), fsync(2)).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import secrets
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-from assay.base.errors import AssayError, IoFailed, OutOfSpace
+from assay.base.errors import AssayError, IoFailed, OutOfSpace, UsageError
+
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG)
+"""Reasons to refuse the folder the user named, as opposed to a file system that failed."""
 
 
 def failure(error: OSError, doing: str) -> AssayError:
@@ -76,3 +83,33 @@ def sync_descriptor(descriptor: int) -> None:
         # Some network and FUSE file systems cannot sync directories; their servers order renames themselves.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
+
+
+def made_folder(parent: Path, verb: str, started_ns: int | None = None) -> Path:
+    """A new folder for a run or its repeats, named by its time, unless given this moment.
+
+    Raises
+    ------
+    UsageError
+        The parent cannot be made or written to.
+    OutOfSpace, IoFailed
+        The file system failed.
+    """
+    moment_ns = time.time_ns() if started_ns is None else started_ns
+    stamp = datetime.fromtimestamp(moment_ns // 10**9, UTC).strftime("%Y%m%d-%H%M%S")
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            path = parent / f"{stamp}-{verb}-{secrets.token_hex(3)}"
+            # Two runs may start in the same second and draw the same six digits.
+            with contextlib.suppress(FileExistsError):
+                # Whatever the umask: one that every user may write to could not be gone on with.
+                path.mkdir(0o775)
+                return path
+    except OSError as error:
+        if error.errno in UNWRITABLE:
+            reason = "it is not a folder" if parent.is_file() else error.strerror
+            raise UsageError(
+                f"cannot keep results in {parent}: {reason}; name a writable folder with --output"
+            ) from error
+        raise failure(error, f"cannot make a run folder in {parent}") from error

@@ -15,14 +15,12 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import shutil
 import socket
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -53,9 +51,6 @@ MANIFEST_BYTES_MAX = 64 * 2**20
 POINTS_BYTES_MAX = 4 * 2**30
 POINT_BYTES_MAX = 16 * 2**20
 """A study of a thousand parts has a manifest of a megabyte, a point some 50 KB; what is larger is refused unread."""
-
-_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG)
-"""Reasons to refuse the folder the user named, as opposed to a file system that failed."""
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 """Some network file systems have no locks; a run there goes on without the guard rather than not at all."""
@@ -97,7 +92,7 @@ class RunFolder:
             The file system failed; nothing is left behind.
         """
         started_ns = time.time_ns()
-        return cls._begun(made_folder(Path(parent), verb, started_ns), verb, manifest, started_ns)
+        return cls._begun(durable.made_folder(Path(parent), verb, started_ns), verb, manifest, started_ns)
 
     @classmethod
     def create_at(cls, path: str | os.PathLike[str], verb: str, manifest: Mapping[str, object]) -> RunFolder:
@@ -367,36 +362,6 @@ class RunFolder:
 def _close_all(descriptors: dict[str, int]) -> None:
     while descriptors:
         let_go(descriptors.popitem()[1])
-
-
-def made_folder(parent: Path, verb: str, started_ns: int | None = None) -> Path:
-    """A new folder for a run or its repeats, named by its time, unless given this moment.
-
-    Raises
-    ------
-    UsageError
-        The parent cannot be made or written to.
-    OutOfSpace, IoFailed
-        The file system failed.
-    """
-    moment_ns = time.time_ns() if started_ns is None else started_ns
-    stamp = datetime.fromtimestamp(moment_ns // 10**9, UTC).strftime("%Y%m%d-%H%M%S")
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            path = parent / f"{stamp}-{verb}-{secrets.token_hex(3)}"
-            # Two runs may start in the same second and draw the same six digits.
-            with contextlib.suppress(FileExistsError):
-                # Whatever the umask: one that every user may write to could not be gone on with.
-                path.mkdir(0o775)
-                return path
-    except OSError as error:
-        if error.errno in _UNWRITABLE:
-            reason = "it is not a folder" if parent.is_file() else error.strerror
-            raise UsageError(
-                f"cannot keep results in {parent}: {reason}; name a writable folder with --output"
-            ) from error
-        raise durable.failure(error, f"cannot make a run folder in {parent}") from error
 
 
 def _take_lock(descriptor: int, path: Path) -> None:

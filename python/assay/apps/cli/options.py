@@ -157,6 +157,9 @@ OF_OUTPUT: Declared = {
     "debug": (Debug, False),
 }
 
+SHOWN = ("output", "json", "dry_run", "report", "quiet", "paper", "repeat", "paired")
+"""Parameters that say what is shown and written, and how often all is done."""
+
 EXPORTS_KNOWN = ("csv", "fio-json", "openmetrics")
 
 

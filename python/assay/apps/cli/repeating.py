@@ -22,9 +22,10 @@ from assay.document.terminal import show, table
 from assay.insight.differences import ComparedRun, ComparedSide
 from assay.insight.repeated import COLUMNS, repeated_figures
 from assay.insight.sides import read_sides
+from assay.record.durable import made_folder
 from assay.record.points import current_points
 from assay.record.repeats import SIDES, sides_below
-from assay.record.run_folder import RunFolder, made_folder
+from assay.record.run_folder import RunFolder
 from assay.run.part import part_from_report
 from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_strange_folder

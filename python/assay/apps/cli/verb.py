@@ -192,10 +192,7 @@ def measuring(
                 shown=OutputOptions(
                     command=_words(context),
                     export=values["export"] or [],
-                    paper=bool(values.get("paper")),
-                    repeat=values.get("repeat"),
-                    paired=bool(values.get("paired")),
-                    **{name: values[name] for name in ("output", "json", "dry_run", "report", "quiet")},
+                    **{name: values[name] for name in opt.SHOWN if name in values},
                 ),
                 workload=workload,
                 options=options,

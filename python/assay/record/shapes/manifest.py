@@ -370,7 +370,19 @@ class Repeats(TypedDict):
     sides: Annotated[dict[str, Request], Field(min_length=1, max_length=2)]
 
 
-class Manifest(TypedDict, total=False):
+class OfVerbs(TypedDict, total=False):
+    """What the manifests of some verbs say besides."""
+
+    study: Study | None
+    repeats: Repeats
+    reliability: Reliability
+    sizing: Sizing
+    recording: Recording
+    imported: ImportedResults
+    check: Check
+
+
+class Manifest(OfVerbs, total=False):
     """Content of `run.json`."""
 
     schema_version: Required[Annotated[int, Field(ge=0, le=INTEGER_MAX)]]
@@ -392,13 +404,6 @@ class Manifest(TypedDict, total=False):
     answers: list[Answer] | None
     verdict: list[VerdictLine] | None
     notices: Texts
-    study: Study | None
-    repeats: Repeats
-    reliability: Reliability
-    sizing: Sizing
-    recording: Recording
-    imported: ImportedResults
-    check: Check
 
 
 GOES_ON = ("request", "parts", "target", "answers", "verdict", "notices", "status", "started_utc_ns")
