@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,3 +22,26 @@ def batches_of(rows: Iterable[Mapping[str, Any]]) -> list[pa.RecordBatch]:
 def rows_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     """The rows of batches."""
     return [row for batch in batches for row in batch.to_pylist()]
+
+
+def series_rows(
+    source: str,
+    entity: str,
+    metric: str,
+    values: Sequence[float | None],
+    *,
+    kind: str = "gauge",
+    host: str = "db1",
+    tier: str = "client",
+    step_s: int = 1,
+    role: str = "",
+) -> list[dict[str, Any]]:
+    """Rows of a metric, one a step; None leaves a step out."""
+    return [
+        {
+            "t_ns": (place + 1) * step_s * 10**9, "clock": "wall", "interval_ns": step_s * 10**9, "tier": tier,
+            "host": host, "source": source, "entity": entity, "role": role, "metric": metric, "kind": kind,
+            "value": value,
+        }
+        for place, value in enumerate(values) if value is not None
+    ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,42 +15,22 @@ import pytest
 from assay.base.errors import UsageError
 from assay.insight.diagnosis.causes.registry import CAUSES
 from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
-from assay.insight.diagnosis.inputs import parse_tiers
+from assay.insight.diagnosis.inputs import parse_tiers, sources_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
 from assay.insight.diagnosis.signals import CauseSignals, Threshold, worst_share
+from assay.telemetry.importers.importer import Options
 from assay_command import Bench
+from series_rows import series_rows as rows
 
 SECOND = 10**9
 SAMPLES = Path(__file__).parents[1] / "telemetry" / "imported"
 
 NAMES = {
+    "device-stands-still", "slow-writes", "throughput-limit", "unrecorded-storage", "single-core",
     "host-cpu", "guest-cpu", "memory-pressure", "throttled-queue", "slow-path", "network-loss", "log-flush",
     "cache-too-small", "lock-wait", "latch-wait", "checkpoint-storm", "file-growth", "backup-or-vacuum",
     "noisy-neighbour", "burst-decline", "degraded-raid", "full-cache", "slow-disk", "split-io", "generator-saturated",
 }  # fmt: skip
-
-
-def rows(
-    source: str,
-    entity: str,
-    metric: str,
-    values: Sequence[float | None],
-    *,
-    kind: str = "gauge",
-    host: str = "db1",
-    tier: str = "client",
-    step_s: int = 1,
-    role: str = "",
-) -> list[dict[str, Any]]:
-    """Rows of a series, one a step; None leaves a step out."""
-    return [
-        {
-            "t_ns": (place + 1) * step_s * SECOND, "clock": "wall", "interval_ns": step_s * SECOND, "tier": tier,
-            "host": host, "source": source, "entity": entity, "role": role, "metric": metric, "kind": kind,
-            "value": value,
-        }
-        for place, value in enumerate(values) if value is not None
-    ]  # fmt: skip
 
 
 def of(*parts: list[dict[str, Any]], manifest: dict[str, Any] | None = None, points: Sequence[Any] = ()) -> Diagnosis:
@@ -91,10 +73,13 @@ def test_a_gap_stays_a_gap() -> None:
     assert np.isfinite(observed.tracks[0].values).tolist() == [True, False, False, True]
 
 
-def test_one_signal_is_no_cause() -> None:
+def test_one_strong_signal_is_likely_and_says_what_would_confirm_it() -> None:
     found = of(rows("host", "cpu", "user_share", [0.95] * 30))
 
-    assert found.first == "none"
+    (cause,) = found.record()["causes"]
+    assert cause["cause"] == "host-cpu"
+    assert cause["confidence"] == pytest.approx(0.25)
+    assert "run queue" in cause["confirm"]
     assert [cell.state for cell in found.cells if cell.resource == "cpu" and cell.host == "db1"] == ["hot"]
 
 
@@ -129,7 +114,7 @@ def of_server(metric: str, values: Sequence[float | None], *, kind: str = "delta
     return rows("postgresql", "shop", metric, values, kind=kind, tier="database")
 
 
-@pytest.mark.parametrize(("every_s", "cause"), [(5, "checkpoint-storm"), (60, "none")])
+@pytest.mark.parametrize(("every_s", "cause"), [(5, "checkpoint-storm"), (60, "not-judged")])
 def test_a_log_of_whole_pages_is_a_storm_where_checkpoints_come_often(every_s: int, cause: str) -> None:
     pages, log = [400.0] * 120, [4e6] * 120
 
@@ -159,8 +144,8 @@ def test_segments_that_come_twice_are_lost_on_the_way_here() -> None:
 
     lost = [*net("retransmit_share", 0.02, "gauge"), *net("segments_out_count", 2000), *net("segments_in_count", 2000)]
 
-    assert of(lost, net("duplicates_in_count", 1)).first == "none"
-    assert of(lost, net("duplicates_in_count", 20)).first == "network-loss"
+    assert of(lost, net("duplicates_in_count", 1)).record()["causes"][0]["confidence"] == pytest.approx(0.25)
+    assert of(lost, net("duplicates_in_count", 20)).record()["causes"][0]["confidence"] == pytest.approx(0.5)
 
 
 def test_signals_at_different_times_do_not_agree() -> None:
@@ -169,14 +154,15 @@ def test_signals_at_different_times_do_not_agree() -> None:
         rows("host", "psi-cpu", "some_share", [0.0] * 30 + [0.5] * 30),
     )
 
-    assert found.first == "none"
+    # Busy processors alone are likely; that tasks wait at other times adds nothing.
+    assert [cause.confidence for cause in found.causes] == [pytest.approx(0.125)]
 
 
 def test_too_few_samples_give_no_verdict() -> None:
     few = SAMPLES_MIN - 1
     found = of(rows("host", "cpu", "user_share", [0.95] * few), rows("host", "psi-cpu", "some_share", [0.5] * few))
 
-    assert found.first == "none"
+    assert found.first == "not-judged"
     assert not found.is_enough
     assert found.record()["causes"][0]["confidence"] == 0.0
 
@@ -322,7 +308,7 @@ def test_a_served_array_with_all_its_disks_is_not_accused() -> None:
     # A disk that is not asked for anything is no missing disk.
     found = of_array([0.0] * 30, [50.0] * 10 + [0.0] * 20, slow, state="healthy")
 
-    assert found.first == "none"
+    assert not found.causes
     assert "degraded-raid" not in dict(found.not_looked_for)
 
 
@@ -386,6 +372,31 @@ def test_a_file_is_diagnosed_without_being_kept(bench: Bench) -> None:
     assert {"matrix", "causes", "notices", "not_looked_for"} <= set(outcome.document)
 
 
+def test_standard_input_is_diagnosed_and_the_first_three_lines_are_the_answer(bench: Bench) -> None:
+    text = (Path(__file__).parent / "cases" / "device-stands-still.txt").read_bytes()
+    page = bench.folder / "hurts.html"
+    command = [sys.executable, "-m", "assay", "diagnose", "-", "--zone", "+00:00", "--html", str(page)]
+
+    done = subprocess.run(command, input=text, capture_output=True, check=True)
+
+    what, when, do = done.stdout.decode().splitlines()[:3]
+    assert what.startswith("Cause found (confidence 75%): device-stands-still")
+    assert when.startswith("When: since 2021-03-02 10:00:07 UTC")
+    assert do.startswith("Do: ")
+    assert "assumed: standard input: is iostat, of db1" in done.stdout.decode()
+    assert "The evidence over time" in page.read_text()
+
+
+@pytest.mark.parametrize(("since_s", "rows"), [(None, 60), (20.0, 20)])
+def test_only_the_last_time_of_a_file_counts(tmp_path: Path, since_s: float | None, rows: int) -> None:
+    lines = "".join(f"progress: {1_700_000_000 + at}.0 s, 100.0 tps, lat 3.2 ms stddev 1.1\n" for at in range(61))
+    (tmp_path / "progress.txt").write_text(lines)
+
+    found = diagnose(sources_of([tmp_path / "progress.txt"], Options(), since_s=since_s).sources)
+
+    assert int(found.observed.counted.sum()) == rows
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -394,6 +405,9 @@ def test_a_file_is_diagnosed_without_being_kept(bench: Bench) -> None:
         ([SAMPLES / "perfmon.csv", "--tier", "web=nowhere"], "no host 'nowhere' was recorded"),
         ([SAMPLES / "perfmon.csv", "--tier", "web"], "--tier 'web': accepted"),
         ([Path("/proc")], "/proc"),
+        ([SAMPLES / "perfmon.csv", "--live", "10s"], "without inputs"),
+        ([SAMPLES / "perfmon.csv", "--database", "postgresql://db1/shop"], "with --live"),
+        ([], "no input is given"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(bench: Bench, arguments: list[str | Path], message: str) -> None:

@@ -82,7 +82,7 @@ NAMES_A_KIND = {
 
 ANOTHER_IO = {
     "insight.diagnosis.causes.database",
-    "insight.diagnosis.matrix",
+    "insight.diagnosis.measures",
     "report.sections.series",
     "telemetry.collectors.postgresql",
     "telemetry.collectors.processes",

@@ -68,7 +68,8 @@ def test_series_are_catalogued_and_drawn(profile: dict[str, str]) -> None:
 
 def test_the_matrix_is_that_of_the_diagnosis_and_moves_through_time(results: Path) -> None:
     found = answers.matrix({"path": str(results / "oltp")})
-    assert found["resources"] == ["cpu", "memory", "network", "disk"]
+    assert found["resources"] == ["cpu", "memory", "network", "disk", "response"]
+    assert found["verdict"]["what"]
     assert {cell["resource"] for cell in found["cells"]} == set(found["resources"])
     edges = [(one["from_s"], one["to_s"]) for one in found["windows"]]
     assert edges

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
+import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +13,13 @@ import typer
 from assay.apps.cli import options as opt
 from assay.apps.cli.importing import DateOrder, Interval, Start, options_of
 from assay.base.errors import UsageError
+from assay.base.paths import printable
+from assay.base.units import parse_duration
 from assay.document.elements import Block, Cell, Paragraph, Table, Tone
 
 if TYPE_CHECKING:
-    from assay.insight.diagnosis.diagnose import Diagnosis, DiagnosisRecord
+    from assay.insight.diagnosis.diagnose import CauseRecord, Diagnosis, DiagnosisRecord
+    from assay.telemetry.importers.importer import Options
 
 EXAMPLES = """
 Examples:
@@ -24,6 +29,12 @@ Examples:
 `assay diagnose perfmon.csv esx1.csv --volume data=D: --volume log=L:`
 
 `assay diagnose web1 web2 sql1 --tier web=web1,web2 --tier database=sql1 --json`
+
+`kubectl logs collector | assay diagnose -`
+
+`assay diagnose --since 2h --html hurts.html`
+
+`assay diagnose --live 60s --database postgresql://monitor@db1/shop`
 """
 
 TONES: dict[str, Tone] = {
@@ -33,12 +44,13 @@ TONES: dict[str, Tone] = {
 
 def diagnose(
     inputs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="INPUT...",
-            help="Run folders, recordings, and files that assay import reads; several share one clock.",
+            metavar="[INPUT]...",
+            help="Run folders, recordings, files that assay import reads, or - for standard input; several share one"
+            " clock. Without any: what this machine's recorder recorded.",
         ),
-    ],
+    ] = None,
     tier: Annotated[
         list[str] | None, typer.Option("--tier", help="What hosts are for: web=web1,web2; database=sql1.")
     ] = None,
@@ -52,61 +64,155 @@ def diagnose(
     start: Start = None,
     interval: Interval = None,
     date_order: DateOrder = None,
+    since: Annotated[str | None, typer.Option("--since", help="Only the last time of what was recorded: 2h.")] = None,
+    live: Annotated[
+        str | None, typer.Option("--live", help="Record this machine for so long, then answer: 60s.")
+    ] = None,
+    database: Annotated[
+        list[str] | None, typer.Option("--database", help="With --live: a server whose waits are recorded; its URL.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a page, its evidence on one time axis.")
+    ] = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
     """Say which tier and resource is the bottleneck, what causes it, and what would disprove that."""
     del debug
-    from assay.apps.cli.console import say
-    from assay.insight.diagnosis.diagnose import diagnose as find
-    from assay.insight.diagnosis.inputs import parse_tiers, sources_of
+    from assay.insight.diagnosis.inputs import parse_tiers
 
+    _refuse(inputs or [], since, live, database or [], html)
     tiers = parse_tiers(tier or [])
     options = options_of(host, zone, volume, start, interval, date_order)
-    sources, notices = sources_of(inputs, options, tell=lambda line: None if json else say(line))
-    found = find(sources, tiers)
-    unknown = [name for name in tiers if name not in found.observed.hosts]
-    if unknown:
-        raise UsageError(f"--tier: no host {unknown[0]!r} was recorded; there is {', '.join(found.observed.hosts)}")
-    record = found.record()
-    record["notices"] = [*notices, *record["notices"]]
+    since_s = parse_duration(since, what="--since") / 1e9 if since is not None else None
+    with tempfile.TemporaryDirectory(prefix="assay-live-") as folder:
+        paths = inputs or []
+        if live is not None:
+            paths = [_recorded(Path(folder) / "live", live, database or [])]
+        found, record = _found(paths, options, tiers, since_s, is_quiet=json)
+    names = [source.name for source in found.observed.sources]
+    if html is not None:
+        from assay.report.diagnosis import write_diagnosis
+
+        write_diagnosis(found, record, names, html)
+        print(f"diagnosis: {html}", file=sys.stderr)
     if json:
-        document = {"schema_version": 1, "verb": "diagnose", "inputs": [source.name for source in sources], **record}
+        document = {"schema_version": 1, "verb": "diagnose", "inputs": names, **record}
         print(json_module.dumps(document, allow_nan=False, indent=1))
         return
     print_diagnosis(found, record)
 
 
+def _found(
+    paths: list[Path], options: Options, tiers: dict[str, str], since_s: float | None, *, is_quiet: bool
+) -> tuple[Diagnosis, DiagnosisRecord]:
+    """The diagnosis of inputs, and its record with what was assumed of them."""
+    from assay.apps.cli.console import say
+    from assay.insight.diagnosis.diagnose import diagnose as find
+    from assay.insight.diagnosis.inputs import assumed_tiers, default_recording, sources_of
+
+    read = sources_of(
+        paths or [default_recording()], options, tell=lambda line: None if is_quiet else say(line), since_s=since_s
+    )
+    found = find(read.sources, tiers)
+    unknown = [name for name in tiers if name not in found.observed.hosts]
+    if unknown:
+        raise UsageError(f"--tier: no host {unknown[0]!r} was recorded; there is {', '.join(found.observed.hosts)}")
+    record = found.record()
+    record["notices"] = [*read.notices, *record["notices"]]
+    record["assumed"] = [*read.assumed, *assumed_tiers(found.observed)]
+    return found, record
+
+
+def _refuse(
+    inputs: list[Path], since: str | None, live: str | None, databases: list[str], html: Path | None
+) -> None:  # fmt: skip
+    """Refuse options that contradict each other, and a page that would replace a file of others.
+
+    Raises
+    ------
+    UsageError
+        They do.
+    """
+    if html is not None:
+        from assay.report.files import refuse_foreign
+
+        refuse_foreign(html, what=f"--html {printable(html)}")
+    if live is not None and (inputs or since is not None):
+        raise UsageError("--live records this machine now; give it without inputs and --since")
+    if databases and live is None:
+        raise UsageError("--database: is recorded with --live; of a recording its database is in it already")
+
+
+def _recorded(folder: Path, live: str, databases: list[str]) -> Path:
+    """Record this machine, and servers if given, for a while."""
+    from assay.apps.cli.record import record_for
+
+    record_for(folder, live, databases)
+    return folder
+
+
 def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
-    """The causes, the matrix and the notices on the terminal."""
+    """The answer in three lines, the matrix, each cause with its evidence, and last what was not judged."""
     from assay.document.terminal import notes, show
 
-    blocks: list[Block] = []
+    verdict, first = record["verdict"], record["causes"][0]
+    blocks: list[Block] = [
+        Paragraph(f"{answer_head(first, verdict['state'])}: {verdict['what']}", strong=True),
+        Paragraph(f"When: {verdict['since']}"),
+        Paragraph(f"Do: {verdict['do']}"),
+        _matrix(found, record),
+    ]
     for place, cause in enumerate(record["causes"], 1):
-        head = f"{place}. {cause['cause']}: {cause['title']}"
-        if cause["cause"] != "none":
-            head += f" (confidence {cause['confidence']:.0%}, {cause['minutes']:.3g} min)"
-        blocks.append(Paragraph(head, strong=place == 1))
-        for one in cause["evidence"]:
-            source = f" [{one['source']}]" if one.get("source") else ""
-            blocks.append(Paragraph(f"   seen: {one['text']}{source}"))
-        against = "against it would be: " if cause["cause"] != "none" else ""
-        blocks += [Paragraph(f"   {against}{text}") for text in cause["against"]]
-        blocks.append(Paragraph(f"   do: {cause['advice']}"))
+        blocks += _cause(place, cause)
     load = record["load"]
     if load and load["cells"] and load["cells"][0]["first_load"] is not None:
-        first = load["cells"][0]
+        rising = load["cells"][0]
         blocks.append(
             Paragraph(
-                f"As load rises, {first['tier']} {first['resource']} ({first['what']}) leaves its threshold"
-                f" first, at {first['first_load']:g}."
+                f"As load rises, {rising['tier']} {rising['resource']} ({rising['what']}) leaves its threshold"
+                f" first, at {rising['first_load']:g}."
             )
         )
-    blocks.append(_matrix(found, record))
+    blocks += [Paragraph(f"assumed: {text}") for text in record["assumed"]]
+    blocks.append(notes(record["notices"]))
+    blocks += [Paragraph(f"not judged: {text}") for text in verdict["not_judged"]]
     if record["not_looked_for"]:
         names = ", ".join(one["cause"] for one in record["not_looked_for"])
         blocks.append(Paragraph(f"not looked for, nothing was recorded: {names}"))
-    show([*blocks, notes(record["notices"])])
+    show(blocks)
+
+
+def answer_head(first: CauseRecord, state: str) -> str:
+    """The verdict, and the cause where one was found."""
+    if state == "cause found":
+        return f"Cause found{_confidence(first)}: {first['cause']}: {first['title']}"
+    return f"Judged fine: {first['title']}" if state == "judged fine" else state.capitalize()
+
+
+def _confidence(cause: CauseRecord) -> str:
+    """How sure a cause is: one signal alone makes it likely."""
+    if "from_utc_ns" not in cause or not cause["confidence"]:
+        return ""
+    return f" ({'likely, ' if cause.get('confirm') else ''}confidence {cause['confidence']:.0%})"
+
+
+def _cause(place: int, cause: CauseRecord) -> list[Block]:
+    """A cause with its evidence, what would disprove it, and what to do."""
+    recurs = cause.get("recurs")
+    when = f", {recurs['words']}" if recurs and recurs["count"] > 1 else ""
+    head = f"{place}. {cause['cause']}: {cause['title']}"
+    if "from_utc_ns" in cause:
+        head += f"{_confidence(cause)}, {cause['minutes']:.3g} min{when}"
+    blocks: list[Block] = [Paragraph(head, strong=place == 1)]
+    for one in cause["evidence"]:
+        source = f" [{one['source']}]" if one.get("source") else ""
+        blocks.append(Paragraph(f"   seen: {one['text']}{source}"))
+    blocks += [Paragraph(f"   against it would be: {text}") for text in cause["against"]]
+    if cause.get("confirm"):
+        blocks.append(Paragraph(f"   it would be confirmed by: {cause['confirm']}"))
+    blocks.append(Paragraph(f"   do: {cause['advice']}"))
+    return blocks
 
 
 def _matrix(found: Diagnosis, record: DiagnosisRecord) -> Table:
@@ -121,6 +227,9 @@ def _matrix(found: Diagnosis, record: DiagnosisRecord) -> Table:
             cell = cells[resource]
             words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"
             words += f", {cell.minutes:.3g} min" if cell.minutes else ""
+            if cell.is_bad:
+                told = found.of_cell(cell)
+                words += f" ({', '.join(told.causes) or 'cause not found'})"
             row.append(Cell(words, TONES[cell.state]))
         rows.append(row)
     return table(_title(record), ("tier", *RESOURCES), rows)

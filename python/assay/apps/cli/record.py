@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from assay.apps.cli import options as opt
-from assay.base.errors import AssayError, UsageError
+from assay.base.errors import AssayError, IoFailed, UsageError
 from assay.base.paths import printable
 from assay.base.units import parse_bytes, parse_duration
 
@@ -254,18 +255,53 @@ def _shown(text: str) -> str:
     return parse_database(text).display
 
 
+def record_for(directory: Path, length: str, databases: list[str]) -> None:
+    """Record this machine and servers for a while, in a process of its own; Ctrl-C ends it earlier.
+
+    Raises
+    ------
+    UsageError
+        A value is wrong.
+    IoFailed
+        The recorder failed.
+    """
+    settings = _settings(
+        directory, [], databases, keep="2GB", every="1s", length=length, metrics=None, anywhere=False, processes=True
+    )  # fmt: skip
+    settings["json"] = False
+    _prepare(directory, settings)
+    print(f"recording for {length}; Ctrl-C answers earlier", file=sys.stderr, flush=True)
+    command, environment, settings_file = _recorder(settings)
+    process = subprocess.Popen(command, env=environment, pass_fds=[settings_file], stdout=sys.stderr)
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            # The recorder gets the same signal, and ends what it has begun.
+            continue
+    if code not in (0, 130):
+        raise IoFailed(f"--live: the recorder ended with code {code}; see what it said above")
+
+
 def _become(settings: dict[str, Any]) -> None:
     """Go on as the recorder's own process, which holds nothing of this one."""
+    command, environment, _ = _recorder(settings)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, command, environment)
+
+
+def _recorder(settings: dict[str, Any]) -> tuple[list[str], dict[str, str], int]:
+    """Command and environment of the recorder's process, and the open file that holds its settings."""
     from assay.base.secrets import secrets_for_child
 
     settings_file = os.memfd_create("assay-record", 0)
     os.write(settings_file, json_module.dumps(settings).encode())
     os.lseek(settings_file, 0, os.SEEK_SET)
     os.set_inheritable(settings_file, True)
-    sys.stdout.flush()
-    sys.stderr.flush()
     command = [sys.executable, "-P", "-m", "assay.telemetry.flight.process", str(settings_file)]
-    os.execve(sys.executable, command, {**os.environ, **secrets_for_child()})
+    return command, {**os.environ, **secrets_for_child()}, settings_file
 
 
 @app.command(name="show")

@@ -263,7 +263,7 @@ def matrix(asked: PageQuestion) -> MatrixView:
     record = found.record()
     return {
         "resources": list(RESOURCES),
-        "is_enough": found.is_enough,
+        "verdict": record["verdict"],
         "cells": [_cell(cell) for cell in found.cells],
         "windows": windows,
         "causes": record["causes"],

@@ -8,6 +8,7 @@ from assay.run.rows import PointHead
 
 if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import CauseRecord, UnseenCause
+    from assay.insight.diagnosis.verdict import DiagnosisVerdictRecord
     from assay.record.types import VerdictLine
     from assay.run.rows import FigureTitle
 
@@ -138,7 +139,7 @@ class MatrixView(TypedDict):
     """The matrix over all time and in parts of it, and the causes."""
 
     resources: list[str]
-    is_enough: bool
+    verdict: DiagnosisVerdictRecord
     cells: list[MatrixCell]
     windows: list[MatrixWindow]
     causes: list[CauseRecord]

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NotRequired, TypedDict
 
 import numpy as np
 
 from assay.insight.diagnosis.causes.registry import CAUSES
-from assay.insight.diagnosis.matrix import HOT, NONE, CellOf, CellRecord, RisingLoad, first_to_saturate, matrix_of
+from assay.insight.diagnosis.matrix import NONE, CellOf, CellRecord, matrix_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
+from assay.insight.diagnosis.recurrence import RecurrenceRecord, recurrence_of
+from assay.insight.diagnosis.rising import RisingLoad, first_to_saturate
 from assay.insight.diagnosis.signals import Signal, Suspicion
+from assay.insight.diagnosis.verdict import (
+    BAD,
+    FINE,
+    UNJUDGED,
+    CellVerdict,
+    CellVerdictRecord,
+    DiagnosisVerdictRecord,
+    VerdictState,
+    bad_cells,
+    cell_verdict,
+    record_next,
+    verdict_of,
+)
 from assay.insight.recording import gaps_told
 
-TITLES = {cause.name: cause.title for cause in CAUSES} | {"none": "Nothing is wrong that was recorded"}
+NAMES: dict[VerdictState, str] = {BAD: "cause-not-found", FINE: "none", UNJUDGED: "not-judged"}
+"""What stands for a cause where none was found, by the verdict."""
+
+TITLES = {cause.name: cause.title for cause in CAUSES} | {
+    "cause-not-found": "It is bad, and the cause is not found",
+    "none": "What was recorded is fine",
+    "not-judged": "Too little was recorded for a verdict",
+}
+
+NOTHING_WRONG = "Nothing is wrong"
+"""Title where all tiers were judged fine, database and application too."""
 
 
 class EvidenceRecord(TypedDict):
@@ -32,7 +58,7 @@ class EvidenceRecord(TypedDict):
 
 
 class CauseRecord(TypedDict):
-    """A cause for scripts, and when its signals held together first and last; `none` has no such times."""
+    """A cause for scripts, when its signals held together and how they come back; what stands for none has no times."""
 
     cause: str
     title: str
@@ -41,6 +67,8 @@ class CauseRecord(TypedDict):
     minutes: float
     from_utc_ns: NotRequired[int]
     to_utc_ns: NotRequired[int]
+    recurs: NotRequired[RecurrenceRecord]
+    confirm: NotRequired[str]
     evidence: list[EvidenceRecord]
     against: list[str]
     advice: str
@@ -53,18 +81,24 @@ class UnseenCause(TypedDict):
     needs: str
 
 
+class JudgedCellRecord(CellRecord, CellVerdictRecord):
+    """A cell and its verdict."""
+
+
 class DiagnosisRecord(TypedDict):
     """A diagnosis for scripts: steps in seconds, causes with the most likely first."""
 
+    verdict: DiagnosisVerdictRecord
     begin_utc_ns: int | None
     step_s: float
     samples: int
     hosts: list[str]
-    matrix: list[CellRecord]
+    matrix: list[JudgedCellRecord]
     causes: list[CauseRecord]
     load: RisingLoad | None
     not_looked_for: list[UnseenCause]
     notices: list[str]
+    assumed: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,8 +121,24 @@ class Diagnosis:
 
     @property
     def first(self) -> str:
-        """Name of the most likely cause; `none` where there is none."""
-        return self.causes[0].cause if self.causes else "none"
+        """Name of the most likely cause, or what stands for it: `cause-not-found`, `none` (fine), `not-judged`."""
+        return self.causes[0].cause if self.causes else NAMES[self.verdict["state"]]
+
+    @cached_property
+    def verdict(self) -> DiagnosisVerdictRecord:
+        """The verdict, in three lines."""
+        return verdict_of(self.observed, self.cells, self.causes, is_enough=self.is_enough)
+
+    @property
+    def title(self) -> str:
+        """The verdict in a few words."""
+        if self.verdict["state"] == FINE and not self.verdict["not_judged"]:
+            return NOTHING_WRONG
+        return TITLES[self.first]
+
+    def of_cell(self, cell: CellOf) -> CellVerdict:
+        """The verdict of a cell."""
+        return cell_verdict(cell, self.causes)
 
     @property
     def is_enough(self) -> bool:
@@ -101,50 +151,50 @@ class Diagnosis:
         with unrecorded():
             load = first_to_saturate(observed, list(self.cells))
         return {
+            "verdict": self.verdict,
             "begin_utc_ns": observed.begin_ns if observed.tracks else None,
             "step_s": observed.step_s,
             "samples": int(observed.counted.sum()),
             "hosts": observed.hosts,
-            "matrix": [cell.record() for cell in self.cells],
-            "causes": self.cause_records() or [self._none()],
+            "matrix": [{**cell.record(), **self.of_cell(cell).record()} for cell in self.cells],
+            "causes": self.cause_records() or [self._stand_in()],
             "load": load,
             "not_looked_for": [{"cause": name, "needs": needs} for name, needs in self.not_looked_for],
             "notices": list(self.notices),
+            "assumed": [],
         }
 
     def cause_records(self) -> list[CauseRecord]:
         """The causes for scripts; empty where none was found."""
         return [_cause(one, self.observed) for one in self.causes]
 
-    def _none(self) -> CauseRecord:
+    def _stand_in(self) -> CauseRecord:
+        """What stands for a cause where none was found: what is bad, what was judged, or what is missing."""
+        verdict = self.verdict
+        bad = [f"{cell.tier} {cell.host} {cell.resource}: {self.of_cell(cell).why}" for cell in bad_cells(self.cells)]
         cells = [cell for cell in self.cells if cell.state != NONE]
-        known = [f"{cell.tier} {cell.host} {cell.resource}: {cell.state}, {cell.words}" for cell in cells]
-        empty = [f"{cell.tier} {cell.resource}" for cell in self.cells if cell.state == NONE]
-        hot = [cell for cell in cells if cell.state == HOT]
-        if not self.is_enough:
-            advice = f"Too little was recorded for a verdict: {SAMPLES_MIN} samples are the least. Record for longer."
-        elif hot:
-            advice = (
-                "A cell is hot, and no second signal agrees on a cause: record what the list of causes not looked"
-                " for needs, or look at it by hand."
-            )
-        else:
-            advice = "Leave it as it is. If users complain all the same, record while they do, and every tier."
-        return {
-            "cause": "none",
-            "title": TITLES["none"] if self.is_enough and not hot else "No cause is found",
-            "confidence": 0.0 if not self.is_enough or hot else 1.0 - len(empty) / max(len(self.cells), 1),
-            "resource": None,
-            "minutes": 0.0,
-            "evidence": [{"text": text} for text in known],
-            "against": [f"nothing is known of {', '.join(empty)}"] if empty else [],
-            "advice": advice,
+        record: CauseRecord = {
+            "cause": self.first,
+            "title": self.title,
+            "confidence": len(cells) / max(len(self.cells), 1) if verdict["state"] == FINE else 0.0,
+            "resource": bad_cells(self.cells)[0].resource if bad else None,
+            "minutes": max((cell.minutes for cell in self.cells), default=0.0) if bad else 0.0,
+            "evidence": [{"text": text} for text in (bad or verdict["judged"])],
+            "against": [],
+            "advice": verdict["do"],
         }
+        if bad:
+            worst = bad_cells(self.cells)[0]
+            told = worst.leading.recurrence if worst.leading is not None else None
+            record["confirm"] = "; ".join(record_next(self.observed, worst))
+            if told is not None:
+                record |= {"from_utc_ns": told.since_ns, "to_utc_ns": told.until_ns, "recurs": told.record()}
+        return record
 
 
 def _cause(one: Suspicion, observed: Observations) -> CauseRecord:
-    when = np.flatnonzero(one.together)
-    return {
+    when, told = np.flatnonzero(one.together), recurrence_of(observed, one.together)
+    record: CauseRecord = {
         "cause": one.cause,
         "title": TITLES[one.cause],
         "confidence": round(one.confidence, 3),
@@ -156,6 +206,11 @@ def _cause(one: Suspicion, observed: Observations) -> CauseRecord:
         "against": list(one.against),
         "advice": one.advice,
     }
+    if told is not None:
+        record["recurs"] = told.record()
+    if one.confirm:
+        record["confirm"] = one.confirm
+    return record
 
 
 def _evidence(signal: Signal, observed: Observations) -> EvidenceRecord:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from assay.insight.diagnosis.few_ios import pooled
 from assay.record.types import Manifest, Point
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ SAMPLES_MIN = 5
 STEPS_MAX = 20_000
 """Steps of all time: five and a half hours by the second; of longer times steps are longer."""
 
-IOS_MIN = 20.0
-"""I/Os in a step below which its mean latency says nothing (DPACK calls latency below 100 sustained IOPS unreliable;
-a step of some seconds with so few I/Os is a mean of chance)."""
 
 _PACE = ("host", "block", "model", "assay", "net", "guest", "pgbench")
 """Sources whose interval decides the length of a step; others are recorded as often, or more rarely on purpose."""
@@ -218,16 +216,17 @@ class Observations:
         return self.sum_of(found)
 
     def latencies(self, source: str | Iterable[str], side: str) -> list[Track]:
-        """Mean latencies of reads or writes, without steps of too few I/Os."""
+        """Mean latencies of reads, writes, flushes, or of all I/Os (`side` empty); few I/Os are pooled (`pooled`)."""
+        kind = f"{side}_" if side else ""
         found = []
-        for track in self.find(f"{side}_latency_mean_ns", source=source):
-            ios = self.of(track, f"{side}_ios_count")
+        for track in self.find(f"{kind}latency_mean_ns", source=source):
+            ios = self.of(track, f"{side}_ios_count") if side else self.ios_per_s(track)
             if ios is None:
                 found.append(track)
                 continue
-            with np.errstate(invalid="ignore"):
-                known = np.where(ios.values * self.step_s >= IOS_MIN, track.values, np.nan)
-            kept = track.having(known)
+            rate = ios.values if isinstance(ios, Track) else ios
+            queue = self.of(track, "queue_mean_count")
+            kept = track.having(pooled(track.values, rate, None if queue is None else queue.values, self.step_s))
             if kept.count >= SAMPLES_MIN:
                 found.append(kept)
         return found

@@ -9,12 +9,19 @@ import numpy as np
 
 from assay.base.units import format_bytes, format_latency
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Numbers, Observations, Track
+from assay.insight.diagnosis.recurrence import recurrence_of
 
 WINDOW_S = 600.0
 """Signals are judged over the worst window of this length: ten bad minutes of a day are enough for a cause."""
 
 HOLD_SHARE = 0.5
 """Share of the worst window in which signals must hold together."""
+
+WARM_SHARE = 0.1
+"""Share of the worst window from which a cell is warm, and a strong signal is told: single steps are no finding."""
+
+ALONE = 0.25
+"""Confidence in a cause of which one strong signal alone is seen: half of that in two that agree."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +59,10 @@ class Signal:
         Steps in which it does.
     entity
         Of which device, path, table or server.
+    values
+        What was compared with the threshold, step by step.
+    is_strong
+        Whether it says by itself what is wrong: it is a cause without a second signal.
     """
 
     of: str
@@ -61,6 +72,8 @@ class Signal:
     holds: Flags
     entity: str = ""
     host: str = ""
+    values: Numbers | None = None
+    is_strong: bool = False
 
     @property
     def words(self) -> str:
@@ -78,11 +91,14 @@ class Suspicion:
     Attributes
     ----------
     together
-        Steps in which at least two independent signals, and all that are required, hold.
+        Steps in which at least two independent signals, and all that are required, hold; of a strong signal alone its
+        own.
     coverage
         Share of the worst window in which they do.
     explains
         Causes that are its consequence.
+    confirm
+        What would confirm a cause of which one signal alone was seen; empty where two agree.
     """
 
     cause: str
@@ -94,12 +110,13 @@ class Suspicion:
     resource: str
     explains: Sequence[str] = ()
     notes: Sequence[str] = ()
+    confirm: str = ""
 
     @property
     def confidence(self) -> float:
         """Share of the worst window in which the signals hold together, times 1 - 0.5^(independent signals - 1)."""
         kinds = len({signal.of for signal in self.signals})
-        return self.coverage * (1.0 - 0.5 ** (kinds - 1))
+        return self.coverage * (1.0 - 0.5 ** (kinds - 1) if kinds > 1 else ALONE)
 
 
 @dataclass
@@ -121,6 +138,7 @@ class CauseSignals:
         entity: str = "",
         host: str = "",
         required: bool = False,
+        strong: bool = False,
         where: Flags | None = None,
     ) -> bool:
         """Add what crosses a threshold; whether it does anywhere.
@@ -140,8 +158,9 @@ class CauseSignals:
         if where is not None:
             holds = holds & where
         return self.add_where(
-            of, text, holds, values=values, threshold=threshold, entity=entity, host=host, required=required
-        )
+            of, text, holds, values=values, threshold=threshold, entity=entity, host=host, required=required,
+            strong=strong,
+        )  # fmt: skip
 
     def add_where(
         self,
@@ -155,6 +174,7 @@ class CauseSignals:
         entity: str = "",
         host: str = "",
         required: bool = False,
+        strong: bool = False,
     ) -> bool:
         """Add what holds in some steps; whether it does in any."""
         if required:
@@ -165,7 +185,8 @@ class CauseSignals:
         if value is None and values is not None:
             value = float(np.nanmean(values[holds]))
         self.found.append(
-            Signal(of=of, text=text, value=value, threshold=threshold, holds=holds, entity=entity, host=host)
+            Signal(of=of, text=text, value=value, threshold=threshold, holds=holds, entity=entity, host=host,
+                   values=values, is_strong=strong)
         )  # fmt: skip
         return True
 
@@ -179,38 +200,60 @@ class CauseSignals:
         needs: Sequence[str] = (),
         explains: Sequence[str] = (),
         notes: Sequence[str] = (),
+        confirm: str = "",
         within_s: float = WINDOW_S,
+        always: bool = False,
     ) -> Suspicion | None:
-        """The cause, where two independent signals hold together for long enough.
+        """The cause, where two independent signals hold together for long enough, or one strong signal does.
 
         Parameters
         ----------
         needs
             Kinds of signals (`of`) without which there is no such cause.
+        confirm
+            What would confirm the cause where a strong signal is alone.
         within_s
             They must hold for half of the worst window of this length: a short one for what is known and not judged.
+        always
+            Any step counts, whatever its share of the window: what is seen is no matter of degree.
         """
         kinds: dict[str, Flags] = {}
         for signal in self.found:
             kinds[signal.of] = kinds.get(signal.of, np.zeros_like(signal.holds)) | signal.holds
         needed = {*needs, *self.needed}
-        if len(kinds) < 2 or not needed <= set(kinds):
+        if not kinds or not needed <= set(kinds):
             return None
-        together = np.sum(list(kinds.values()), axis=0) >= 2
-        for kind in needed:
-            together = together & kinds[kind]
-        coverage = worst_share(self.observed, together)
-        if int(together.sum()) < SAMPLES_MIN or worst_share(self.observed, together, within_s) < HOLD_SHARE:
+        strong = {signal.of for signal in self.found if signal.is_strong}
+        agreed = np.sum(list(kinds.values()), axis=0) >= 2
+        alone = np.any([kinds[kind] for kind in strong], axis=0) if strong else np.zeros_like(agreed)
+        for together in (agreed, alone):
+            for kind in needed:
+                together = together & kinds[kind]
+            coverage = self._coverage(together, within_s, is_strong=bool((together & alone).any()))
+            if not together.any() or (coverage is None and not always):
+                continue
+            # What happened at other times is no evidence.
+            kept = [signal for signal in self.found if (signal.holds & together).sum() >= max(together.sum() / 4, 1)]
+            count = len({signal.of for signal in kept})
+            if not count or (count < 2 and not any(signal.is_strong for signal in kept)):
+                continue
+            kept = [signal for of in kinds for signal in _strongest([one for one in kept if one.of == of])]
+            return Suspicion(
+                cause=cause, signals=kept, against=against, advice=advice, together=together,
+                coverage=1.0 if always or coverage is None else coverage, resource=resource, explains=explains,
+                notes=notes, confirm=confirm if count < 2 else "",
+            )  # fmt: skip
+        return None
+
+    def _coverage(self, together: Flags, within_s: float, *, is_strong: bool) -> float | None:
+        """Share of the worst window in which signals hold, for as long as they must hold; None where it is less."""
+        if int(together.sum()) < SAMPLES_MIN:
             return None
-        # What happened at other times is no evidence.
-        kept = [signal for signal in self.found if (signal.holds & together).sum() >= max(together.sum() / 4, 1)]
-        if len({signal.of for signal in kept}) < 2:
-            return None
-        kept = [signal for of in kinds for signal in _strongest([one for one in kept if one.of == of])]
-        return Suspicion(
-            cause=cause, signals=kept, against=against, advice=advice, together=together, coverage=coverage,
-            resource=resource, explains=explains, notes=notes,
-        )  # fmt: skip
+        share, coverage = worst_share(self.observed, together, within_s), worst_share(self.observed, together)
+        if share >= HOLD_SHARE or (is_strong and share >= WARM_SHARE):
+            return coverage
+        told = recurrence_of(self.observed, together) if is_strong else None
+        return max(coverage, WARM_SHARE) if told is not None and told.is_periodic else None
 
 
 def _strongest(alike: Sequence[Signal]) -> list[Signal]:

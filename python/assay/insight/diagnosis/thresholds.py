@@ -75,6 +75,37 @@ NET_BUSY = Threshold(value=0.50, unit="share", source="PAL: Network Interface, u
 READ_LATENCY = Threshold(value=20 * MS, unit="ns", source="the method: mean read latency at most 20 ms")
 WRITE_LATENCY = Threshold(value=20 * MS, unit="ns", source="the method: mean write latency at most 20 ms")
 LOG_LATENCY = Threshold(value=5 * MS, unit="ns", source="the method: mean log write latency at most 5 ms")
+FLUSH_LATENCY = Threshold(
+    value=20 * MS, unit="ns", source="the method: mean write latency at most 20 ms; a commit waits for a flush"
+)
+OUTSTANDING = Threshold(
+    value=1.0, unit="count", source="Little's law: an I/O is under way all the time, and (almost) none completes"
+)
+STANDSTILL = Threshold(
+    value=1000 * MS, unit="ns",
+    source="Assay: a second for an I/O, fifty times the method's 20 ms (Little's law: outstanding over throughput)",
+)  # fmt: skip
+IOWAIT = Threshold(
+    value=0.20, unit="share",
+    source="Assay: a fifth of processor time is idle while a task of that processor waits for I/O (proc(5), iowait)",
+)  # fmt: skip
+DEVICE_IDLE = Threshold(
+    value=0.50, unit="share", below=True, source="Assay: a device that is idle half of the time holds no task up"
+)
+CORE_FULL = Threshold(
+    value=0.95, unit="share", source="Assay: a processor that has no time left, as of a guest that uses all it has"
+)
+CORES_IDLE = Threshold(
+    value=0.70, unit="share", below=True, source="Assay: a third of all processor time is free beside the full one"
+)
+AT_LIMIT = Threshold(
+    value=0.95, unit="ratio", source="Assay: within 5 % of the most that was seen: a limit cuts off, a disk scatters"
+)
+SIDES = Threshold(value=4.0, unit="ratio", source="Assay: writes take four times as long as reads of the same device")
+RESPONSE = Threshold(value=2e9, unit="ns", source="the method: transactions answer within 2 s")
+STALLED = Threshold(
+    value=0.50, unit="ratio", below=True, source="Assay: less than half of the throughput of the minutes around"
+)
 QUEUE = Threshold(value=2.0, unit="count", source="PAL: PhysicalDisk, Avg. Disk Queue Length, above 2")
 DISK_BUSY = Threshold(
     value=0.90, unit="share", source="PAL: LogicalDisk, % Idle Time, below 10 %; of single disks, not of arrays"

@@ -126,7 +126,7 @@ def measure(
         because it went as fast as its target let it, and no rate is given.
     """
     roles = parse_roles(list(volumes))
-    sources, notices = sources_of([path], Options(host="imported", zone_s=None, roles=roles))
+    sources, notices, _ = sources_of([path], Options(host="imported", zone_s=None, roles=roles))
     source = sources[0]
     if "recording" not in source.manifest:
         return _of_run(source, percentile, notices, rate)

@@ -12,7 +12,9 @@ from assay.document.series_charts import PointBand, timeline
 from assay.document.text import DASH, percent, shorten
 from assay.insight.diagnosis.diagnose import TITLES, CauseRecord, Diagnosis, diagnose
 from assay.insight.diagnosis.matrix import HOT, NONE, RESOURCES, WARM, CellOf
-from assay.insight.diagnosis.observed import SAMPLES_MIN, ObservedSource
+from assay.insight.diagnosis.observed import SAMPLES_MIN, Numbers, ObservedSource
+from assay.insight.diagnosis.signals import Threshold
+from assay.insight.diagnosis.verdict import BAD, FINE, bad_cells
 from assay.record.source import RunFacts
 
 STEPS_MAX = 400
@@ -34,13 +36,19 @@ def diagnosis_of(facts: RunFacts) -> Diagnosis | None:
 
 def diagnosis_section(found: Diagnosis) -> Section:
     """The section: what is most likely, the matrix, the causes, and the time axis."""
-    blocks: list[Block] = [Paragraph(limiting_words(found), strong=bool(found.causes))]
+    bad = found.causes or found.verdict["state"] == BAD
+    blocks: list[Block] = [
+        Paragraph(limiting_words(found), strong=bool(bad)),
+        Paragraph(f"When: {found.verdict['since']}."),
+    ]
     blocks.append(_matrix(found))
     if found.causes:
         blocks.append(_causes(found.cause_records()))
     figure = _figure(found)
     if figure is not None:
         blocks.append(figure)
+    if found.verdict["not_judged"]:
+        blocks.append(Paragraph(f"Not judged: {'; '.join(found.verdict['not_judged'])}."))
     missing = ", ".join(name for name, _ in found.not_looked_for)
     if missing:
         blocks.append(Paragraph(f"Not looked for, since nothing was recorded of it: {missing}."))
@@ -48,19 +56,22 @@ def diagnosis_section(found: Diagnosis) -> Section:
 
 
 def limiting_words(found: Diagnosis) -> str:
-    """What most likely limits it, in a sentence."""
-    if not found.causes:
-        hot = [cell for cell in found.cells if cell.state == HOT]
-        if hot:
-            return f"No cause is found that two signals agree on; {_name(hot[0])} is hot ({hot[0].words})."
-        return "Nothing that was recorded is at its limit."
-    first = found.causes[0]
-    return f"Most likely: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
+    """What most likely limits it, or what is bad, fine or not judged, in a sentence."""
+    verdict = found.verdict
+    if found.causes:
+        first = found.causes[0]
+        words = f"Most likely: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
+        return f"{words} To confirm: {first.confirm}." if first.confirm else words
+    if verdict["state"] == BAD:
+        return f"It is bad, and the cause is not found: {verdict['what']}."
+    if verdict["state"] == FINE:
+        return f"{found.title}: {verdict['what']}."
+    return f"Not judged: {verdict['what']}."
 
 
 def next_words(found: Diagnosis) -> list[str]:
-    """What to do about the most likely cause."""
-    return [found.causes[0].advice] if found.causes else []
+    """What to do about the most likely cause, or to find one."""
+    return [found.verdict["do"]] if found.causes or found.verdict["state"] == BAD else []
 
 
 def _name(cell: CellOf) -> str:
@@ -80,6 +91,8 @@ def _matrix(found: Diagnosis) -> Table:
                 continue
             words = f"{cell.state}: {cell.words}"
             words += f"; {format_duration(cell.minutes * 60)} beyond its threshold" if cell.minutes else ""
+            if cell.is_bad:
+                words += f"; {', '.join(found.of_cell(cell).causes) or 'cause not found'}"
             row.append(Cell(shorten(words, 110), _TONES.get(cell.state, "quiet")))
         rows.append(row)
     caption = (
@@ -112,14 +125,16 @@ def _causes(causes: Sequence[CauseRecord]) -> Table:
             ]
         )
     return Table(
-        "causes", "Causes that two independent signals agree on, most likely first.", columns, rows, dense=True
+        "causes",
+        "Causes that independent signals agree on, most likely first; one strong signal alone has less confidence.",
+        columns,
+        rows,
+        dense=True,
     )
 
 
 def _figure(found: Diagnosis) -> FigureElement | None:
     """How far each hot cell's leading measure was beyond its threshold over time, and when the first cause held."""
-    import numpy as np
-
     observed = found.observed
     cells = sorted(
         (cell for cell in found.cells if cell.state in (HOT, WARM) and cell.leading is not None),
@@ -127,31 +142,13 @@ def _figure(found: Diagnosis) -> FigureElement | None:
     )[:MAX_SERIES]
     if not cells or observed.steps < 2:
         return None
-    width = max(-(-observed.steps // STEPS_MAX), 1)
     alone = len({(cell.tier, cell.resource) for cell in cells}) == len(cells)
     rows: list[PanelRow] = []
     for cell in cells:
         one = cell.leading
         assert one is not None
-        bound = one.measure.threshold
-        for begin in range(0, observed.steps, width):
-            own = one.measure.values[begin : begin + width]
-            known = own[np.isfinite(own)]
-            value = None
-            if known.size and bound.value > 0:
-                ratio = (
-                    bound.value / max(float(known.min()), 1e-12) if bound.below else float(known.max()) / bound.value
-                )
-                value = min(ratio, 100.0)
-            rows.append(
-                {
-                    "panel": "over threshold (x)",
-                    "series": _name(cell) if alone else f"{_name(cell)}, {shorten(cell.host, 20)}",
-                    "t_s": begin * observed.step_s,
-                    "value": value,
-                    "log": False,
-                }
-            )
+        name = _name(cell) if alone else f"{_name(cell)}, {shorten(cell.host, 20)}"
+        rows += _multiples(found, "over threshold (x)", name, one.measure.values, one.measure.threshold)
     bands = _bands(found) if found.causes else []
     chart = timeline(rows, bands, end_s=observed.steps * observed.step_s)
     if chart is None:
@@ -161,6 +158,52 @@ def _figure(found: Diagnosis) -> FigureElement | None:
         caption += f" Shaded: when the signals of {found.causes[0].cause} held together."
     told = "; ".join(f"{_name(cell)}: {cell.words}" for cell in cells)
     return FigureElement("diagnosis-time", caption, f"Measures beyond their thresholds over time: {told}.", chart)
+
+
+def evidence_figure(found: Diagnosis) -> FigureElement | None:
+    """Each signal of the causes in a panel of its own over one time axis, as a multiple of its threshold."""
+    observed, rows = found.observed, []
+    seen: set[str] = set()
+    for cause in found.causes[:CAUSES_MAX]:
+        for signal in cause.signals:
+            if signal.values is None or signal.threshold is None or signal.text in seen or len(seen) >= MAX_SERIES:
+                continue
+            seen.add(signal.text)
+            panel = f"{shorten(signal.text, 36)} (x)"
+            rows += _multiples(found, panel, cause.cause, signal.values, signal.threshold)
+    if not found.causes:
+        for cell in bad_cells(found.cells)[:MAX_SERIES]:
+            one = cell.leading
+            assert one is not None
+            panel = f"{shorten(one.measure.text, 36)} (x)"
+            rows += _multiples(found, panel, _name(cell), one.measure.values, one.measure.threshold)
+    chart = (
+        timeline(rows, _bands(found) if found.causes else [], end_s=observed.steps * observed.step_s) if rows else None
+    )
+    if chart is None:
+        return None
+    caption = (
+        "The evidence over time, each signal as a multiple of its threshold: 1 is the threshold. Shaded: when the"
+        " signals of the first cause held together."
+    )
+    return FigureElement("evidence-time", caption, f"Evidence over time: {'; '.join(seen)}.", chart)
+
+
+def _multiples(found: Diagnosis, panel: str, name: str, values: Numbers, bound: Threshold) -> list[PanelRow]:
+    """Values as multiples of their threshold, the worst of each part of the time."""
+    import numpy as np
+
+    observed, rows = found.observed, list[PanelRow]()
+    width = max(-(-observed.steps // STEPS_MAX), 1)
+    for begin in range(0, observed.steps, width):
+        own = values[begin : begin + width]
+        known = own[np.isfinite(own)]
+        value = None
+        if known.size and bound.value > 0:
+            ratio = bound.value / max(float(known.min()), 1e-12) if bound.below else float(known.max()) / bound.value
+            value = min(ratio, 100.0)
+        rows.append({"panel": panel, "series": name, "t_s": begin * observed.step_s, "value": value, "log": False})
+    return rows
 
 
 def _bands(found: Diagnosis) -> list[PointBand]:

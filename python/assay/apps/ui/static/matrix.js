@@ -19,13 +19,14 @@ export function matrixView(run) {
     };
     slider.addEventListener("input", draw);
     draw();
-    const causes = found.causes.filter((one) => one.cause !== "none");
     return [
-      found.is_enough ? null : h("p", { class: "warn" }, "Too little was recorded for a verdict."),
+      h("p", {}, h("strong", {}, `${found.verdict.state[0].toUpperCase()}${found.verdict.state.slice(1)}: `), found.verdict.what),
+      h("p", { class: "quiet" }, `When: ${found.verdict.since}`),
       h("div", { class: "bar" }, h("label", { for: "when" }, "When"), slider, at),
       box,
       h("h2", {}, "What most likely causes it"),
-      ...(causes.length ? causes : found.causes).map((one) => cause(one)),
+      ...found.causes.map((one) => cause(one)),
+      found.verdict.not_judged.length ? h("p", { class: "quiet" }, `Not judged: ${found.verdict.not_judged.join("; ")}.`) : null,
       found.not_looked_for.length ? h("p", { class: "quiet" }, `Not looked for, since nothing was recorded of it: ${found.not_looked_for.map((one) => one.cause).join(", ")}.`) : null,
       ...found.notices.map((text) => h("p", { class: "warn" }, text)),
     ].filter(Boolean);
@@ -50,8 +51,10 @@ function cells(found, shown, words) {
 function cause(one) {
   const when = one.from_utc_ns ? `, ${moment(one.from_utc_ns / 1e9)} to ${moment(one.to_utc_ns / 1e9)} UTC` : "";
   return h("section", { class: "card" },
-    h("h3", {}, one.cause === "none" ? one.title : `${one.title} (confidence ${Math.round(one.confidence * 100)} %${when})`),
+    h("h3", {}, one.resource === null || !one.confidence ? `${one.title}${when ? ` (${when.slice(2)})` : ""}` : `${one.title} (confidence ${Math.round(one.confidence * 100)} %${when})`),
+    one.recurs && one.recurs.count > 1 ? h("p", {}, `It comes back: ${one.recurs.words}.`) : null,
     h("ul", {}, one.evidence.map((item) => h("li", {}, item.text))),
     one.against.length ? h("p", { class: "quiet" }, `Against it: ${one.against.join("; ")}`) : null,
+    one.confirm ? h("p", { class: "quiet" }, `It would be confirmed by: ${one.confirm}`) : null,
     h("p", {}, h("strong", {}, "What to do next: "), one.advice));
 }

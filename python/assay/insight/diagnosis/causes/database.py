@@ -49,7 +49,7 @@ def log_flush(observed: Observations) -> list[Suspicion]:
         signals = CauseSignals(observed)
         for metric in ("log_flush_latency_mean_ns", "log_write_latency_mean_ns"):
             for track in observed.find(metric, source=source, host=host):
-                signals.add("latency", f"{track.entity}: a log flush takes", track, at.LOG_LATENCY)
+                signals.add("latency", f"{track.entity}: a log flush takes", track, at.LOG_LATENCY, strong=True)
         for track in waits(observed, host, source, "log"):
             signals.add("waits", f"{track.entity}: sessions wait for the log", track, at.WAITS)
         for track in observed.find("log_wait_time_ns", source=source, host=host):
@@ -60,11 +60,32 @@ def log_flush(observed: Observations) -> list[Suspicion]:
             )
         notes = _shared_log(observed, host)
         found.append(_log(signals, notes, needs=("latency",)))
+    for track in observed.latencies("block", "flush"):
+        # A device that is late with all its I/Os is late with flushes too: it is no consequence of these.
+        found.append(_log(_flushes(observed, track), [], needs=("latency",), explains=()))
     found.append(_log(_log_of_load(observed), _shared_log(observed, None), needs=("latency",)))
     return those(*found)
 
 
-def _log(signals: CauseSignals, notes: Sequence[str], needs: Sequence[str]) -> Suspicion | None:
+def _flushes(observed: Observations, track: Track) -> CauseSignals:
+    """Flushes of a device, one of which each commit waits for."""
+    signals = CauseSignals(observed)
+    bound = at.LOG_LATENCY if "log" in track.role else at.FLUSH_LATENCY
+    signals.add("latency", f"{track.entity}: a flush takes", track, bound, strong=True)
+    flushes = observed.of(track, "flush_ios_count")
+    if flushes is not None:
+        share = np.minimum(flushes.values * track.values / SECOND_NS, 1.0)
+        signals.add("busy", f"{track.entity}: of the time a flush is under way", share, at.FOREIGN,
+                    entity=track.entity, host=track.host)  # fmt: skip
+    return signals
+
+
+def _log(
+    signals: CauseSignals,
+    notes: Sequence[str],
+    needs: Sequence[str],
+    explains: Sequence[str] = ("slow-disk", "slow-writes"),
+) -> Suspicion | None:
     return signals.agree(
         "log-flush",
         resource="disk",
@@ -75,8 +96,9 @@ def _log(signals: CauseSignals, notes: Sequence[str], needs: Sequence[str]) -> S
             "Throughput stays when commits do not wait (synchronous_commit=off, innodb_flush_log_at_trx_commit=2),"
             " as a test."
         ],
-        explains=("slow-disk",),
+        explains=explains,
         notes=notes,
+        confirm="sessions that wait for the log (a database's URL), and how often it is flushed",
     )
 
 
@@ -328,7 +350,7 @@ def file_growth(observed: Observations) -> list[Suspicion]:
             signals.add("waits", f"{track.entity}: sessions wait for the log", track.values / SECOND_NS, at.WAITS)
         for metric in ("log_flush_latency_mean_ns", "log_wait_mean_ns"):
             for track in observed.find(metric, source=source, host=host):
-                signals.add("latency", f"{track.entity}: a log flush takes", track, at.LOG_LATENCY)
+                signals.add("latency", f"{track.entity}: a log flush takes", track, at.LOG_LATENCY, strong=True)
         found.append(
             signals.agree(
                 "file-growth",

@@ -20,7 +20,7 @@ def memory_pressure(observed: Observations) -> list[Suspicion]:
     for host in observed.hosts:
         signals = CauseSignals(observed)
         for track in observed.find("some_share", source="host", entity="psi-memory", host=host):
-            signals.add("pressure", f"{host}: tasks wait for memory", track, at.MEMORY_PRESSURE)
+            signals.add("pressure", f"{host}: tasks wait for memory", track, at.MEMORY_PRESSURE, strong=True)
         total = memory_of(observed, host)
         for track in observed.find("available_bytes", source="host", entity="memory", host=host):
             if total:
@@ -50,6 +50,7 @@ def memory_pressure(observed: Observations) -> list[Suspicion]:
                 " causes look like a slow disk.",
                 against=["Memory becomes free, and waits for I/O stay as they are."],
                 explains=("cache-too-small", "slow-disk", "host-cpu", "throttled-queue", "noisy-neighbour"),
+                confirm="available memory and paging of the host",
             )
         )
     return those(*found)

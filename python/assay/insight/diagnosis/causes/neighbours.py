@@ -122,7 +122,7 @@ def _declined(observed: Observations, name: str, rate: Numbers) -> Suspicion | N
         advice="Look at the volume's burst credits or rate limit (cloud, io.max, QoS of the array), and at the"
         " drive's temperature and its cache of fast cells; size for the plateau, not for the burst.",
         against=["The program asked for less from then on, or for other I/Os (size, randomness)."],
-        explains=("slow-disk", "throttled-queue"),
+        explains=("slow-disk", "throttled-queue", "throughput-limit"),
     )
 
 

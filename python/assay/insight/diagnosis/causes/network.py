@@ -27,13 +27,14 @@ def network_loss(observed: Observations) -> list[Suspicion]:
             *observed.find("storage_retransmit_share", host=host),
         ):
             signals.add("loss", f"{_named(share)}: segments are sent again", _enough(observed, share), at.RETRANSMITS,
-                        entity=share.entity, host=host, required=True)  # fmt: skip
+                        entity=share.entity, host=host, required=True, strong=True)  # fmt: skip
         if not observed.find("retransmit_share", host=host):
             for out in observed.find("segments_out_count", source="net", host=host):
                 again = observed.of(out, "segments_retransmitted_count")
                 if again is not None:
                     share_values = np.where(out.values >= SEGMENTS_MIN, again.values / out.values, np.nan)
-                    signals.add("loss", f"{host}: segments are sent again", share_values, at.RETRANSMITS, required=True)
+                    signals.add("loss", f"{host}: segments are sent again", share_values, at.RETRANSMITS, required=True,
+                                strong=True)  # fmt: skip
         for metric in ("in_dropped_count", "out_dropped_count", "in_errors_count", "out_errors_count"):
             for track in observed.find(metric, source="net", host=host):
                 said = metric.removesuffix("_count").replace(
@@ -65,6 +66,7 @@ def network_loss(observed: Observations) -> list[Suspicion]:
                 " ring buffers, a switch with too little memory; then the largest frame on every hop.",
                 against=["The share stays the same when there is no load: then it is of other connections."],
                 explains=("slow-path", "throttled-queue", "slow-disk", "log-flush"),
+                confirm="drops and errors of adapters and switches, time-outs of TCP",
             )
         )
     return those(*found)

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
-from assay.insight.diagnosis.observed import Numbers, Observations
+from assay.insight.diagnosis.observed import Numbers, Observations, Track, summed
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 WORKER_OWN = 0.25
@@ -21,7 +21,8 @@ def host_cpu(observed: Observations) -> list[Suspicion]:
     held_up = () if _generator_computes(observed) else ("generator-saturated",)
     for host in observed.hosts:
         signals = CauseSignals(observed)
-        signals.add("utilisation", f"{host}: processors are busy", observed.cpu_busy(host), at.CPU_BUSY, required=True)
+        signals.add("utilisation", f"{host}: processors are busy", observed.cpu_busy(host), at.CPU_BUSY, required=True,
+                    strong=True)  # fmt: skip
         _add_waiting(signals, host)
         found.append(
             signals.agree(
@@ -33,6 +34,7 @@ def host_cpu(observed: Observations) -> list[Suspicion]:
                     "Storage faster or slower at the same load changes throughput: then processors are not the limit."
                 ],
                 explains=("latch-wait", "throttled-queue", "checkpoint-storm", *held_up),
+                confirm="tasks that wait for a processor (run queue, pressure)",
             )
         )
     return those(*found)
@@ -52,9 +54,8 @@ def guest_cpu(observed: Observations) -> list[Suspicion]:
     for host in observed.hosts:
         signals = CauseSignals(observed)
         for track in observed.find("steal_share", source="host", entity="cpu", host=host):
-            signals.add(
-                "withheld", f"{host}: the hypervisor gives processor time to others", track, at.CPU_STEAL, required=True
-            )
+            signals.add("withheld", f"{host}: the hypervisor gives processor time to others", track, at.CPU_STEAL,
+                        required=True, strong=True)  # fmt: skip
         _add_waiting(signals, host)
         found.append(_of_guest(signals, host))
     for guest in dict.fromkeys((one.host, one.entity) for one in observed.tracks if one.source == "guest"):
@@ -67,7 +68,7 @@ def guest_cpu(observed: Observations) -> list[Suspicion]:
             ("limited_share", at.CPU_COSTOP, "limit", "is held back by its limit"),
         ):
             for track in observed.find(metric, source="guest", entity=name, host=host):
-                signals.add(of, f"{name}: {text}", track, threshold)
+                signals.add(of, f"{name}: {text}", track, threshold, strong=of == "withheld")
         for track in observed.find("busy_share", source="host", entity="cpu", host=host):
             signals.add("host", f"{host}: processors of the hypervisor are busy", track, at.CPU_BUSY)
         found.append(_of_guest(signals, name))
@@ -82,7 +83,49 @@ def _of_guest(signals: CauseSignals, name: str) -> Suspicion | None:
         " needs.",
         against=["The hypervisor shows idle processors and no ready time while the guest waits."],
         explains=("host-cpu", "latch-wait", "throttled-queue"),
+        confirm="tasks that wait in the guest (run queue, pressure), or esxtop of the hypervisor",
     )
+
+
+def single_core(observed: Observations) -> list[Suspicion]:
+    """Hosts of which one processor is full while others idle: one thread, or interrupts that one processor serves."""
+    found = []
+    for host in observed.hosts:
+        fullest, whole = fullest_core(observed, host), observed.cpu_busy(host)
+        if fullest is None or whole is None:
+            continue
+        signals = CauseSignals(observed)
+        signals.add("core", f"{host}: the fullest processor is busy", fullest, at.CORE_FULL, host=host, required=True)
+        words = f"{host}: all processors together are busy"
+        signals.add("others", words, whole, at.CORES_IDLE, host=host, required=True)
+        found.append(
+            signals.agree(
+                "single-core",
+                resource="cpu",
+                advice=f"Find what fills one processor of {host} (top -H, pidstat -t, mpstat -P ALL for interrupts):"
+                " let the program use more threads, or spread the interrupts of adapters over processors.",
+                against=["The full processor changes from moment to moment, and no thread has all of its time."],
+                explains=("throttled-queue",),
+            )
+        )
+    return those(*found)
+
+
+def fullest_core(observed: Observations, host: str) -> Numbers | None:
+    """Busy share of the fullest of a host's processors; None where they were not recorded one by one."""
+    own: dict[str, list[Track]] = {}
+    for track in observed.tracks:
+        if track.host == host and track.source == "host" and track.entity.startswith("cpu/"):
+            own.setdefault(track.entity, []).append(track)
+    if len(own) < 2:
+        return None
+    parts = (
+        [one for one in tracks if one.metric == "busy_share"]
+        or [one for one in tracks if one.metric in ("user_share", "nice_share", "system_share", "interrupt_share")]
+        for tracks in own.values()
+    )
+    busy = [summed([one.values for one in tracks]) for tracks in parts if tracks]
+    return np.clip(np.fmax.reduce(busy), 0.0, 1.0) if busy else None
 
 
 def _generator_computes(observed: Observations) -> bool:
@@ -154,6 +197,13 @@ CAUSES = (
         title="A guest lacks processors",
         needs="steal time of the guest, or esxtop of its hypervisor",
         find=guest_cpu,
+    ),
+    Cause(
+        name="single-core",
+        sources=("host",),
+        title="One processor is full beside idle ones",
+        needs="each processor of the host by itself",
+        find=single_core,
     ),
     Cause(
         name="generator-saturated",
