@@ -238,6 +238,11 @@ class Workload(AtTarget[P]):
         """What there is to say of its points in the end."""
         return Conclusion()
 
+    def next_steps(self, manifest: Record, run: str) -> list[str]:
+        """Commands that go on from a run of this kind, each with what it is for; `run` is its folder for a shell."""
+        again = f"assay compare {run} AFTER (once the same command ran again, after a change)"
+        return [f"assay diagnose {run} (which tier and resource holds it back)", again]
+
     def is_asked(self, point: Point) -> bool:
         """Whether a point's load is what was asked for; else it went as fast as its target let it."""
         return bool(point["load"].get("rate"))

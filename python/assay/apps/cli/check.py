@@ -127,9 +127,11 @@ def _write(text: str, output: Path | None) -> None:
 
 def print_findings(told: Findings, notices: list[str]) -> None:
     """The findings on the terminal, worst first, then what passed and what is not known."""
+    from assay.apps.cli.next_step import print_next
     from assay.document.terminal import show
 
     show(_lines(told, notices))
+    print_next(["assay assess DIR (what the storage under a folder holds, configured like this)"])
 
 
 def findings_text(told: Findings, notices: list[str]) -> str:

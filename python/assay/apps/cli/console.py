@@ -325,8 +325,11 @@ def point_line(point: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def print_path(folder: Path) -> None:
-    """Print the last line: the path of the report, or of the run folder where it holds none."""
+def print_end(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Print what to do next, and as the last line the path of the report, or of the run folder where it holds none."""
+    from assay.apps.cli.next_step import next_steps, print_next
+
+    print_next(next_steps(manifest, folder))
     paper, report = folder / "paper.html", folder / "report.html"
     if paper.exists():
         print(f"paper: {printable(paper)}")

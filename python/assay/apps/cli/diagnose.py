@@ -79,6 +79,7 @@ def diagnose(
 ) -> None:
     """Say which tier and resource is the bottleneck, what causes it, and what would disprove that."""
     del debug
+    from assay.apps.cli.next_step import print_next
     from assay.insight.diagnosis.inputs import parse_tiers
 
     _refuse(inputs or [], since, live, database or [], html)
@@ -101,6 +102,7 @@ def diagnose(
         print(json_module.dumps(document, allow_nan=False, indent=1))
         return
     print_diagnosis(found, record)
+    print_next(["assay check host (whether the host keeps to best practice)"])
 
 
 def _found(

@@ -96,6 +96,7 @@ def import_(
     """Read telemetry and results of other tools into a run folder; name values taken and left out, and why."""
     del debug
     from assay.apps.cli.console import say
+    from assay.apps.cli.next_step import next_steps, print_next
     from assay.run.imports import import_files
 
     options = options_of(host, zone, volume, start, interval, date_order)
@@ -111,4 +112,5 @@ def import_(
         print(line)
     for notice in found.notices:
         print(f"note: {notice}")
+    print_next(next_steps({"recording": found.recording, "imported": found.imported}, found.path))
     print(f"{'run' if found.imported is not None else 'recording'}: {found.path}")

@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.console import print_path
+from assay.apps.cli.console import print_end
 from assay.base.errors import UsageError
 from assay.base.units import format_years, parse_percent
 from assay.record.shapes.study import Reliability
@@ -101,7 +101,7 @@ def reliability(
         print(json_module.dumps(document, allow_nan=False, indent=1))
     else:
         print_answer(answer)
-        print_path(folder)
+        print_end(folder, {"reliability": answer})
 
 
 def interruptible(work: Callable[[], T]) -> T:

@@ -89,7 +89,10 @@ def start(
         directory, volume or [], database or [], keep=keep, every=every, length=length, metrics=metrics,
         anywhere=metrics_anywhere, processes=processes,
     )  # fmt: skip
+    from assay.apps.cli.next_step import next_steps
+
     settings["json"] = json
+    settings["next"] = [] if json else next_steps({"recording": {}}, directory)
     # What a recording holds is for its owner alone.
     os.umask(0o077)
     _prepare(directory, settings)

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_json, print_path, say
+from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_end, print_json, say
 from assay.apps.cli.exporting import export_all, rehearse_exports
 from assay.apps.cli.options import parse_exports
 from assay.apps.service import execution, first_examined
@@ -319,7 +319,7 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     show(answer_of(folder.manifest, current_points(folder.points())))
     if not options.quiet:
         show([notes(folder.manifest["notices"])])
-        print_path(folder.path)
+        print_end(folder.path, folder.manifest)
 
 
 def _print_outcome(run: Execution, options: OutputOptions) -> None:

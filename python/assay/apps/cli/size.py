@@ -149,7 +149,7 @@ def size(
 
 def _keep_and_show(answer: Sizing, output: Path, *, report: bool, json: bool, quiet: bool) -> None:
     """Keep the answer as a run folder, print it, and exit as it says."""
-    from assay.apps.cli.console import print_path, say
+    from assay.apps.cli.console import print_end, say
     from assay.apps.cli.exporting import keep_answer
     from assay.insight.sizing.text import headline
 
@@ -163,7 +163,7 @@ def _keep_and_show(answer: Sizing, output: Path, *, report: bool, json: bool, qu
     if not answer["holds"]:
         say(answer["sentence"])
     if not json and not quiet:
-        print_path(folder)
+        print_end(folder, {"sizing": answer})
     if not answer["holds"]:
         raise typer.Exit(int(ExitCode.LIMIT_MISSED))
 

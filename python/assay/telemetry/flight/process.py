@@ -94,6 +94,8 @@ class Flight:
             with contextlib.suppress(OSError):
                 document = {"schema_version": 1, "verb": "record", **told, "notices": writer.notices}
                 print(json.dumps(document), flush=True)
+        for step in settings.get("next") or ():
+            self._tell(f"next: {step}")
         if self._full:
             return int(ExitCode.TARGET_FAILED)
         return int(ExitCode.INTERRUPTED) if self._signal == signal.SIGINT else int(ExitCode.DONE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -139,6 +140,25 @@ class IntegrityWorkload(
         """Whether every page was right."""
         told: Integrity | None = manifest.get("integrity")
         return Conclusion(first=[integrity_line(told)] if told else [])
+
+    def next_steps(self, manifest: Record, run: str) -> list[str]:
+        """What the gravest finding means for a database and what to check; else what is still to be verified."""
+        told = cast("Integrity | None", manifest.get("integrity"))
+        if told is None:
+            return []
+        where = shlex.join(str(path) for path in (manifest.get("request") or {}).get("paths") or ["TARGET"])
+        found = [name for name, count in told["findings"].items() if count]
+        if found:
+            from assay.workloads.integrity.report.faults import for_database, severity
+
+            return [
+                for_database(min(found, key=severity)),
+                f"assay check {run} (caches, barriers and mounts as this host shows them), then verify again",
+            ]
+        if told.get("journal") is None:
+            cut = f"assay verify {where} --crash-journal FILE"
+            return [f"{cut} (then cut the power: --after-crash FILE tells whether acknowledged writes are there)"]
+        return [f"assay profile {where} (how fast it is, now that it keeps its data)"]
 
     def failures(self, told: Record) -> str | None:
         """Findings by name."""

@@ -170,6 +170,13 @@ class IoWorkload(
         note = span["note"] if span is not None else None
         return Conclusion(manifest={"cache_span": span}, notices=[note] if note is not None else [])
 
+    def next_steps(self, manifest: Record, run: str) -> list[str]:
+        """Comparing with another state of the storage, and sizing by what was measured."""
+        return [
+            f"assay compare {run} AFTER (once the same command ran again, after a change)",
+            f"assay size --from {run} --rate N (which arrays hold N such I/Os per second)",
+        ]
+
     def like(self, plan: IoPlan, seen: SeenIo) -> IoPlan:
         """The plan with its first activity as another part's storage saw it."""
         data = plan.model_dump(mode="json", exclude_unset=True)

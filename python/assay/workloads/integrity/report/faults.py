@@ -58,6 +58,25 @@ FAILED_IO = {
 FAULTS = {**WRONG_DATA, **FAILED_IO}
 WORST_FIRST = tuple(FAULTS)
 
+FOR_DATABASES = {
+    "misdirected_write": "one page is destroyed and another stays old, and checksums may be right on both; take the"
+    " volume out of use, and look at controller, multipath and volume manager",
+    "lost": "the database goes on with an older page whose checksum is right: committed rows are gone without an error;"
+    " look at write caches without battery or flush, and at firmware",
+    "log_break": "recovery after a crash ends at the break, and what was committed behind it is gone; look at the cache"
+    " under the log and whether flushes reach the medium",
+    "torn": "the page fails its checksum, and only a database that logs or writes pages twice (full_page_writes,"
+    " doublewrite) repairs it after a crash; keep that on, and look at the atomic write size of the volume",
+    "corrupt": "queries stop at the page with a checksum error, and read wrong rows where checksums are off; switch"
+    " them on, restore the page from a backup, and look at memory, cables and controller",
+    "misdirected_read": "a query gets rows of another place though the medium holds the right ones; look at driver,"
+    " multipath and firmware",
+    "short_read": "a query gets what its buffer held before; look at driver and firmware",
+    "io_error": "the database ends the session, or itself; read the kernel's log (dmesg) and the device's (smartctl)",
+    "long_io": "sessions hang that long, and clusters fail over; look at what else the storage did then",
+}
+"""What each fault means for a database, and what to look at next."""
+
 USERS: dict[Literal["random", "audit", "read_ahead", "bulk_update", "shrink"], str] = {
          "random": "random", "audit": "audit", "read_ahead": "read-ahead", "bulk_update": "bulk update",
          "shrink": "grow/shrink"}  # fmt: skip
@@ -67,6 +86,11 @@ def fault_of(kind: object) -> Fault:
     """Words for a name; a name that is not in the table stands for itself."""
     word = str(kind or "unnamed").replace("_", " ")
     return FAULTS.get(str(kind), Fault(word, word, "a name this report does not know"))
+
+
+def for_database(kind: str) -> str:
+    """What a fault means for a database, and what to look at next."""
+    return f"{fault_of(kind).one}: {FOR_DATABASES.get(kind, fault_of(kind).meaning)}"
 
 
 def severity(kind: object) -> int:

@@ -1,0 +1,51 @@
+"""What to do after a verb has ended: commands that go on from what it found, printed before the path of its report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.base.paths import printable
+
+
+def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
+    """Commands that go on from a run, each with what it is for; none from a run that did not end well."""
+    run = shlex.quote(printable(folder))
+    if manifest.get("status", "done") != "done":
+        return []
+    if (sizing := manifest.get("sizing")) is not None:
+        if sizing.get("holds"):
+            return [f"assay report --paper {run} (the purchase with its reasons, to forward)"]
+        return ["assay size NEED --set KEY=VALUE (what a smaller need or another rule would take)"]
+    if manifest.get("reliability") is not None:
+        return [f"assay report --paper {run} (the answer with its reasons, to forward)"]
+    if manifest.get("imported") is not None:
+        return [f"assay compare {run} RUN (against a run of the same workload)"]
+    if manifest.get("recording") is not None:
+        return [
+            f"assay diagnose {run} (which tier and resource holds it back)",
+            f"assay size --from {run} (which arrays hold its busiest hours)",
+        ]
+    if manifest.get("study") is not None:
+        return [f"assay report --paper {run} (question, method and figures, to forward)"]
+    if manifest.get("verb") == "assess":
+        return [
+            f"assay diagnose {run} (which tier and resource holds it back)",
+            f"assay compare {run} AFTER (once it was assessed again, after a change)",
+        ]
+    from assay.workloads.registry import DEFAULT_KIND, workload_known
+
+    parts = [part.get("plan") or {} for part in manifest.get("parts") or []]
+    kinds = dict.fromkeys(workload_known(plan.get("kind") or DEFAULT_KIND) for plan in parts)
+    steps = [step for kind in kinds if kind is not None for step in kind.next_steps(manifest, run)]
+    return list(dict.fromkeys(steps))
+
+
+def print_next(steps: Sequence[str]) -> None:
+    """Print the steps, a line each."""
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import show
+
+    show([Paragraph(f"next: {step}") for step in steps])
