@@ -42,6 +42,7 @@ def verified(**findings: int) -> dict[str, Any]:
         ({"sizing": {"holds": True}}, ["report"]),
         ({"sizing": {"holds": False}}, ["size"]),
         ({"reliability": {}}, ["report"]),
+        ({"repeats": 3}, ["compare"]),
         (run_of("io", status="interrupted"), []),
         (run_of("of a newer Assay"), []),
     ],

@@ -15,6 +15,9 @@ def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
     run = shlex.quote(printable(folder))
     if manifest.get("status", "done") != "done":
         return []
+    again = f"assay compare {run} AFTER (once the same command ran again, after a change)"
+    if "repeats" in manifest and "parts" not in manifest:
+        return [again]
     if (sizing := manifest.get("sizing")) is not None:
         if sizing.get("holds"):
             return [f"assay report --paper {run} (the purchase with its reasons, to forward)"]
@@ -33,7 +36,7 @@ def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
     if manifest.get("verb") == "assess":
         return [
             f"assay diagnose {run} (which tier and resource holds it back)",
-            f"assay compare {run} AFTER (once it was assessed again, after a change)",
+            again,
         ]
     from assay.workloads.registry import DEFAULT_KIND, workload_known
 

@@ -13,7 +13,7 @@ import typer
 
 from assay.apps.cli import running
 from assay.apps.cli.compare import show_comparison
-from assay.apps.cli.console import EndSignals, print_json, print_path
+from assay.apps.cli.console import EndSignals, print_end, print_json
 from assay.apps.cli.running import OutputOptions
 from assay.base.errors import ExitCode, RunFolderError, UsageError
 from assay.base.paths import printable
@@ -205,7 +205,7 @@ def _show(repeats: _Repeats, group: Path, options: OutputOptions) -> None:
     if read is not None and compared is not None:
         show_comparison(compared, read.names)
     if not options.quiet:
-        print_path(group)
+        print_end(group, {"repeats": repeats.of})
 
 
 def _run(path: Path) -> ComparedRun:
