@@ -79,7 +79,6 @@ def diagnose(
 ) -> None:
     """Say which tier and resource is the bottleneck, what causes it, and what would disprove that."""
     del debug
-    from assay.apps.cli.next_step import print_next
     from assay.insight.diagnosis.inputs import parse_tiers
 
     _refuse(inputs or [], since, live, database or [], html)
@@ -102,7 +101,6 @@ def diagnose(
         print(json_module.dumps(document, allow_nan=False, indent=1))
         return
     print_diagnosis(found, record)
-    print_next(["assay check host (whether the host keeps to best practice)"])
 
 
 def _found(
@@ -156,6 +154,7 @@ def _recorded(folder: Path, live: str, databases: list[str]) -> Path:
 
 def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
     """The answer in three lines, the matrix, each cause with its evidence, and last what was not judged."""
+    from assay.apps.cli.next_step import print_next
     from assay.document.terminal import notes, show
 
     verdict, first = record["verdict"], record["causes"][0]
