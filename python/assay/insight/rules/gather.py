@@ -12,6 +12,7 @@ from assay.base.paths import printable
 from assay.insight.rules.facts.arrays import array_subjects
 from assay.insight.rules.facts.databases import database_subjects, layout_subject
 from assay.insight.rules.facts.devices import device_subjects, md_subjects
+from assay.insight.rules.facts.files import file_subjects
 from assay.insight.rules.facts.host import host_subject
 from assay.insight.rules.facts.initiators import fc_subjects, iscsi_subjects, multipath_subjects
 from assay.insight.rules.facts.interfaces import interface_subjects, know_storage_links
@@ -41,7 +42,7 @@ def subjects_of(
     Parameters
     ----------
     targets
-        `host`, paths, databases' URLs, `model:` targets, run folders.
+        `host`, paths, files of settings, databases' URLs, `model:` targets, run folders.
     volumes
         Paths by role: `data=/mnt/x`.
     profile
@@ -73,6 +74,9 @@ def subjects_of(
         elif text in runs:
             subjects += run_subjects(Path(text), found)
             notices.append(f"{printable(text)}: says what its host was when it ran; assay check host says what it is")
+        elif (settings := _settings(text)) is not None:
+            subjects += settings
+            notices.append(f"{printable(text)}: its settings are checked, and nothing of this host")
         else:
             paths.append((_path(text), ""))
             is_local = True
@@ -82,6 +86,18 @@ def subjects_of(
         notices += add_site(subjects, known, site)
     know_storage_links(subjects)
     return subjects, notices
+
+
+def _settings(text: str) -> list[Subject] | None:
+    """What a file of settings tells of; None where the path is a place of storage.
+
+    Raises
+    ------
+    UsageError
+        It is a text of another kind.
+    """
+    mode = _mode(text)
+    return file_subjects(text) if mode is not None and stat.S_ISREG(mode) else None
 
 
 def _is_run(text: str) -> bool:
@@ -125,7 +141,8 @@ def _path(text: str) -> str:
     mode = _mode(text)
     if mode is None:
         raise UsageError(
-            f"{printable(text)}: is neither a folder, a device, a run, a database's URL, model:NAME nor the word host"
+            f"{printable(text)}: is neither a folder, a device, a file of settings, a run, a database's URL, model:NAME"
+            " nor the word host"
         )
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
         raise UsageError(f"{printable(text)}: is no storage; name a folder, a file or a block device")
