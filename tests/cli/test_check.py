@@ -51,7 +51,10 @@ def test_the_format_does_not_change_the_exit_code(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "nowhere: is neither a folder, a device, a run, a database's URL, model:NAME nor the word host"),
+        (
+            ["nowhere"],
+            "nowhere: is neither a folder, a device, a file of settings, a run, a database's URL, model:",
+        ),
         (["/dev/null"], "/dev/null: is no storage; name a folder, a file or a block device"),
         (["model:nope"], "unknown array 'nope'"),
         (["embedded:none"], "is not there; assay check changes nothing, and makes none"),

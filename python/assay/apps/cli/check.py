@@ -42,8 +42,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[TARGET...]",
-            help="host, a path of storage, a file of settings (postgresql.conf, my.cnf, sysctl -a, mount, lsblk -J),"
-            " a database's URL, model:NAME or run folder (host).",
+            help="host, a path of storage, a file of settings, a database's URL, model:NAME or run folder (host).",
             show_default=False,
         ),
     ] = None,
