@@ -11,7 +11,7 @@ from assay.base.units import format_bytes, format_duration, format_iops, format_
 
 @dataclass(frozen=True, kw_only=True)
 class Gauge:
-    """A figure of what is under way.
+    """A figure of the point that is being measured.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def gauge_text(value: float | None, unit: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """What is under way at a moment, of any kind of workload.
+    """The progress of a point at a moment, of any kind of workload.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Moment:
 
 
 class Shown(Protocol):
-    """Progress of whatever is under way."""
+    """Progress of a run: its phase, its points, its layout."""
 
     @property
     def line(self) -> str:
@@ -205,7 +205,7 @@ class Display(Protocol):
         """Show bytes being laid out."""
 
     def point(self, progress: Shown) -> None:
-        """Show what is being measured or verified."""
+        """Show the point that is being measured or verified."""
 
     def status(self, status: Status) -> None:
         """Show how the run stands."""
@@ -214,7 +214,7 @@ class Display(Protocol):
         """Show a line that must not be missed."""
 
     def phase(self, text: str) -> None:
-        """Show what is being done now."""
+        """Show the phase that runs now."""
 
     def point_done(self, point: Mapping[str, Any]) -> None:
         """Show a finished point."""

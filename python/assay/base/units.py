@@ -207,7 +207,7 @@ def format_share(share: float, decimals: int = 0) -> str:
 
 
 def count_of(count: int, noun: str) -> str:
-    """So many things, of a noun whose plural is regular.
+    """A count with its noun, whose plural is regular.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def count_of(count: int, noun: str) -> str:
 
 
 def format_years(years: float) -> str:
-    """So many years.
+    """A number of years in words.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def format_years(years: float) -> str:
 
 
 def format_when(years: float) -> str:
-    """When so many years have gone by.
+    """A time that is a number of years from now, in words.
 
     Examples
     --------

@@ -259,7 +259,7 @@ class _Work:
     # Commands
 
     def do(self, command: Command) -> Any:
-        """Do what is asked of a chosen target; gives the answer.
+        """Carry out a command on a chosen target; gives the answer.
 
         Raises
         ------

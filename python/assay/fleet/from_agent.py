@@ -41,7 +41,7 @@ class Pong(WireMessage):
 
 
 class ShownGauge(WireMessage):
-    """A figure of what is under way."""
+    """A figure of the point that is being measured."""
 
     name: Words
     title: Words
@@ -51,7 +51,7 @@ class ShownGauge(WireMessage):
 
 
 class ShownMoment(WireMessage):
-    """What is under way on a host."""
+    """The progress of a point on a host."""
 
     part: Words
     what: Words
@@ -162,7 +162,7 @@ class _Told(WireMessage):
 
 
 class TargetFacts(_Told):
-    """What is known of a target."""
+    """Facts of a target."""
 
 
 class ChosenPart(WireMessage):

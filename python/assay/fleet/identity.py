@@ -30,7 +30,7 @@ def machine() -> str | None:
 
 
 def identities(target: Target) -> dict[str, list[str]]:
-    """What tells that two names lead to the same thing, by the name of a volume or database; none for what is new."""
+    """Identities of each volume or database by its name; two names that share one lead to the same thing."""
     if isinstance(target, DatabaseTarget):
         return {database.name: _of_database(database) for database in target.databases}
     if not isinstance(target, StorageTarget):

@@ -46,7 +46,7 @@ Probe = Annotated[list[Count], Field(min_length=2, max_length=2)] | None
 """Which question about a clock: of which command, and the how manieth."""
 _OWN_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
 FileName = Annotated[str, Field(pattern=rf"\A(?:{_OWN_NAME}/){{0,4}}{_OWN_NAME}\z")]
-"""A file of a part, in folders of its own: every name in it is one that leads nowhere else."""
+"""A file of a part, in folders of its own: no name in it leads out of them."""
 
 
 class WireMessage(BaseModel):
@@ -90,7 +90,7 @@ def valid(adapter: TypeAdapter[Value], value: object) -> Value:
 
 
 def check_told(keys: Mapping[str, object]) -> None:
-    """Check what is to be part of a manifest.
+    """Check keys that are to be part of a manifest.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def check_told(keys: Mapping[str, object]) -> None:
 
 
 def check_measured(point: Mapping[str, object]) -> None:
-    """Check what is to be a point, or one host's part of it.
+    """Check figures that are to be a point, or one host's part of it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is under way on all hosts together."""
+"""Progress of a point on all hosts together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ADDING = frozenset({"iops", "bytes_per_s"})
 
 
 def moment_of_all(moments: Sequence[Moment]) -> Moment | None:
-    """What is under way on all hosts together; the slowest tells how far it is."""
+    """Progress of a point on all hosts together; the slowest tells how far it is."""
     if not moments:
         return None
     first = max(moments, key=lambda one: one.left_s or 0.0)

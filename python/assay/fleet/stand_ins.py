@@ -100,7 +100,7 @@ class AgentDisplay:
         self._send("progress", f"laying out {name}: {done_bytes / total_bytes if total_bytes else 1:.0%}")
 
     def point(self, progress: Shown) -> None:
-        """Show what is being measured."""
+        """Show the point that is being measured."""
         moment = progress.moment
         self._send("progress", progress.line, moment=None if moment is None else asdict(moment))
 
@@ -112,7 +112,7 @@ class AgentDisplay:
         self._send("tell", text, always=True)
 
     def phase(self, text: str) -> None:
-        """Show what is being done now."""
+        """Show the phase that runs now."""
         self._send("progress", text, always=True)
 
     def point_done(self, point: Mapping[str, Any]) -> None:

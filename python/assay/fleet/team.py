@@ -77,7 +77,7 @@ class Team:
 
     @property
     def alive(self) -> list[Member]:
-        """Those that are not lost."""
+        """Members that are not lost."""
         return [] if self.is_ended else [member for member in self.members if member.lost is None]
 
     # Asking
@@ -143,7 +143,7 @@ class Team:
             self.tell({"ping": None})
 
     def hung(self, members: Sequence[Member]) -> list[Member]:
-        """Those that have said nothing for too long."""
+        """Members that have said nothing for longer than `HANG_S`."""
         since_s = time.monotonic() - HANG_S
         return [one for one in members if one.lost is None and one.heard_s is not None and one.heard_s < since_s]
 

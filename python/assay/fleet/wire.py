@@ -39,7 +39,7 @@ Message = dict[str, object]
 """What came, or is to be sent; what came is checked before anything is made of it (`assay.fleet.messages`)."""
 Write = Callable[[bytes], object]
 Read = Callable[[int], bytes]
-"""Up to so many bytes; none at the end."""
+"""Reads at most the number of bytes asked for; gives none at the end."""
 
 
 class NotAMessage(IoFailed):

@@ -71,6 +71,6 @@ class Follower:
         self.written = self._kept(self.written)
 
     def close(self, name: str) -> None:
-        """Write what is left, as a segment of this name."""
+        """Write the rest of the series, as a segment of this name."""
         self.write()
         self._writer.close_segment(name)

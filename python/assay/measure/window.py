@@ -83,7 +83,7 @@ class Window:
         return {"seconds": found["seconds"], "read": found["read"], "write": found["write"], "total": found["total"]}
 
     def rate_batches(self, per_tick: Sequence[int], seconds: float) -> tuple[float, list[float]]:
-        """Length of equal parts of the window, and what ended in each of them per so many `seconds`.
+        """Length of equal parts of the window, and the rate of completions in each, per `seconds`.
 
         Parameters
         ----------

@@ -232,7 +232,7 @@ def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 def _check_name(name: str) -> None:
-    """Refuse what is no plain name: names come from counters and constants, and this is the second look.
+    """Refuse a name that is not plain: names come from counters and constants, and this is the second look.
 
     Raises
     ------

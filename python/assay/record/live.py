@@ -23,7 +23,7 @@ BYTES_MAX = 2**20
 """One is some 20 KB; what is larger is refused unread."""
 
 STALE_S = 30.0
-"""One that was written longer ago is of a run that ended without removing it, or that hangs."""
+"""A file that was written longer ago belongs to a run that ended without removing it, or that hangs."""
 
 
 def write(folder: Folder, told: Mapping[str, Any]) -> None:

@@ -132,7 +132,7 @@ def dip_of(served: ServedPoint, rates: Rates) -> FaultDip | None:
 
 
 def smoothed(values: Sequence[float], width: int) -> list[float]:
-    """Means over so many values each, one beginning at every value that has so many after it.
+    """Moving means over `width` values, one from every value that has enough values after it.
 
     Examples
     --------

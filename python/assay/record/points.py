@@ -12,7 +12,7 @@ CUT_SHORT = ("interrupted", "not-answering", "failed")
 
 
 def current_points(points: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Points without those that `forget_unfinished` had measured again: of finished ones, the last of each key.
+    """The points that count: where a point was measured again, the last finished one of its key.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Rolled(NamedTuple):
 
 
 ZERO = -(2**20)
-"""Bucket of zero, and of what is below."""
+"""Bucket of zero and of negative values."""
 _BUCKETS = (-1100 * STEPS_PER_DOUBLING, 1000 * STEPS_PER_DOUBLING)
 """The first and the last bucket that a number can lie in."""
 
@@ -84,7 +84,7 @@ def middle_of(bucket: int) -> float:
 
 
 def quantile(histogram: dict[int, int], share: float) -> float | None:
-    """Quantile of what was counted; None of nothing.
+    """Quantile of the counted values; None where there are none.
 
     Examples
     --------

@@ -242,7 +242,7 @@ def read_series(folder: Path) -> pa.Table:
 
 
 def _free_name(segments: Folder, name: str) -> str:
-    """Name no segment has; a point that is run again after a crash has the id of the one that was lost."""
+    """A name that no segment has: a point that runs again after a crash has the id of the lost point."""
     if not name or "/" in name:
         raise ValueError(f"a segment cannot be named {name!r}")
     free, number = f"{name}.arrow", 2

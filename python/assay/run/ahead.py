@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LOOK_S = 0.1
 """How often progress is shown and an interrupt looked for while a simulation is waited for."""
 CHAINS_PER_CORE = 2
-"""So many chains are begun before their turn: none waits for a long one, and what they measured fits into memory."""
+"""Number of chains that begin before their turn: none waits for a long one, and all their figures fit into memory."""
 TIMES = ("started_utc_ns", "measured_from_utc_ns", "measured_to_utc_ns")
 
 

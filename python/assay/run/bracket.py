@@ -196,7 +196,7 @@ class SearchCurve:
 
     @property
     def best(self) -> float | None:
-        """The load of the most throughput among those that pass."""
+        """The passing load with the most throughput."""
         return max(self.passing, key=self.throughput, default=None)
 
     @property
@@ -246,7 +246,7 @@ class SearchCurve:
 
     @property
     def is_non_monotone(self) -> bool:
-        """Whether a load fails below one that passes, both decided."""
+        """Whether a load fails although a larger load passes, both decided."""
         decided = {load for load, judged in self._judged.items() if judged.decided}
         passed = max((load for load in self.passing if load in decided), default=-math.inf)
         return any(load < passed for load in self.failing if load in decided)

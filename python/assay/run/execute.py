@@ -119,7 +119,7 @@ class Execution:
         return self.folder.manifest.get("study")
 
     def run(self) -> ExitCode:
-        """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
+        """Do everything; finished points are in the run folder whatever happens. Returns the exit code."""
         self.folder.begin_log()
         event("run begun", run=self.folder.path.name, parts=[part.name for part in self.parts])
         try:

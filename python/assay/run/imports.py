@@ -252,7 +252,7 @@ def _add_run(found: _Files, path: Path, run: ImportedRun) -> None:
 
 
 def _written(folder: RunFolder, found: _Files) -> Imported:
-    """Write points and manifest of what was read."""
+    """Write points and manifest of the files that were read."""
     recording = recording_of(found.telemetry) if found.telemetry else None
     imported = _imported_of(found) if found.runs else None
     notices = list(recording["notices"]) if recording is not None else []
@@ -313,7 +313,7 @@ def _imported_of(found: _Files) -> dict[str, Any]:
 
 
 def _remove(folder: RunFolder) -> None:
-    """Leave nothing of what was not finished."""
+    """Remove a folder that was not finished."""
     path = folder.path
     folder.close()
     shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What is seen of a run while it goes on: its display, and the file that others watch it by.
+"""A run while it goes on: its display, and the file by which others watch it.
 
 Every kind of workload tells its display what is under way; this stands before the display, adds how it went so far and
 what the host does, and passes it on. It never disturbs the run: it does little, seldom, and fails into silence.
@@ -85,7 +85,7 @@ class Live:
         self._limits = limits
 
     def end(self) -> None:
-        """Remove the file; what is shown afterwards is no longer written."""
+        """Remove the file; the display goes on without it."""
         self._told_s = math.inf
         with contextlib.suppress(OSError):
             live_file.remove(self._opened())
@@ -99,7 +99,7 @@ class Live:
         self._tell(Moment(part="", what=name, phase="laying out", done_share=share))
 
     def point(self, progress: Shown) -> None:
-        """Show what is being measured or verified."""
+        """Show the point that is being measured or verified."""
         self._display.point(progress)
         if self._is_due():
             self._tell(progress.moment or Moment(part="", what=progress.line, phase="under way"))
@@ -113,7 +113,7 @@ class Live:
         self._display.tell(text)
 
     def phase(self, text: str) -> None:
-        """Show what is being done now."""
+        """Show the phase that runs now."""
         self._display.phase(text)
         self._tell(Moment(part=self._moment.part, what="", phase=text), at_once=True)
 
@@ -181,7 +181,7 @@ class Live:
         return self._folder
 
     def _with_devices(self, moment: Moment) -> Moment:
-        """What is under way, with latencies of the devices where the workload has none of reads and writes."""
+        """The progress of a point, with latencies of the devices where the workload has none of reads and writes."""
         if self._recorder is None or not moment.gauges or any(one.limit == "read.mean" for one in moment.gauges):
             return moment
         seen = self._recorder.latest("block")

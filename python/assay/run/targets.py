@@ -122,7 +122,7 @@ class PartTargets:
     display: Display
     interrupt: threading.Event
     notices: list[str] = field(default_factory=list)
-    """What is to be said of targets that were left."""
+    """Notices of targets that were left."""
     _used: list[Target] = field(default_factory=list)
 
     def of(self, part: Part[Any]) -> Target:

@@ -69,7 +69,7 @@ class Target(Protocol):
         ...
 
     def begin_run(self, run: str) -> None:
-        """Take the id of the run, for the marks of what it writes to."""
+        """Take the id of the run, for the marks of files that it writes to."""
         ...
 
     def leave(self, display: Display) -> list[str]:

@@ -1,1 +1,1 @@
-"""What is asked of targets: I/O access, and later transactions, queries and mailboxes."""
+"""Workloads of targets: I/O, verified pages, transactions, queries, mailboxes."""

@@ -112,7 +112,7 @@ class Telling(ABC):
     """Key of the manifest and the JSON document under which it does."""
 
     def failures(self, told: Record) -> str | None:
-        """What is wrong with the data, by what it told; None where they are right."""
+        """Faults of the data in words, from what a run told; None where the data are right."""
         return None
 
 
@@ -164,7 +164,7 @@ class OverHosts(ABC, Generic[P]):
         return found
 
     def of_host(self, told: Record, host: str) -> Record:
-        """What one host tells, with names that tell its own things from those of other hosts; by default as it is."""
+        """What one host tells, with names that no other host uses for its things; unchanged by default."""
         del host
         return told
 
@@ -181,7 +181,7 @@ class Importing(ABC):
 
 
 class Reporting(ABC):
-    """A kind with sections of its own in reports, instead of those that its figures make."""
+    """A kind with its own sections in reports, in place of the sections that its figures make."""
 
     kind: ClassVar[str]
     figures: tuple[Figure, ...]

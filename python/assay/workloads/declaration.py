@@ -1,4 +1,4 @@
-"""What is known of a kind of workload before it is imported: its name, and where it stands.
+"""A kind of workload before it is imported: its name, and the place of its class.
 
 Most commands concern one kind at most. Declarations are light, so that no command pays for importing the others.
 """

@@ -210,7 +210,7 @@ class Workload(AtTarget[P]):
         return {}
 
     def examine(self, part: Part[P], target: Target, manifest: Record, display: Display) -> Part[P]:
-        """The part as it is: nothing needs to be opened before."""
+        """Give the part unchanged: nothing needs to be opened before."""
         return part
 
     def prepare(self, part: Part[P], target: Target, display: Display, interrupt: threading.Event) -> None:

@@ -258,7 +258,7 @@ class Console:
             self._screen.close()
 
     def phase(self, text: str) -> None:
-        """Show what is being done now."""
+        """Show the phase that runs now."""
         self._say(text, always=True)
 
     def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
@@ -267,7 +267,7 @@ class Console:
         self._say(f"laying out {name}: {format_bytes(done_bytes)} of {format_bytes(total_bytes)} ({share:.0%})")
 
     def point(self, progress: Shown) -> None:
-        """Show what is being measured or verified; a terminal waits for the status."""
+        """Show the point that is being measured or verified; a terminal waits for the status."""
         if self._screen is None:
             self._say(progress.line)
 

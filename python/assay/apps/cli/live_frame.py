@@ -18,7 +18,7 @@ REFRESH_S = 0.5
 BARS, BARS_ASCII = "▁▂▃▄▅▆▇█", "_.:-=+*#"
 
 LABEL = 22
-"""Width of what stands before the values."""
+"""Width of the label before the values."""
 VALUE = 11
 WIDTH_MIN = 40
 
@@ -164,7 +164,7 @@ def _cut(line: Line, width: int) -> Line:
 
 
 class Screen:
-    """Lines at the end of a terminal that are drawn again in place: only those that changed are sent.
+    """Lines at the end of a terminal that are drawn again in place: only changed lines are sent.
 
     Parameters
     ----------
@@ -222,13 +222,13 @@ class Screen:
         self._lines, self._lengths, self._width = shown, lengths, columns
 
     def above(self, text: str) -> None:
-        """Print a line that stays, above what is drawn."""
+        """Print a line that stays, above the frame."""
         drawn, self._lines = self._lines, self._lines
         self._stream.write(self._erased(self._size()[0]) + text + "\n" + "".join(f"{line}\n" for line in drawn))
         self._stream.flush()
 
     def close(self) -> None:
-        """Remove what is drawn."""
+        """Remove the frame."""
         if self._lines:
             self._stream.write(self._erased(self._size()[0]))
             self._stream.flush()

@@ -62,7 +62,7 @@ GIVEN_ANEW = frozenset(
 
 @dataclass(kw_only=True)
 class OutputOptions:
-    """What is shown and written."""
+    """Options of output: what a command shows and writes."""
 
     output: Path
     json: bool = False
@@ -232,7 +232,7 @@ def _go_on(
     options: OutputOptions,
     signals: EndSignals | None,
 ) -> ExitCode | None:
-    """Go on with a run whose targets are those that it began with."""
+    """Go on with a run whose targets are the same as at its beginning."""
     path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
     own = [part.target for part in parts if part.target is not None]
     for part in parts:

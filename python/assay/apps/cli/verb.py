@@ -60,7 +60,7 @@ class Given:
     flags: dict[Keys, str] = field(default_factory=dict)
 
     def request(self, paths: Sequence[str] | None, **asked: Any) -> TargetRequest:
-        """What is asked of the target."""
+        """The request for the target, from its options."""
         return TargetRequest(paths=list(paths or []), **(self.target | asked))
 
     def take(self, *table: str) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def make(path: Path, run: str | None = None) -> int:
 
 
 def mark(descriptor: int, path: Path, state: State, run: str | None = None) -> None:
-    """Write what is true of a file now. Only the caller knows that it may: the file is new, empty, or was Assay's.
+    """Write a file's mark anew. Only the caller knows that it may: the file is new, empty, or was Assay's.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ RESERVED_MIN_BYTES_PER_S = 20e6
 LAYOUT_DEPTH = 8
 
 Progress = Callable[[str, float, float], None]
-"""Called with what is being laid out, bytes done and bytes in all."""
+"""Called with the name of the file that is laid out, bytes done and bytes in all."""
 
 
 @dataclass(kw_only=True)
@@ -67,7 +67,7 @@ class StorageTarget:
     run: str | None = None
     """Id of the run, for the marks of files that it writes to."""
     holds: dict[str, Hold] = field(default_factory=dict)
-    """What is open and locked, by the name of its volume; files that are made join when they are."""
+    """Open, locked files and devices by the name of their volume; new files join once they are made."""
     created: list[ExaminedVolume] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
@@ -135,7 +135,7 @@ class StorageTarget:
         return []
 
     def make_ready(self, io_timeout_s: float, display: Display, interrupt: threading.Event) -> None:
-        """Fill what is to be read from and holds no data yet, once.
+        """Lay out, once, the files that will be read and hold no data yet.
 
         Raises
         ------

@@ -31,7 +31,7 @@ ANSWER_S = 0.5
 """How long any other sample waits for its answer; a later answer serves the next sample."""
 
 FILES_MAX = 50
-"""Files of a server of which writes are recorded: those that were written most."""
+"""Most files of a server whose writes are recorded: the files that were written most."""
 
 Key = tuple[str, str]
 """Entity and metric."""
@@ -76,7 +76,7 @@ class Counters:
 
 
 EVENTS = {"checkpoints_count", "deadlocks_count"}
-"""Counters of what is rare: two answers for one interval must not make half a checkpoint of one."""
+"""Counters of rare events: an interval that two answers share must not count half a checkpoint."""
 
 MEANS = {
     "read_latency_mean_ns": ("read_time_ns", "timed_reads_count"),

@@ -21,7 +21,7 @@ from assay.telemetry.collectors.database import (
 )
 
 SIZE_EVERY = 10
-"""The size of a database costs a look at each of its files: so many samples apart."""
+"""Number of samples from one size of a database to the next: each size costs a look at all of its files."""
 
 _DATABASE = """
 select d.datname::text, v.metric, v.value from pg_stat_database d cross join lateral (values

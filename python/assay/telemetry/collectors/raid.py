@@ -1,4 +1,4 @@
-"""The state of Linux's software RAID: disks that are missing, and what is rebuilt.
+"""The state of Linux's software RAID: missing disks and rebuilds.
 
 Source: kernel documentation, admin-guide/md.
 """

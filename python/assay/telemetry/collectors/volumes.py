@@ -38,7 +38,7 @@ def mount_points() -> dict[str, str]:
 
 
 class VolumesCollector:
-    """Size, what is used, and the free share of each file system; a look a minute."""
+    """Size, use and free share of each file system; read once a minute."""
 
     name = "file systems"
     tier = "storage"

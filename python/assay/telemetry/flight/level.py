@@ -49,7 +49,7 @@ _PART = ".recording.part"
 """A segment that is being made."""
 
 _WAITS = ("FULL", "BUSY", "LOCKED", "IOERR", "READONLY", "NOMEM", "PERM", "CANTOPEN", "INTERRUPT", "PROTOCOL")
-"""What keeps a file from being written, and says nothing of what is in it."""
+"""Errors of SQLite that keep a file from being written, and say nothing of its content."""
 _HARMS = ("SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_DATA", "SQLITE_READONLY_DBMOVED")
 """Errors of these families that say that the file itself is at fault."""
 
@@ -175,7 +175,7 @@ class LevelWriter:
 
     @contextlib.contextmanager
     def faults(self) -> Iterator[None]:
-        """Tell what is at fault with the file from what keeps it from being written.
+        """Tell a damaged file from one that cannot be written now.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""OpenMetrics of what is recorded, over HTTP on loopback: node_exporter's names where it has the quantity.
+"""Recorded values as OpenMetrics, over HTTP on loopback: node_exporter's names where it has the quantity.
 
 Counters begin with the recorder. Sources: OpenMetrics 1.0; node_exporter's collectors diskstats, meminfo, netdev,
 netstat and pressure.
@@ -135,7 +135,7 @@ class Exposition:
 
 
 def _name(source: str, metric: str) -> str:
-    """Name of what node_exporter does not have: the source, the metric and its unit.
+    """Name of a quantity that node_exporter lacks: the source, the metric and its unit.
 
     Examples
     --------

@@ -341,11 +341,11 @@ class FlightWriter:
             self._go_on(self._written_ns or None)
 
     def _now_ns(self) -> int:
-        """Time of what is to be written next."""
+        """Time of the sample that is written next."""
         return self._pending[0].t_ns if self._pending else self._written_ns
 
     def _go_on(self, from_ns: int | None = None) -> None:
-        """Go on in a new segment of samples, which has those series alone that are still recorded.
+        """Go on in a new segment of samples, with only the series that are still recorded.
 
         Parameters
         ----------

@@ -16,10 +16,10 @@ from assay.workloads.transactions.job import TransactionsJob
 from assay.workloads.transactions.shapes import Condition
 
 REFERENCES, CARDINALITIES = 4, 5
-"""Numbers of what is checked after the three conditions."""
+"""Numbers of the two checks that follow the three conditions."""
 
 DRAWN_RANGE = (0.5, 2.0)
-"""A number of rows that is drawn is within this of what is expected."""
+"""Range of a drawn number of rows, as a multiple of the expected number."""
 
 
 class BrokerageJob(TransactionsJob[BrokeragePlan]):

@@ -33,7 +33,7 @@ from assay.workloads.transactions.shapes import Transaction
 CUSTOMERS_DEFAULT = 1000
 
 USERS_PER_CLERK = 2
-"""As the core has it: a clerk of the market runs the results of so many users' orders."""
+"""Users whose orders one clerk of the market completes, as the core has it."""
 
 CUSTOMERS_MAX = 10_000_000
 
@@ -43,9 +43,9 @@ FEEDS_OF_RESULT = 0.1
 """A feed has twenty quotes, and each result brings two."""
 
 MIX_TOLERANCE_SHARE = 0.05
-"""A transaction's share of the mix may be off by so much of itself."""
+"""A transaction's share of the mix may be off by this share of itself."""
 MIX_DEVIATIONS = 4.0
-"""Or by so many standard deviations of its count, if that is more: counts of a short window say little."""
+"""Or by this number of standard deviations of its count, if that is more: counts of a short window say little."""
 
 ORDERED = tuple(name for name in BROKERAGE.transactions if name not in (*BY_PRODUCTS, MAINTENANCE))
 """Transactions that users ask for."""
@@ -65,7 +65,7 @@ class BrokerageMix(Mix):
 
     @property
     def weights(self) -> list[int]:
-        """The weights in the order of all transactions, 0 for those that nobody asks for."""
+        """The weights in the order of all transactions, 0 for transactions that no user asks for."""
         return [getattr(self, name, 0) for name in BROKERAGE.transactions]
 
     @property
@@ -192,7 +192,7 @@ class BrokeragePlan(TransactionsPlan):
         }
 
     def facts(self, scale: int) -> BrokerageFacts:
-        """A point's `workload`, on so many customers in all."""
+        """A point's `workload`; `scale` is the number of customers in all databases."""
         return {
             "kind": KIND,
             "name": f"{BROKERAGE.name}, {self.name}",
@@ -208,7 +208,7 @@ class BrokeragePlan(TransactionsPlan):
         }
 
     def desk_connections(self, users: int, databases: int) -> int:
-        """Connections of the market's clerks: one for so many users of each thread on each database, at least one."""
+        """Connections of the market's clerks: one per `USERS_PER_CLERK` users of a thread on a database."""
         threads = self.threads or len(os.sched_getaffinity(0))
         places = databases * max(min(threads, (self.connections or users) // databases), 1)
         return places * math.ceil(users / (places * USERS_PER_CLERK))

@@ -12,7 +12,7 @@ from assay.targets.databases.common.table_set import LoadedSize, RangeKey, Table
 KIND = "brokerage"
 
 CUSTOMERS_OF_BROKER = 100
-"""Customers are counted in so many: each broker serves as many."""
+"""Customers of one broker: numbers of customers are multiples of it."""
 
 DAYS_DEFAULT = 10
 NEWS_BYTES = 100_000
@@ -43,7 +43,7 @@ DRAWN = frozenset(
     ("customer_account", "account_permission", "watch_item", "trade_history", "cash_transaction", "holding_history",
      "holding", "holding_summary")
 )  # fmt: skip
-"""Tables whose number of rows is drawn: it is only near what is expected."""
+"""Tables whose number of rows is drawn: it is only near the expected number."""
 
 GROWING = frozenset(
     ("trade", "settlement", "trade_history", "cash_transaction", "holding_history", "holding", "holding_summary",

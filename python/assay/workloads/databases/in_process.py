@@ -46,7 +46,7 @@ class LoadReport(TypedDict):
 
 
 class AskedRows(TypedDict):
-    """What is to be loaded into a database: all chunks of its scale but those done, or just those named."""
+    """Chunks to load into a database: all of its scale that are not done, or just the chunks named."""
 
     name: str
     scale: int
@@ -113,7 +113,7 @@ class InProcessLoad:
             return json.dumps(report)
 
     def finish(self, within_s: float) -> str:
-        """Begin no more chunks, and wait for those that are under way."""
+        """Begin no more chunks, and wait until running ones end."""
         self._stopping = True
         deadline = time.monotonic() + within_s
         for thread in self._threads:

@@ -56,7 +56,7 @@ class DatabaseJob(Job, Generic[P]):
         return {"load": None}
 
     def steps(self) -> Steps:
-        """Do the actions; what is measured are the points of `run`.
+        """Do the actions; only `run` measures points.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class DatabaseJob(Job, Generic[P]):
             self.keep(actions_done=self.told["actions_done"] | {self.part.name: done})
 
     def keep(self, **figures: object) -> None:
-        """Add to what is known of the part, on storage too."""
+        """Add keys to what the part tells, in the run folder too."""
         self.told |= figures
         self.context.folder.update(**{self.document_key: self.told})
 

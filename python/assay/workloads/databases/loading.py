@@ -71,7 +71,7 @@ class LoadingJob(Protocol):
         ...
 
     def finish(self, within_s: float) -> str:
-        """Begin no more chunks, and wait for those that are under way."""
+        """Begin no more chunks, and wait until running ones end."""
         ...
 
 
@@ -131,7 +131,7 @@ def core_error(error: CoreError) -> AssayError:
 def load_tables(
     target: DatabaseTarget, plan: DatabasesPlan, *, display: Display, interrupt: threading.Event
 ) -> RowsLoaded | None:
-    """Load what is not loaded yet.
+    """Load the chunks that are not loaded yet.
 
     Returns
     -------

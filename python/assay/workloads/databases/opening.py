@@ -171,7 +171,7 @@ def _refuse_without_room(database: Database, scale: int, shape: Mapping[str, int
 
 
 def shape_of(database: Database, plan: DatabasesPlan) -> dict[str, int]:
-    """What decides the rows beside scale and seed: as asked for, else as it is there, else as it is by default."""
+    """Numbers that decide the rows beside scale and seed: as the plan asks, else as loaded, else the defaults."""
     there = database.schema()
     held = there.shape if there.kind in ("partial", "complete") else {}
     return {**database.table_set.shape, **held, **plan.shape_asked}
@@ -192,7 +192,7 @@ def _refuse_other_shape(database: Database, there: SchemaState, plan: DatabasesP
 
 
 def _refuse_other(database: Database, there: SchemaState, plan: DatabasesPlan, share: int) -> None:
-    """Refuse what is there with another size or seed."""
+    """Refuse tables that are loaded with another size or seed."""
     _refuse_other_shape(database, there, plan)
     if (plan.scale_asked is None or there.scale == share) and there.seed == plan.rows_seed:
         return

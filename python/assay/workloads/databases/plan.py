@@ -51,12 +51,12 @@ class DatabasesPlan(AnyPlan):
 
     @property
     def scale_asked(self) -> int | None:
-        """How much is asked for, over all databases, as the table set counts it; None: what is loaded."""
+        """Scale that the plan asks for, over all databases, as the table set counts it; None: the loaded one."""
         raise NotImplementedError
 
     @property
     def shape_asked(self) -> Mapping[str, int]:
-        """What is asked for of what decides the rows beside scale and seed, by name."""
+        """Numbers that the plan asks for and that decide the rows beside scale and seed, by name."""
         return {}
 
     @property
@@ -65,7 +65,7 @@ class DatabasesPlan(AnyPlan):
         raise NotImplementedError
 
     def shares(self, databases: int) -> list[int]:
-        """How much each of so many databases gets."""
+        """The scale of each database."""
         raise NotImplementedError
 
     def without(self, actions: Sequence[str]) -> Self:

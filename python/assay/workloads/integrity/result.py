@@ -28,7 +28,7 @@ DETAILS_MAX = 25
 NOTHING: VerifiedCounts = {
     "pages_verified": 0, "bytes_verified": 0, "pages_written": 0, "bytes_written": 0, "resizes": 0,
 }  # fmt: skip
-"""What is verified before the first report."""
+"""Counts before the first report."""
 
 
 class TakenFinding(NamedTuple):

@@ -28,7 +28,7 @@ class PathWatch:
 
     def __init__(self, paths: Iterable[Path], least: Mapping[Path, int] | None = None) -> None:
         self.gone: str | None = None
-        """What is no longer there, in one line; None while all is well."""
+        """Paths that are gone, in one line; None while all are there."""
         self._paths = {path: _identity(path) for path in paths}
         self._least = dict(least or {})
         self._ended = threading.Event()

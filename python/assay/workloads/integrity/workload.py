@@ -121,7 +121,7 @@ class IntegrityWorkload(
             _core.examine_journal(run_plan(part.plan, target, files, run_id=0))
 
     def prepare(self, part: Part[IntegrityPlan], target: Any, display: Display, interrupt: threading.Event) -> None:
-        """Lay out what is to be read from and is not a database of its own."""
+        """Lay out files, unless they are for an imitated database, which writes all of them itself."""
         target.make_ready(part.plan.timing.io_timeout_s, display, interrupt)
 
     # Several hosts

@@ -177,7 +177,7 @@ class IoActivity(ActivityAccess):
         return self.queue_depth or (DEFAULT_OPEN_DEPTH if self.is_open else 1)
 
     def depth_on(self, volumes: int) -> int:
-        """Most I/Os outstanding per worker, on so many volumes."""
+        """Most I/Os outstanding per worker, on this number of volumes."""
         return self.depth if self.outstanding is None else -(-self.outstanding // (self.workers * volumes))
 
     def asked(self) -> Access:

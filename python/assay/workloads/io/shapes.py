@@ -14,7 +14,7 @@ from assay.record.shapes.point import Answer, End, Point
 from assay.record.shapes.terms import STRICT, MaybeAmount, MaybeCount, PointId, Text
 
 ACCESS = ("block_bytes", "read_share", "random_share")
-"""What is always said of an access."""
+"""Keys that every access has."""
 
 
 @with_config(STRICT)

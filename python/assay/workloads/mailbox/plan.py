@@ -41,7 +41,7 @@ TestName = Literal["performance", "stress", "backup", "recovery"]
 
 
 class OperationMix(Strict):
-    """Shares of the operations; what is left are seeks."""
+    """Shares of the operations; the rest are seeks."""
 
     insert: Share = 0.40
     replace: Share = 0.05

@@ -71,7 +71,7 @@ class Running:
         return self.latest["complete_ticks"] if self.latest is not None else 0
 
     def look(self) -> MailboxReport:
-        """Take what is new; on a model a tick passes before.
+        """Take new ticks; on a model one tick passes before.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Running:
         return self.report
 
     def abandon(self, timeout_s: float) -> None:
-        """End early; what is under way is waited for."""
+        """End early, once running I/O has completed."""
         if self.has_ended:
             return
         self.core.abort()

@@ -91,7 +91,7 @@ class MailboxWorkload(Workload[MailboxPlan], Telling, Foreseen[MailboxPlan], Ove
         return lines
 
     def document(self, part: Part[MailboxPlan], target: Any) -> dict[str, Any]:
-        """What is asked, and where databases lie."""
+        """The profile that is asked for, and where databases lie."""
         placed = place(part.plan, seats_of_volumes(target.volumes))
         names = [volume.name for volume in target.volumes]
         return {
@@ -204,5 +204,5 @@ class MailboxWorkload(Workload[MailboxPlan], Telling, Foreseen[MailboxPlan], Ove
 
 
 def _with_ratios(told: dict[str, Any]) -> dict[str, Any]:
-    """What is told of several hosts' databases, with the ratios of all of them."""
+    """Figures of several hosts' databases, with the ratios of all of them."""
     return told | {"ratios": ratios(told["databases"])} if told.get("ratios") else told

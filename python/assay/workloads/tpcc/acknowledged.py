@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from assay.targets.databases import Database
 
 _ORDERS = "SELECT o_w_id, o_d_id, o_id, o_c_id FROM orders WHERE o_entry_d BETWEEN %s AND %s"
-"""An order of after the power cut may have the number of one that was lost."""
+"""Orders in a time, by all that names one: an order after the power cut may reuse the number of a lost order."""
 
 EARLIER_S = 60
 

@@ -97,7 +97,7 @@ class TestMeasurement:
         return self._point(Window(started_ns=started_ns, interval_s=0.0, exact_ns=exact_ns, steady=None), plans)
 
     def close(self, name: str) -> None:
-        """Write what is left of the series, as a segment of this name."""
+        """Write the rest of the series, as a segment of this name."""
         self.follower.close(name)
 
     def _before_query(self, database: Database) -> None:

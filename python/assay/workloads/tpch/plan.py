@@ -22,7 +22,7 @@ SCALE_STEP = 0.001
 SCALE_MAX = 100_000
 
 POWER_QUERY_S = 5.0
-"""A guess of what one query takes, for estimates of time alone."""
+"""A guess of the time of one query, for estimates alone."""
 
 Table = Literal["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
@@ -77,7 +77,7 @@ class TpchPartition(Strict):
     table: Table = "lineitem"
     column: str = "l_shipdate"
     ways: Annotated[int, Field(ge=1, le=YEARS + 1)] = 1
-    """Into so many ranges of whole years."""
+    """Number of ranges of whole years."""
 
     def told(self) -> PartitionedTable:
         """The partition as points have it."""
@@ -127,7 +127,7 @@ class TpchPlan(DatabasesPlan):
             DATABASE,
         ),
     ] = None
-    """Of each database; None: what is loaded, else `SCALE_DEFAULT`."""
+    """Scale of each database; None: the scale that is loaded, else `SCALE_DEFAULT`."""
     partition: Annotated[
         TpchPartition,
         BeforeValidator(parse_partition),
@@ -189,7 +189,7 @@ class TpchPlan(DatabasesPlan):
 
     @property
     def scale_asked(self) -> int | None:
-        """Thousandths of the scale of each database; None: what is loaded."""
+        """Scale of each database in thousandths; None: the scale that is loaded."""
         return None if self.scale is None else self.thousandths
 
     @property

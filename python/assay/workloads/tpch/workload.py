@@ -104,7 +104,7 @@ class TpchWorkload(
     # Targets
 
     def examine(self, part: Part[TpchPlan], target: Target, manifest: Record, display: Display) -> Part[TpchPlan]:
-        """Open the databases, and refuse what the plan's actions cannot do with what is there."""
+        """Open the databases, and refuse actions that the loaded data do not allow."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
         done = actions_done(manifest, TpchJob.document_key, part.name)
         plan = part.plan.without(done)

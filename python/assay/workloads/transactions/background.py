@@ -20,7 +20,7 @@ CHECKPOINT_EVERY_S = 5.0
 """From the begin of a checkpoint to that of the next, unless it takes longer."""
 
 END_S = 60.0
-"""How long what is under way is waited for at the end, once it was told to stop."""
+"""Longest wait at the end for background work that was told to stop."""
 
 _DISCARDS_FROM = 15
 """The version from which a PostgreSQL can take a base backup without sending it anywhere."""
@@ -79,7 +79,7 @@ class BackgroundWork:
             thread.start()
 
     def stop(self) -> None:
-        """End what is under way, and wait for it."""
+        """Stop background work, and wait until it has ended."""
         self._ending.set()
         deadline = time.monotonic() + END_S
         for task in self._tasks:

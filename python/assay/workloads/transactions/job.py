@@ -1,4 +1,4 @@
-"""Transactions at work on databases: points, layouts, and what is odd about them."""
+"""Transactions at work on databases: points, layouts, and notices of odd figures."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TransactionsJob(DatabaseJob[P]):
             self._note_run(point)
 
     def _note_run(self, point: Point) -> None:
-        """Take a point's figures for those of the run, and say what is odd about them."""
+        """Keep a point's figures as those of the run, and note odd figures."""
         self.keep(**oltp_of(point))
         self.note_odd(point)
 

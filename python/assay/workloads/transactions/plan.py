@@ -100,7 +100,7 @@ class TransactionsTiming(Strict):
     warmup_s: Annotated[
         Seconds | None, Option("--warmup", "Before it (a quarter of the duration, 60s at most).", TIME)
     ] = None
-    """Before what is measured; None: a quarter of the duration, 60 s at most."""
+    """Time before the window; None: a quarter of the duration, 60 s at most."""
     duration_s: Annotated[
         Seconds, Field(gt=0), Option("--duration", "Time that is measured, after the warm-up (60s).", TIME)
     ] = 60.0
@@ -142,7 +142,7 @@ class TransactionsLayout(Strict):
     """How tables and indexes are laid out before a run; unless given, all lie where the server puts them."""
 
     tablespaces: Annotated[int, Field(ge=1, le=64)] = 1
-    """Over so many places tables and indexes are spread by size."""
+    """Number of places over which tables and indexes are spread by size."""
     directories: tuple[str, ...] = ()
     """Folders for the places, on the server's host; none: beside its data."""
     partition_table: str = ""
@@ -294,7 +294,7 @@ class TransactionsPlan(DatabasesPlan):
         raise NotImplementedError
 
     def desk_connections(self, users: int, databases: int) -> int:
-        """Connections, over all databases, of those who do what follows from so many users' transactions."""
+        """Connections over all databases for work that follows from users' transactions."""
         del users, databases
         return 0
 
@@ -310,7 +310,7 @@ class TransactionsPlan(DatabasesPlan):
 
 
 def shares_of(total: int, count: int) -> list[int]:
-    """A total spread over so many databases as evenly as can be, larger shares first.
+    """A total spread over `count` databases as evenly as can be, larger shares first.
 
     Examples
     --------

@@ -48,7 +48,7 @@ SILENCE_MIN_S = 2.0
 BATCHES_MAX = 90
 """Batches of rows kept for a point's storage figures, a quarter of an hour; of those before there is a row a metric."""
 BATCHES_NEWEST = 45
-"""Those that stay as they are, since the window may end among them."""
+"""Newest batches, which are not folded, since the window may end among them."""
 
 END_S = 30.0
 """How long transactions that are under way are waited for at the end."""
@@ -154,7 +154,7 @@ class OltpMeasurement:
         )
 
     def close(self, name: str) -> None:
-        """Write what is left of the series, as a segment of this name."""
+        """Write the rest of the series, as a segment of this name."""
         self.follower.close(name)
 
     def _core_plan(self) -> str:
@@ -287,7 +287,7 @@ class OltpMeasurement:
             self.error = core_error(report["error"])
 
     def _fewer(self, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        """Fold what is old in a long point."""
+        """Fold old batches of a long point."""
         if len(batches) <= BATCHES_MAX:
             return batches
         return [*folded(batches[:-BATCHES_NEWEST], self.window.start_ns), *batches[-BATCHES_NEWEST:]]

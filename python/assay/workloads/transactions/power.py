@@ -12,7 +12,7 @@ Acknowledged = Sequence[int]
 """Database, what names the transaction there, and when it was acknowledged, nanoseconds since the start, at the end."""
 
 FindAcknowledged = Callable[[Database, Sequence[Acknowledged], int, int], list[Acknowledged]]
-"""Those that a database lacks, of what was acknowledged between two times (UTC)."""
+"""Finds transactions acknowledged between two times (UTC) that a database lacks."""
 
 EXAMPLES_MAX = 20
 

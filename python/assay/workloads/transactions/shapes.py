@@ -262,7 +262,7 @@ Told = TypeVar("Told", bound=Mapping[str, object])
 
 
 def with_own(before: Told, own: OfKind, after: Told) -> Told:
-    """What is told, in its order, with what a kind adds in between."""
+    """Keys of a record in their order, with the keys that a kind adds in between."""
     return cast(Told, {**before, **own, **after})
 
 

@@ -93,7 +93,7 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
     # Targets
 
     def examine(self, part: Part[P], target: Target, manifest: Record, display: Display) -> Part[P]:
-        """Open the databases, and refuse what the plan's actions cannot do with what is there."""
+        """Open the databases, and refuse actions that the loaded data do not allow."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         done = actions_done(manifest, self.document_key, part.name)
         fitted = prepare(target, part.plan.without(done), display.phase)

@@ -116,7 +116,7 @@ def command_of(words: str) -> ArrayCommand:
 
 
 class PlannedEvent(Strict):
-    """An event as it is written.
+    """The text of an event, as plans have it.
 
     Attributes
     ----------

@@ -151,7 +151,7 @@ def mount_ext4(number: int, place: int) -> None:
 
 
 def unmount(place: str, *, lazily: bool = False) -> None:
-    """Unmount what is mounted at a path, of which the last component is no link.
+    """Unmount the file system at a path whose last component is no link.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is asked of a served array, and the plan of it for the compiled server (crates/array-live)."""
+"""The request of a served array, and its plan for the compiled server (crates/array-live)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class ServedSpec:
         return self.folder.parent / f"{self.folder.name}.mnt"
 
     def request(self) -> ServeRequest:
-        """What is asked of the service.
+        """The request that the service is started with.
 
         Raises
         ------

@@ -238,7 +238,7 @@ def mount_again(place: ArrayPlace) -> None:
 
 
 def _is_alive(folder: int, name: str) -> bool:
-    """Whether a file system takes what is written to it."""
+    """Whether a file system takes writes."""
     probe = ".assay-probe"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     root = os.open(name, _FOLDER, dir_fd=folder)

@@ -89,7 +89,7 @@ class Configuration:
     known_options: ClassVar[Mapping[str, str]] = OPTIONS
     """Options of the structure, and what they mean."""
     replaced_by: ClassVar[Mapping[str, str]] = REPLACED_BY
-    """Those that are another way to write a parameter."""
+    """Options that are another way to write a parameter, and the parameter of each."""
 
     def __post_init__(self) -> None:
         refuse_unknown_options(self.options, self.known_options)

@@ -49,7 +49,7 @@ class HostFlash(Configuration):
 
     @property
     def policies(self) -> list[str]:
-        """The one that there is."""
+        """The pool's policy, the only one."""
         return [self.policy]
 
     @property
@@ -59,7 +59,7 @@ class HostFlash(Configuration):
 
     @cached_property
     def protocol(self) -> str:
-        """None that hosts could choose."""
+        """The pool's own protocol: hosts cannot choose another."""
         return "own"
 
     @property

@@ -137,7 +137,7 @@ def _meaning(key: str) -> str:
 
 
 def refuse_unknown_options(options: Mapping[str, str], known: Mapping[str, str] = OPTIONS) -> None:
-    """Refuse what is neither an option nor a parameter, with the nearest that is.
+    """Refuse a key that is neither an option nor a parameter, and name the nearest.
 
     Parameters
     ----------

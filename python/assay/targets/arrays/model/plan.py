@@ -156,7 +156,7 @@ class HostsPlan(TypedDict):
 
 
 class FaultPlan(TypedDict):
-    """What is lost, when, and how long another takes its ports; nanoseconds."""
+    """A part that fails, when, and how long the others need to take over its ports; in nanoseconds."""
 
     lost: str
     at_ns: float
@@ -164,7 +164,7 @@ class FaultPlan(TypedDict):
 
 
 class LinksPlan(TypedDict):
-    """What is between hosts and members."""
+    """The links between hosts and members."""
 
     hosts: HostsPlan
     policy: str

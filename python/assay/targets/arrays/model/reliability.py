@@ -125,7 +125,7 @@ class PolicyLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityQuestion:
-    """What is asked.
+    """The question about an array.
 
     Attributes
     ----------

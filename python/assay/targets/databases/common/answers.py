@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def said(text: str) -> str:
-    """The beginning of what a server says."""
+    """The beginning of a server's message."""
     return text[:SAID_LETTERS_MAX]
 
 

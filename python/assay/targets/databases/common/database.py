@@ -332,7 +332,7 @@ class Database(ABC):
 
     @abstractmethod
     def others_on_tables(self) -> list[str]:
-        """What is not Assay's and would go with its tables, or keeps them from being dropped."""
+        """Foreign objects that would go with Assay's tables, or keep these from being dropped."""
 
     def refuse_drop(self) -> None:
         """Refuse to drop the tables where that would take along what is not Assay's, as it is at this moment.
@@ -460,7 +460,7 @@ class Database(ABC):
 
     @abstractmethod
     def save(self) -> None:
-        """Keep the database as it is now, in place of what was kept before.
+        """Save the database in its present state, in place of the state that was saved before.
 
         Raises
         ------
@@ -493,7 +493,7 @@ class Database(ABC):
         """Delete the saved state, if there is one."""
 
     def _saved_facts(self) -> SavedFacts:
-        """What is written beside a saved state."""
+        """Facts that are written beside a saved state."""
         state = self.schema()
         if state.kind == "foreign":
             refuse_foreign(self.spec.display, state.tables)

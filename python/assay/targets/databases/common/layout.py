@@ -21,12 +21,12 @@ from assay.targets.databases.common.database import Database, file_errors
 from assay.targets.databases.common.table_set import Key
 
 FOLDER = "assay-tablespaces"
-"""Folder of what lies outside the server's data, beside it or in a directory of the user's."""
+"""Folder of tablespaces outside the server's data, beside it or in a directory that the user names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableLayout:
-    """What is asked for.
+    """The layout that a plan asks for.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Refusals of what would take along or roll back what is not Assay's: one line that lists it and says what to do."""
+"""Refusals of work that would drop or roll back objects of others: one line lists them and says what to do."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
 class SavedManifest(TypedDict, total=False):
-    """What is written once all of a saved state is there.
+    """The manifest of a saved state, written once all of the state is there.
 
     Tables have their definitions by name, `schema` the rows of the table that says what was loaded; `others` is what
     was there beside them. A database in one file has the facts alone.
@@ -47,7 +47,7 @@ class _Mark(TypedDict, total=False):
 
 
 class SavedFolder:
-    """One that is Assay's, held by descriptor.
+    """A folder of a saved state that Assay made, held by descriptor.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class SavedFolders:
 
     @contextmanager
     def held(self) -> Iterator[list[SavedFolder]]:
-        """Those that are Assay's, the newest first."""
+        """Folders of saved states that Assay made, the newest first."""
         with contextlib.ExitStack() as stack:
             found = []
             for number in sorted(self._numbers(), reverse=True):

@@ -199,7 +199,7 @@ class DatabaseTarget:
 
     @property
     def all_notices(self) -> list[str]:
-        """What is to be said of the databases by now, each once."""
+        """Notices of the databases so far, each once."""
         of_databases = [notice for database in self.databases for notice in database.notices]
         return list(dict.fromkeys([*self.notices, *of_databases]))
 

@@ -41,7 +41,7 @@ class DuckdbSession:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done within is committed together, or not at all."""
+        """A transaction: all statements within are committed together, or none."""
         with self._lock:
             self.execute("BEGIN")
             try:

@@ -295,7 +295,7 @@ class Cluster:
 
     @property
     def tablespaces(self) -> dict[Path, Made]:
-        """Folders that Assay made for tablespaces, those that are there."""
+        """Folders that Assay made for tablespaces and that are still there."""
         return {path: known for text, known in self.state.tablespaces.items() if (path := Path(text)).is_dir()}
 
     def wal_folder(self, data: str | None) -> Path | None:
@@ -473,7 +473,7 @@ class Cluster:
                     delete_below(name, folder)
 
     def _spaces_of(self, data: str) -> list[Path]:
-        """Folders of the tablespaces of a data directory, those that Assay made."""
+        """Folders that Assay made for the tablespaces of a data directory."""
         try:
             with opened_below(data, self._folder) as folder, opened_below("pg_tblspc", folder) as links:
                 targets = [

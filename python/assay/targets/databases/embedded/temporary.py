@@ -56,7 +56,7 @@ class TemporaryFolder:
             raise
 
     def remove(self) -> None:
-        """Delete the folder with what is in it."""
+        """Delete the folder with all that it holds."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self.lock)
 

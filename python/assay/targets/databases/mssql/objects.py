@@ -92,7 +92,7 @@ def on_tables(query: Query, tables: TableSet, marked: set[str]) -> list[str]:
 
 
 def beside_tables(query: Query, tables: TableSet, marked: set[str]) -> list[ForeignObject]:
-    """What is not Assay's in the whole database, the last change first."""
+    """Objects of the whole database that Assay did not make, the last change first."""
     own = marked | own_procedures(tables, "mssql")
     found = [
         ForeignObject(str(changed), f"{kind} {name}")

@@ -91,7 +91,7 @@ it is.
 
 
 def _ask_first(session: PostgresqlSession) -> None:
-    """Ask the first question of a session; one that fails ends it."""
+    """Ask the first question of a session, which ends where the question fails."""
     try:
         session.query(_FIRST_SCHEMA_ONLY)
     except BaseException:

@@ -159,7 +159,7 @@ def _spread(database: Database, names: list[str], connections: int) -> None:
 
 @dataclass
 class _Held:
-    """What is in a place."""
+    """Relations in a place, and their size."""
 
     size_bytes: int = 0
     relations: list[str] = field(default_factory=list)

@@ -147,7 +147,7 @@ def foreign_tables(query: Query, own: TableSet) -> list[str]:
 
 
 def lost_by_restoring(query: Query, query_saved: Query, own: TableSet) -> list[str]:
-    """What is in a database and not in its saved state, by the names that its users know it by.
+    """Objects of a database that its saved state lacks, by the names that users know.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def lost_by_restoring(query: Query, query_saved: Query, own: TableSet) -> list[s
 
 
 def hanging_on_tables(query: Query, own: TableSet) -> list[str]:
-    """What is not Assay's and would go with its tables and functions, or keeps them from being dropped."""
+    """Foreign objects that would go with Assay's tables and functions, or keep these from being dropped."""
     there = _Objects(query, own)
     return there.names([item for item in there.items if there.hangs(item) and not there.is_own(item)])
 
@@ -214,7 +214,7 @@ class _Objects:
         ]
 
     def is_own(self, item: CatalogueRow) -> bool:
-        """Whether it is Assay's, or part of what is."""
+        """Whether Assay made this object, or one that it belongs to."""
         if item.what.startswith("column "):
             return item in self._own_columns
         return not item.what and self._whole(item.address) in self._own
