@@ -138,7 +138,7 @@ def test_a_study_varies_it(tmp_path: Path) -> None:
         [comparison]\nfigure = "served_per_s"\nby = "clients"\nbaseline = "2"
         """
     )
-    found = document("study", "run", file, "null:", "-o", tmp_path)
+    found = document("study", "run", file, "null:", "--quick", "-o", tmp_path)
 
     assert sorted(point["desk"]["served_per_s"] for point in found["points"]) == [20, 90]
     assert found["study"]["comparisons"]

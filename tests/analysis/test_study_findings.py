@@ -317,6 +317,51 @@ def test_repeats_make_one_result_whose_interval_covers_them() -> None:
     assert high >= 1100
 
 
+def test_over_repeats_a_ratio_is_judged_by_what_varies_within_blocks() -> None:
+    """Each block is half as fast as the one before: levels differ within every block, and hardly beside that."""
+    asked = study(["a", "b"])
+    drift = {"": 1.0, " #2": 0.5, " #3": 0.25}
+    asked["levels"] |= {f"{level}{name}": {"f": level} for level in ("a", "b") for name in drift}
+    answers = [
+        answer(f"{level}{name}", 1000 * factor * (1.2 + 0.01 * at if level == "b" else 1.0))
+        for at, (name, factor) in enumerate(drift.items())
+        for level in ("a", "b")
+    ]
+
+    (one,) = found(asked, answers)["comparisons"]
+    assert one["differs"]
+    assert one["ratio"] == pytest.approx(1.2, rel=0.02)
+    assert 1.15 < one["interval_95"][0] < one["ratio"] < one["interval_95"][1] < 1.25
+
+
+def test_three_repeats_that_vary_alike_show_no_difference() -> None:
+    asked = study(["a", "b"])
+    asked["levels"] |= {f"{level} #{number}": {"f": level} for level in ("a", "b") for number in (2, 3)}
+    held = {"a": 1000, "b": 1150, "a #2": 1180, "b #2": 1010, "a #3": 1020, "b #3": 1190}
+
+    (one,) = found(asked, [answer(name, iops) for name, iops in held.items()])["comparisons"]
+    assert one["differs"] is False
+
+
+def test_a_level_that_the_generator_limited_is_no_result_and_the_first_sentence_says_so() -> None:
+    answers = [answer("a", 1000), answer("b", 1500) | {"limited_by": "generator"}, answer("c", 900)]
+    told = found(study(["a", "b", "c"]), answers)
+
+    assert told["sentences"][0] == "No result for 1 of 2 comparisons: b: the load generator was the bottleneck."
+    assert [one["differs"] for one in told["comparisons"]] == [None, True]
+
+
+def test_a_level_whose_served_array_was_overdriven_is_no_result() -> None:
+    late = {"overdriven": True, "overdriven_s": 43, "busy_s": 43}
+    points = [point("a", 1000), point("b", 1000) | {"served": [{"lateness": late}]}]
+    told = study_findings(study(["a", "b"]), [part("a", "none"), part("b", "none")], points, [])
+
+    assert told["sentences"][0] == (
+        "No result: b: the served array was overdriven in 43 of 43 seconds: this host cannot serve such load in time."
+    )
+    assert told["comparisons"][0]["differs"] is None
+
+
 def test_an_interrupted_study_says_what_it_can() -> None:
     told = found(study(["a", "b", "c"]), [answer("a", 1000)])
 

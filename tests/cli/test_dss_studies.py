@@ -22,7 +22,8 @@ def folder() -> Iterator[Path]:
 
 
 def study(bench: Bench, *arguments: str | Path) -> Outcome:
-    return bench.assay("study", "run", *arguments, "--json", "--no-report", "-o", bench.results, timeout_s=300)
+    once = () if "--repeats" in arguments else ("--repeats", "1")
+    return bench.assay("study", "run", *arguments, *once, "--json", "--no-report", "-o", bench.results, timeout_s=300)
 
 
 def by_part(document: dict[str, Any]) -> dict[str, dict[str, Any]]:

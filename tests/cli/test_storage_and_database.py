@@ -117,7 +117,7 @@ def small_study(bench: Bench) -> Path:
 
 @pytest.mark.slow(reason="a database and a profile beside it")
 def test_the_raw_profile_has_the_load_that_the_database_gave_its_storage(bench: Bench, folder: Path) -> None:
-    arguments = ("study", "run", small_study(bench), f"embedded:{folder}/pg", "--size", "64M")
+    arguments = ("study", "run", small_study(bench), f"embedded:{folder}/pg", "--size", "64M", "--repeats", "1")
     outcome = bench.assay(*arguments, "-o", bench.results, "--no-report", "--json", timeout_s=200)
 
     assert outcome.code in (0, 1), outcome.stderr

@@ -49,7 +49,8 @@ def mine(bench: Bench) -> Path:
 
 
 def run(bench: Bench, *arguments: str | Path) -> Outcome:
-    return bench.assay("study", "run", *arguments, "--no-report", "-o", bench.results)
+    once = () if {"--repeats", "--quick"} & {*arguments} else ("--repeats", "1")
+    return bench.assay("study", "run", *arguments, *once, "--no-report", "-o", bench.results)
 
 
 def test_a_study_runs_and_says_what_it_found(bench: Bench, mine: Path) -> None:
@@ -85,7 +86,7 @@ def test_the_sentences_are_printed_before_the_table(bench: Bench, mine: Path) ->
 
     assert outcome.code == 0
     assert "What does a slower device hold?" in outcome.stdout
-    (sentence,) = bench.manifest()["study"]["sentences"]
+    sentence = bench.manifest()["study"]["sentences"][0]
     assert outcome.stdout.index(sentence[:60]) < outcome.stdout.index("against baseline")
     assert outcome.stdout.splitlines()[-1] == f"run folder: {bench.run}"
     assert "4ms" not in outcome.stdout
@@ -97,6 +98,29 @@ def test_repeats_are_parts_of_their_own(bench: Bench, mine: Path) -> None:
     assert len(document["parts"]) == 4
     assert len(document["study"]["results"]) == 2
     assert [len(result["point_ids"]) for result in document["study"]["results"]] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "repeats"),
+    [("null:", (), 3), ("null:", ("--quick",), 1), ("null:", ("--repeats", "2"), 2), ("model:nvme-mirror", (), 1)],
+)
+def test_real_targets_are_measured_three_times_unless_said_otherwise(
+    bench: Bench, target: str, options: tuple[str, ...], repeats: int
+) -> None:
+    own = bench.folder / "depth.toml"
+    own.write_text(LATENCY.replace('["file"]', '["file", "model"]').replace(
+        'name = "latency"', 'name = "latency"\nof = "activity"\nkey = "queue_depth"'
+    ).replace('["2ms", "4ms", { value = "8ms", label = "slow" }]', "[2, 4]").replace('"2ms"', '"2"'))  # fmt: skip
+    document = bench.assay("study", "run", own, target, *options, "--dry-run", "--json").document
+
+    assert document["study"]["repeats"] == repeats
+    assert len(document["parts"]) == 2 * repeats
+
+
+def test_quick_says_what_it_gives_up_and_takes_no_repeats(bench: Bench, mine: Path) -> None:
+    assert run(bench, mine, "--quick", "--levels", "latency=2ms,4ms").code == 0
+    assert any("what varies between runs" in notice for notice in bench.manifest()["notices"])
+    assert "leave out --quick" in run(bench, mine, "--quick", "--repeats", "2").complaint
 
 
 def test_a_study_goes_on_where_it_was_left(bench: Bench, mine: Path) -> None:

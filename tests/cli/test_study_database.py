@@ -47,7 +47,8 @@ def embedded_target() -> Iterator[str]:
 
 
 def study(bench: Bench, *arguments: str | Path) -> Outcome:
-    return bench.assay("study", "run", *arguments, *SHORT, "--json", "--no-report", "-o", bench.results, timeout_s=300)
+    words = ("study", "run", *arguments, *SHORT, "--repeats", "1", "--json", "--no-report", "-o", bench.results)
+    return bench.assay(*words, timeout_s=300)
 
 
 def of_part(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def test_the_hottest_table_is_found_partitioned_and_whole_again_after_a_restore(
     assert outcome.code == 0, outcome.stderr
     assert holds(outcome.document)
     hottest = outcome.document["oltp"]["hottest"]
-    assert hottest["table"] in outcome.document["study"]["sentences"][0]
+    assert any(hottest["table"] in sentence for sentence in outcome.document["study"]["sentences"])
     assert of_part(outcome.document, "ways=1")["layout"] is None
     layout = of_part(outcome.document, "ways=2")["layout"]
     assert (

@@ -64,6 +64,30 @@ Workload = Annotated[
     ),
 ]
 
+Levels = Annotated[
+    list[str] | None,
+    typer.Option("--levels", help="Only these levels of a factor: raid=10,50.", rich_help_panel=TARGET),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="At all levels: an option of the target (members=2), on databases a key of the plan (users=8).",
+        rich_help_panel=TARGET,
+    ),
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        help="How often every level is run, each time in another order; 3 unless given, 1 on a model.",
+        rich_help_panel=TIME,
+    ),
+]
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="Each level once: what varies between runs is not known.", rich_help_panel=TIME),
+]
+
 DEFAULT_TARGETS = {
     "model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME",
     "embedded": "embedded:DIR", "postgresql": "postgresql://USER@HOST/DATABASE",
@@ -113,7 +137,9 @@ def show_study(
         shown = {"name": study.name} | ({"target": shown_target(study.target)} if study.target else {})
         print(print_json(study.model_dump(mode="json", exclude_defaults=True) | shown))
         return
-    parts, _ = study_parts(study, target=target or study.target or DEFAULT_TARGETS[study.targets[0]])
+    on = target or study.target or DEFAULT_TARGETS[study.targets[0]]
+    study = _with_repeats(study, on)
+    parts, _ = study_parts(study, target=on)
     for line in _lines(study, parts):
         print(line)
 
@@ -155,22 +181,10 @@ def run(
             show_default=False,
         ),
     ] = None,
-    levels: Annotated[
-        list[str] | None,
-        typer.Option("--levels", help="Only these levels of a factor: raid=10,50.", rich_help_panel=TARGET),
-    ] = None,
-    set_options: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="At all levels: an option of the target (members=2), on databases a key of the plan (users=8).",
-            rich_help_panel=TARGET,
-        ),
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(help="How often every level is run, each time in another order.", rich_help_panel=TIME),
-    ] = None,
+    levels: Levels = None,
+    set_options: Settings = None,
+    repeats: Repeats = None,
+    quick: Quick = False,
     workload: Workload = None,
     seed: opt.Seed = None,
 ) -> None:
@@ -192,6 +206,8 @@ def run(
         chosen = ""
     else:
         chosen = choose_target(study, target, options)
+    study = _with_repeats(study, chosen, quick=quick)
+    given.shown.notices += [QUICK_NOTICE] if quick else []
     kept = {key: _list(key, value) for key, value in _pairs(levels, "--levels", "raid=10,50").items()}
     for factor in kept:
         study.factor_named(factor, "--levels")
@@ -204,6 +220,32 @@ def run(
     if compared is not None and len({part.levels.get(compared.by) for part in parts}) == 1:
         given.shown.notices.append(f"{compared.by} has one level here: nothing is compared")
     start("study", given.request([chosen] if chosen else []), parts, given.shown, facts)
+
+
+REPEATS_DEFAULT = 3
+"""Repeats of every level on what is measured in real time: runs differ by more than the noise within one."""
+
+
+QUICK_NOTICE = (
+    "--quick: each level ran once; intervals hold the noise within a run, and not what varies between runs: a difference"
+    " may come from that"
+)
+
+
+def _with_repeats(study: StudyPlan, target: str, *, quick: bool = False) -> StudyPlan:
+    """The study with its repeats: those asked for, or three where runs of one setup differ; a model is deterministic.
+
+    Raises
+    ------
+    UsageError
+        --quick and repeats are given.
+    """
+    asked = "repeats" in study.model_fields_set
+    if quick and asked:
+        raise UsageError("--quick runs each level once; leave out --quick, or the repeats of --repeats and the study")
+    if quick or asked or study.published or target_kind(target) == "model":
+        return study
+    return study.model_copy(update={"repeats": REPEATS_DEFAULT})
 
 
 def _writes(part: Part[Any]) -> bool:

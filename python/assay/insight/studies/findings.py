@@ -1,7 +1,8 @@
 """What a study found: the figure at each level with its interval, and each level against the baseline.
 
-A ratio's interval comes from those of its two figures (`intervals.by_answer_intervals`). That of a search is its
-answer's; that of a point at a given load comes from batch means; repeats widen it to what they span.
+Over repeats an interval comes from what varies between them: of a figure Student's, of a ratio that of randomised
+blocks (`intervals.by_blocks`). Of one repeat a ratio's interval comes from those of its two figures
+(`intervals.by_answer_intervals`): that of a search is its answer's, that of a point comes from batch means.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from assay.base.units import count_of
 from assay.insight.studies.interference import interference_findings, sentences_of
 from assay.insight.studies.published import published_findings
 from assay.insight.studies.raw_gap import gaps_of
-from assay.insight.studies.result import StudyResult, Value, ratio_95, unit_of
+from assay.insight.studies.result import StudyResult, Value, ratio_95, ratio_over_repeats_95, unit_of
 from assay.insight.studies.words import (
     LevelAgainstBaseline,
     LevelTrend,
@@ -24,6 +26,7 @@ from assay.insight.studies.words import (
     capital,
     compared_in,
     comparison_sentence,
+    no_result_sentences,
     study_sentences,
     trend_sentence,
 )
@@ -31,7 +34,7 @@ from assay.record.points import load_text
 from assay.record.shapes.manifest import Part
 from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.study import BesideLoad, Comparison, PublishedFigure, RawGap, Result, Study, Trend
-from assay.record.standstill import why_saturated
+from assay.record.standstill import HOSTS_APART, why_saturated
 from assay.record.steady import geometric_mean_95, half_width_95
 from assay.workloads.capabilities import OnDatabases
 from assay.workloads.registry import figures_of, workloads
@@ -88,7 +91,8 @@ def study_findings(
     gaps = gaps_of(parts, points, answers)
     beside = interference_findings(study, parts, points, results)
     listed = [_with_capacity(study, result) for result in results]
-    sentences = [capital(choice) for choice in chosen] + study_sentences(study, compared, trends, published)
+    sentences = no_result_sentences(compared) + [capital(choice) for choice in chosen]
+    sentences += study_sentences(study, compared, trends, published)
     sentences += capacity_sentences(listed)
     return {
         "results": listed,
@@ -205,11 +209,19 @@ def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: _Le
     return replace(
         result,
         values=(_values(point) if point is not None else {}) | values,
+        reason=_GENERATOR_ENDS.get(answer["limited_by"] or "") or (_not_served(point) if point is not None else ""),
         point_ids=(point_id,),
         answered=tuple(values),
         band_90=_pair(answer.get("band_90")),
         band_basis=answer.get("band_basis"),
     )
+
+
+_GENERATOR_ENDS = {
+    "generator": "the load generator was the bottleneck",
+    HOSTS_APART: "at more load its hosts measured too far apart",
+}
+"""Why an answer says nothing of the target, by what limited the search."""
 
 
 def _figure_of(end: Mapping[str, object], name: str) -> float:
@@ -249,7 +261,19 @@ def _doubt(point: Point) -> str:
         return f"{point['errors']['count']:,} {known[0].failed}"
     if point["generator"]["saturated"]:
         return why_saturated(point)
+    if not_served := _not_served(point):
+        return not_served
     return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
+
+
+def _not_served(point: Point) -> str:
+    """Why a point on a served array says nothing of the array; empty where its host kept up."""
+    for served in point.get("served") or []:
+        late = served.get("lateness") or {}
+        if late.get("overdriven"):
+            seconds = f"{late.get('overdriven_s') or 0} of {count_of(late.get('busy_s') or 0, 'second')}"
+            return f"the served array was overdriven in {seconds}: this host cannot serve such load in time"
+    return ""
 
 
 def _values(point: Point) -> dict[str, Value]:
@@ -292,27 +316,23 @@ def first_name(part: str) -> str:
 
 
 def _pooled(pool: Sequence[StudyResult]) -> StudyResult:
-    """Means over repeats; the interval covers every repeat, as that of a search does."""
+    """Means over repeats, with Student's interval of what varies between them, which covers every repeat."""
     first = pool[0]
     held = [result for result in pool if result.values]
     values: dict[str, Value] = {}
+    names = dict.fromkeys(name for result in pool for name in result.values)
+    repeats = {name: tuple(result.values[name][0] if name in result.values else None for result in pool)
+               for name in names}  # fmt: skip
     if len(held) == len(pool):
         for name in first.values:
             figures = [result.values[name] for result in pool if name in result.values]
-            mean = sum(value for value, _ in figures) / len(figures)
-            halves = [(interval[1] - interval[0]) / 2 for _, interval in figures if interval]
-            interval = None
             each = [value for value, _ in figures]
-            if len(halves) == len(figures):
-                half = math.hypot(*halves) / len(figures)
-                interval = (max(min(mean - half, *each), 0.0), max(mean + half, *each))
-            elif len(each) > 1:
-                interval = _of_repeats(each)
-            values[name] = (mean, interval)
+            values[name] = (sum(each) / len(each), _of_repeats(each))
     reason = next((result.reason for result in pool if result.reason), "")
     return replace(
         first,
         values=values,
+        repeats=repeats,
         reason=reason or ("" if values else "no load met the limits in every repeat"),
         point_ids=tuple(point_id for result in pool for point_id in result.point_ids),
     )
@@ -320,7 +340,7 @@ def _pooled(pool: Sequence[StudyResult]) -> StudyResult:
 
 def _of_repeats(each: Sequence[float]) -> tuple[float, float] | None:
     """Student's 95 % interval of a figure with one value a repeat, by logarithms; None where it is not positive."""
-    if min(each) <= 0:
+    if len(each) < 2 or min(each) <= 0:
         return None
     _, interval = geometric_mean_95(each)
     return (min(interval[0], *each), max(interval[1], *each)) if interval else None
@@ -396,14 +416,15 @@ def _compare_series(study: Study, series: ResultSeries) -> Iterator[LevelAgainst
     base = series.results.get(key) if key is not None else None
     for level, result in series.results.items():
         if base is not None and level != key:
-            yield _compare(study, series.name, result, base)
+            yield _compare(study, series, result, base)
 
 
-def _compare(study: Study, series: str, one: StudyResult, base: StudyResult) -> LevelAgainstBaseline:
+def _compare(study: Study, series: ResultSeries, one: StudyResult, base: StudyResult) -> LevelAgainstBaseline:
     wanted = compared_in(study)
     figure, by = wanted["figure"], wanted["by"]
     values = [result.values.get(figure) for result in (one, base)]
-    estimate = ratio_95(values[0], values[1])
+    estimate = ratio_over_repeats_95(one, base, list(series.results.values()), figure)
+    estimate = estimate or ratio_95(values[0], values[1])
     bands = [_band(result, figure) for result in (one, base)]
     reasons = [f"{level_label(study, by, r.levels[by])}: {r.reason}" for r in (one, base) if r.reason]
     return LevelAgainstBaseline(
@@ -411,7 +432,7 @@ def _compare(study: Study, series: str, one: StudyResult, base: StudyResult) -> 
         place=one.place,
         figure=figure,
         unit=unit_of(figure),
-        series=series,
+        series=series.name,
         level=level_label(study, by, one.levels[by]),
         baseline=level_label(study, by, base.levels[by]),
         value=values[0][0] if values[0] else None,

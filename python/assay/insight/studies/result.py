@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from assay.record.figures import Figure
-from assay.record.intervals import by_answer_intervals
+from assay.record.intervals import by_answer_intervals, by_blocks
 from assay.record.shapes.study import Result
 from assay.workloads.registry import workloads
 
@@ -46,6 +47,8 @@ class StudyResult:
         What ended a search.
     reason
         Why the values must not be believed, or are missing.
+    repeats
+        Values by figure, one a repeat, where there are several; None where one has no answer.
     answered
         Names of the figures that answers of its kind have, first the one in which the band is.
     band_90, band_basis
@@ -62,6 +65,7 @@ class StudyResult:
     values: dict[str, tuple[float, tuple[float, float] | None]]
     limited_by: str | None = None
     reason: str = ""
+    repeats: dict[str, tuple[float | None, ...]] = field(default_factory=dict)
     answered: tuple[str, ...] = ()
     band_90: tuple[float, float] | None = None
     band_basis: str | None = None
@@ -87,6 +91,24 @@ class StudyResult:
             "band_basis": self.band_basis,
             "point_ids": list(self.point_ids),
         }
+
+
+def ratio_over_repeats_95(
+    one: StudyResult, base: StudyResult, series: Sequence[StudyResult], figure: str
+) -> tuple[float, float] | None:
+    """95 % interval of a figure over the baseline's, from repeats in blocks; None where there are none.
+
+    Every level that was measured in every block tells how much the figure varies between runs (`intervals.by_blocks`).
+    """
+    values = [result.values.get(figure) for result in (one, base)]
+    repeats = [held for result in (one, base) if (held := result.repeats.get(figure))]
+    if len(repeats) < 2 or values[0] is None or values[1] is None or min(values[0][0], values[1][0]) <= 0:
+        return None
+    others = [held for result in series if result not in (one, base) and not result.reason
+              and (held := result.repeats.get(figure)) and all(held)]  # fmt: skip
+    rows = [row for row in (*repeats, *others) if len(row) == len(repeats[0])]
+    estimate = by_blocks(rows, math.log(values[0][0] / values[1][0]))[0] if len(rows) > 1 else None
+    return None if estimate is None else (math.exp(estimate.low), math.exp(estimate.high))
 
 
 def ratio_95(one: Value | None, base: Value | None) -> tuple[float, float] | None:

@@ -266,6 +266,16 @@ def study_sentences(
     return [*_far_ends(study, compared), *_summed_trends(study, trends)]
 
 
+def no_result_sentences(compared: Sequence[LevelAgainstBaseline]) -> list[str]:
+    """What comes first where levels were limited by something else than what the study asks about."""
+    doubtful = [one for one in compared if one.reason and one.ratio is not None]
+    if not doubtful:
+        return []
+    reasons = "; ".join(dict.fromkeys(reason for one in doubtful for reason in one.reason.split("; ")))
+    of = "" if len(doubtful) == len(compared) else f" for {len(doubtful)} of {count_of(len(compared), 'comparison')}"
+    return [f"No result{of}: {reasons}."]
+
+
 def capacity_sentences(results: Sequence[Result]) -> list[str]:
     """IOPS per usable terabyte of every level, with what each has of raw capacity; none where none is asked for."""
     told = [
