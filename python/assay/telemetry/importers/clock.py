@@ -28,7 +28,6 @@ class Clock:
             file.seek(0)
         self._order: Order | None = None
         self._zones: dict[str, timezone] = {}
-        self._last_ns: int | None = None
 
     def day(self, day: date | Ambiguous) -> date:
         """A date.
@@ -60,17 +59,12 @@ class Clock:
         offset_ns = (zone.utcoffset(None) or timedelta()) // timedelta(microseconds=1) * 1000
         return midnight_ns(whole) + moment.since_midnight_ns - offset_ns
 
-    def of_day(self, since_midnight_ns: int, first_day: date) -> int:
-        """UTC nanoseconds of a time of day: of the first day, or of a later one where the time begins anew."""
+    def of_day(self, since_midnight_ns: int, first_day: date, last_ns: int | None) -> int:
+        """UTC nanoseconds of a time of day: of the first day, or of a later one where that after the last one is."""
         t_ns = self.t_ns(WrittenTime(None, since_midnight_ns), first_day)
-        while self._last_ns is not None and t_ns < self._last_ns - _DAY_NS // 2:
+        while last_ns is not None and t_ns < last_ns - _DAY_NS // 2:
             t_ns += _DAY_NS
-        self._last_ns = t_ns
         return t_ns
-
-    def begin_run(self) -> None:
-        """Another run begins, whose times say their day anew."""
-        self._last_ns = None
 
     def _zone(self, name: str | None) -> timezone:
         key = name or ""

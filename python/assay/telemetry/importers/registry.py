@@ -9,10 +9,13 @@ from assay.telemetry.importers.iostat import IostatJson, IostatText
 from assay.telemetry.importers.perfmon import Perfmon
 from assay.telemetry.importers.pgbench import PgbenchLog, PgbenchProgress
 from assay.telemetry.importers.sar import Sar
+from assay.telemetry.importers.sysstat_text import SadfLines, SarText
+from assay.telemetry.importers.vmstat import Vmstat
 
 IMPORTERS: tuple[Importer, ...] = (
     # Perfmon last of the two: batch files of esxtop have its header too.
-    Esxtop(), Perfmon(), Sar(), IostatJson(), IostatText(), PgbenchProgress(), PgbenchLog(),
+    Esxtop(), Perfmon(), Sar(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
+    PgbenchProgress(), PgbenchLog(),
     HammerDbCounter(), HammerDbProfile(), HammerDbLog(),
 )  # fmt: skip
 

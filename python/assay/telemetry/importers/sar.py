@@ -18,15 +18,15 @@ from assay.telemetry.importers.taken import NO_USE, Counter, Counters, TakenFile
 INTERVAL_MAX_S = 1e9
 """Thirty years; what is longer is no interval."""
 
-_MEMORY: Counters = {
+MEMORY: Counters = {
     "avail": Counter("available_bytes", factor=1024), "dirty": Counter("dirty_bytes", factor=1024),
     "kbavail": Counter("available_bytes", factor=1024), "kbdirty": Counter("dirty_bytes", factor=1024),
 }  # fmt: skip
-_QUEUE: Counters = {"runq-sz": Counter("waiting_count"), "blocked": Counter("blocked_count")}
-_PAGING: Counters = {
+QUEUE: Counters = {"runq-sz": Counter("waiting_count"), "blocked": Counter("blocked_count")}
+PAGING: Counters = {
     "majflt": Counter("major_faults_count", "delta"), "majflt/s": Counter("major_faults_count", "delta"),
 }  # fmt: skip
-_SWAPPING: Counters = {
+SWAPPING: Counters = {
     name: Counter(metric, "delta") for name, metric in (("pswpin", "pages_in_count"), ("pswpout", "pages_out_count"))
 }
 _OVERLAP = "it is a mean of a time that overlaps with that of the next sample"
@@ -34,13 +34,13 @@ _PSI: Counters = {
     **{f"{side}_avg{seconds}": _OVERLAP for side in ("some", "full") for seconds in (10, 60, 300)},
     "some_avg": Counter("some_share", factor=0.01), "full_avg": Counter("full_share", factor=0.01),
 }  # fmt: skip
-_INTERFACE: Counters = {"rxkB": Counter("in_bytes", "delta", 1024), "txkB": Counter("out_bytes", "delta", 1024)}
-_INTERFACE_ERRORS: Counters = {
+INTERFACE: Counters = {"rxkB": Counter("in_bytes", "delta", 1024), "txkB": Counter("out_bytes", "delta", 1024)}
+INTERFACE_ERRORS: Counters = {
     "rxdrop": Counter("in_dropped_count", "delta"), "txdrop": Counter("out_dropped_count", "delta"),
     "rxerr": Counter("in_errors_count", "delta"), "txerr": Counter("out_errors_count", "delta"),
 }  # fmt: skip
-_TCP: Counters = {"oseg": Counter("segments_out_count", "delta")}
-_TCP_ERRORS: Counters = {"retrans": Counter("segments_retransmitted_count", "delta")}
+TCP: Counters = {"oseg": Counter("segments_out_count", "delta")}
+TCP_ERRORS: Counters = {"retrans": Counter("segments_retransmitted_count", "delta")}
 
 _PSI_ENTITIES = {"psi-mem": "psi-memory"}
 """Resources whose pressure Assay records under another name."""
@@ -104,10 +104,10 @@ def _take(one: Sample, clock: Clock, into: Into) -> None:
 _Section = tuple[str, str, Record, Counters]
 """Its name, the entity it is of, its values, and those that are known."""
 
-_HOST = (("memory", "memory", _MEMORY), ("queue", "cpu", _QUEUE), ("paging", "memory", _PAGING),
-         ("swap-pages", "paging", _SWAPPING))  # fmt: skip
-_NET = (("net-dev", _INTERFACE), ("net-edev", _INTERFACE_ERRORS))
-_PROTOCOLS = (("net-tcp", _TCP), ("net-etcp", _TCP_ERRORS))
+_HOST = (("memory", "memory", MEMORY), ("queue", "cpu", QUEUE), ("paging", "memory", PAGING),
+         ("swap-pages", "paging", SWAPPING))  # fmt: skip
+_NET = (("net-dev", INTERFACE), ("net-edev", INTERFACE_ERRORS))
+_PROTOCOLS = (("net-tcp", TCP), ("net-etcp", TCP_ERRORS))
 _TAKEN = {"timestamp", "cpu-load", "cpu-load-all", "disk", "network", "psi", *(name for name, _, _ in _HOST)}
 
 
