@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json as json_module
 import os
 import time
@@ -293,89 +294,61 @@ def pull(
     _ask(at, f"pull {disk}" if spare else f"pull {disk} keep-spare", json)
 
 
-@app.command(name="insert", epilog="Examples:\n\n`assay array insert --at /tmp/group`")
-def insert(
-    at: Where = None,
-    disk: Annotated[str, typer.Argument(metavar="[DISK]", help="The slot; without it the first that is empty.")] = "",
-    json: opt.Json = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Put a new disk into an empty slot; it is rebuilt at the modelled rate."""
-    del debug
-    _ask(at, f"insert {disk}", json)
+def _word(metavar: str, help_text: str | None = None) -> Any:
+    return Annotated[str, typer.Argument(metavar=metavar, help=help_text)]
 
 
-@app.command(name="slow", epilog="Examples:\n\n`assay array slow member0/disk3 x20 --at /tmp/group`")
-def slow(
-    what: Annotated[str, typer.Argument(metavar="DISK|PATH", help="Such as member0/disk3 or path0.")],
-    times: Annotated[str, typer.Argument(metavar="xTIMES", help="The factor, such as x20; x1: as planned.")],
-    at: Where = None,
-    json: opt.Json = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Make a disk, or a port of the host, slower by a factor."""
-    del debug
-    _ask(at, f"slow {what} {times}", json)
+def _plain(name: str, help_text: str, example: str = "", /, **words: Any) -> None:
+    """Make the command of a request that is its name and `words`, each an argument or one with its default."""
 
-
-@app.command(name="corrupt", epilog="Examples:\n\n`assay array corrupt member0/disk3 4K --at /tmp/group`")
-def corrupt(
-    disk: Disk,
-    count: Annotated[str, typer.Argument(metavar="BYTES", help="How many, from the first that were written.")],
-    at: Where = None,
-    json: opt.Json = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Change bytes of a disk behind the array's back."""
-    del debug
-    _ask(at, f"corrupt {disk} {count}", json)
-
-
-@app.command(name="snapshot", epilog="Examples:\n\n`assay array snapshot before --at /tmp/group`")
-def snapshot(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-    at: Where = None,
-    json: opt.Json = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Keep the present state of all volumes."""
-    del debug
-    _ask(at, f"snapshot {name}", json)
-
-
-@app.command(name="revert", epilog="Examples:\n\n`assay array revert before --at /tmp/group`")
-def revert(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-    at: Where = None,
-    json: opt.Json = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Make all volumes what they were at a snapshot; refused while one is in use."""
-    del debug
-    _ask(at, f"revert {name}", json)
-
-
-@app.command(name="fill", epilog="Examples:\n\n`assay array fill 90% --at /tmp/group`")
-def fill(
-    share: Annotated[str, typer.Argument(metavar="SHARE%", help="Of the pool that is used then.")] = "90%",
-    at: Where = None,
-    json: opt.Json = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Fill a write-anywhere pool, or the room of a store: writes find free places here and there, or none."""
-    del debug
-    _ask(at, f"fill {share}", json)
-
-
-def _plain(name: str, help_text: str) -> None:
-    def command(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    def command(at: Path | None, json: bool, debug: bool, **given: str) -> None:
         del debug
-        _ask(at, name, json)
+        _ask(at, " ".join([name, *given.values()]), json)
 
+    of_all: Any = {"at": (Where, None), "json": (opt.Json, False), "debug": (opt.Debug, False)}
+    own = {word: one if isinstance(one, tuple) else (one, inspect.Parameter.empty) for word, one in words.items()}
+    parameters = [
+        inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for word, (annotation, default) in (own | of_all).items()
+    ]
     command.__doc__ = help_text
-    app.command(name=name, epilog=f"Examples:\n\n`assay array {name} --at /tmp/group`")(command)
+    vars(command).update(__signature__=inspect.Signature(parameters))
+    shown = f"assay array {name} {example}".rstrip()
+    app.command(name=name, epilog=f"Examples:\n\n`{shown} --at /tmp/group`")(command)
 
 
+_plain(
+    "insert",
+    "Put a new disk into an empty slot; it is rebuilt at the modelled rate.",
+    disk=(_word("[DISK]", "The slot; without it the first that is empty."), ""),
+)
+_plain(
+    "slow",
+    "Make a disk, or a port of the host, slower by a factor.",
+    "member0/disk3 x20",
+    what=_word("DISK|PATH", "Such as member0/disk3 or path0."),
+    times=_word("xTIMES", "The factor, such as x20; x1: as planned."),
+)
+_plain(
+    "corrupt",
+    "Change bytes of a disk behind the array's back.",
+    "member0/disk3 4K",
+    disk=Disk,
+    count=_word("BYTES", "How many, from the first that were written."),
+)
+_plain("snapshot", "Keep the present state of all volumes.", "before", name=_word("NAME"))
+_plain(
+    "revert",
+    "Make all volumes what they were at a snapshot; refused while one is in use.",
+    "before",
+    name=_word("NAME"),
+)
+_plain(
+    "fill",
+    "Fill a write-anywhere pool, or the room of a store: writes find free places here and there, or none.",
+    "90%",
+    share=(_word("SHARE%", "Of the pool that is used then."), "90%"),
+)
 _plain("fail-controller", "Lose the first controller of the first member; another takes its ports after a while.")
 _plain("fail-path", "Lose the first port of the host; it notices after a time-out and uses the others.")
 _plain("mend-paths", "Bring lost paths and controllers back.")

@@ -122,7 +122,7 @@ Repeat = Annotated[
         "--repeat",
         min=1,
         max=REPEATS_MAX,
-        help="Do all of it so many times: what varies between runs is in the interval.",
+        help="Number of runs, one after the other: intervals then cover how runs differ.",
         rich_help_panel=TIME,
     ),
 ]

@@ -123,18 +123,13 @@ class ReadAheadUser(Strict):
         return _in_order(self, ("pages_min", "pages_max"))
 
 
-class BulkUpdateUser(Strict):
+class BulkUpdateUser(ReadAheadUser):
     """Bulk loads: many pages in one write."""
 
     users: Users = -1
     pages_min: Pages = 64
     pages_max: Pages = 128
-    delay_after_cycles: Annotated[int, Field(ge=1, le=1 << 20)] = 2
     delay_s: Seconds = 0.01
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        return _in_order(self, ("pages_min", "pages_max"))
 
 
 class ShrinkUser(Strict):
