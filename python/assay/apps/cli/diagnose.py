@@ -64,7 +64,7 @@ def diagnose(
     start: Start = None,
     interval: Interval = None,
     date_order: DateOrder = None,
-    since: Annotated[str | None, typer.Option("--since", help="Only the last time of what was recorded: 2h.")] = None,
+    since: Annotated[str | None, typer.Option("--since", help="Examine only the end of the recording: 2h.")] = None,
     live: Annotated[
         str | None, typer.Option("--live", help="Record this machine for so long, then answer: 60s.")
     ] = None,
