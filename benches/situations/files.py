@@ -98,9 +98,11 @@ def esxtop(folder: Path, values: dict[str, Callable[[int, random.Random], float]
 
 ESX: dict[str, Callable[[int, random.Random], float]] = {
     "Physical Cpu(_Total)\\% Util Time": around(50),
-    "Group Cpu(12345:db1)\\% Used": around(90),
-    "Group Cpu(12345:db1)\\% Ready": around(1),
-    "Group Cpu(12345:db1)\\% CoStop": around(0.1),
+    "Group Cpu(12345:db1)\\% Used": around(180),
+    "Group Cpu(12345:db1)\\% Ready": around(2),
+    "Group Cpu(12345:db1)\\% CoStop": around(0.2),
+    "Vcpu(12345:db1:22000:vmx-vcpu-0)\\% Ready": around(1),
+    "Vcpu(12345:db1:22001:vmx-vcpu-1)\\% Ready": around(1),
     "Physical Disk SCSI Device(naa.6000)\\Reads/sec": around(800),
     "Physical Disk SCSI Device(naa.6000)\\Writes/sec": around(400),
     "Physical Disk SCSI Device(naa.6000)\\Average Device MilliSec/Command": around(3),
@@ -117,8 +119,10 @@ def starved_guest(folder: Path) -> list[str]:
         folder,
         ESX
         | {
-            "Group Cpu(12345:db1)\\% Ready": around(34),
-            "Group Cpu(12345:db1)\\% CoStop": around(8),
+            "Group Cpu(12345:db1)\\% Ready": around(68),
+            "Group Cpu(12345:db1)\\% CoStop": around(16),
+            "Vcpu(12345:db1:22000:vmx-vcpu-0)\\% Ready": around(34),
+            "Vcpu(12345:db1:22001:vmx-vcpu-1)\\% Ready": around(34),
             "Physical Cpu(_Total)\\% Util Time": around(96, 0.02),
         },
     )

@@ -75,6 +75,20 @@ def test_ios_that_hang_are_a_cause_of_their_own_with_its_time_and_length() -> No
     assert "2021-03-02 10:00:07 UTC" in found.verdict["since"]
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_device_that_lies_on_others_may_hang_by_itself(beside: bool) -> None:
+    hung = [30 <= step < 40 for step in range(60)]
+    stacked = disk(
+        "dm-0", write_ios_count=[0.0 if one else 50.0 for one in hung],
+        queue_mean_count=[24.0 if one else 0.1 for one in hung], busy_share=[1.0 if one else 0.1 for one in hung],
+    )  # fmt: skip
+
+    found = of(cpu([0.2] * 60), stacked, *([healthy()] if beside else []))
+
+    assert found.first == "device-stands-still"
+    assert "dm-0" in found.verdict["what"]
+
+
 def test_late_flushes_are_what_commits_wait_for() -> None:
     found = of_file("late-flushes.txt", sda="log")
 

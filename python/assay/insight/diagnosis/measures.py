@@ -176,9 +176,10 @@ def _of_storage(observed: Observations, host: str) -> Iterator[tuple[str, CellMe
             if beside is not None:
                 words = f"{track.entity} queue while late"
                 yield "disk", CellMeasure("utilisation", words, beside, at.QUEUE, track.entity)
-            hung = np.where(still(observed, track), track.values, np.where(np.isfinite(track.values), 0.0, np.nan))
-            words = f"{track.entity} outstanding while none completes"
-            yield "disk", CellMeasure("errors", words, hung, at.OUTSTANDING, track.entity, is_outage=True)
+    for track in observed.find("queue_mean_count", source="block", host=host):
+        hung = np.where(still(observed, track), track.values, np.where(np.isfinite(track.values), 0.0, np.nan))
+        words = f"{track.entity} outstanding while none completes"
+        yield "disk", CellMeasure("errors", words, hung, at.OUTSTANDING, track.entity, is_outage=True)
     for track in observed.find("busy_share", source="nfs", host=host):
         yield "disk", CellMeasure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
 

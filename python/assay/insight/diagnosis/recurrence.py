@@ -14,8 +14,11 @@ from assay.insight.diagnosis.observed import SECOND_NS, Flags, Observations
 GAP_STEPS = 2
 """Steps that something may be away for without being over: values near a threshold flicker."""
 
-REGULAR_MIN = 4
-"""Stretches from which equal distances are a period: of three, two distances are alike by chance too often."""
+REGULAR_MIN = 3
+"""Stretches from which equal distances are told as a period."""
+
+PERIODIC_MIN = 4
+"""Stretches from which a period by itself is a finding: of three, two distances are alike by chance too often."""
 
 TOLERANCE = 0.1
 """Share of the period by which distances may differ from it; one step is always allowed."""
@@ -64,9 +67,14 @@ class Recurrence:
 
     @property
     def is_periodic(self) -> bool:
-        """Whether it comes back regularly, for several steps each time."""
+        """Whether it comes back regularly, for several steps each time, and often enough for no accident."""
         lengths = [end - begin for begin, end in self.stretches]
-        return self.period_s is not None and bool(np.median(lengths) >= SUSTAINED_STEPS)
+        is_often = len(self.stretches) >= PERIODIC_MIN or self._is_daily
+        return self.period_s is not None and is_often and bool(np.median(lengths) >= SUSTAINED_STEPS)
+
+    @property
+    def _is_daily(self) -> bool:
+        return self.period_s is not None and abs(self.period_s - DAY_S) <= DAY_TOLERANCE_S
 
     @property
     def since_ns(self) -> int:
@@ -89,7 +97,7 @@ class Recurrence:
             return f"once, for {length}"
         if self.period_s is None:
             return f"{count} times, {length} each, at no regular distance"
-        if abs(self.period_s - DAY_S) <= DAY_TOLERANCE_S:
+        if self._is_daily:
             clock = datetime.fromtimestamp(self.since_ns / SECOND_NS, UTC)
             return f"each day at {clock:%H:%M} UTC, {length} long ({count_of(count, 'time')})"
         return f"every {_duration(self.period_s)}, {length} long ({count_of(count, 'time')})"

@@ -88,7 +88,7 @@ def _stalls(observed: Observations, rate: Numbers, share: Numbers, latency: Numb
             held[begin:end] = low[begin:end]
             lengths.append(length_s)
     again = recurrence_of(observed, held)
-    is_bad = again is not None and (again.period_s is not None or max(lengths) >= LONG_S)
+    is_bad = again is not None and (again.is_periodic or max(lengths) >= LONG_S)
     return held if is_bad else np.zeros_like(low)
 
 

@@ -131,7 +131,8 @@ def still(observed: Observations, queue: Track) -> Flags:
 def stands_still(observed: Observations) -> list[Suspicion]:
     """Devices at which I/Os hang: outstanding, with (almost) none completed."""
     found = []
-    for queue in devices(observed, "queue_mean_count"):
+    # A device that lies on others may hang by itself (replication, multipath), and theirs are idle.
+    for queue in observed.find("queue_mean_count", source="block"):
         held = still(observed, queue)
         told = recurrence_of(observed, held)
         if told is None:
@@ -222,11 +223,13 @@ def _limited(observed: Observations, queue: Track, values: Numbers, unit: str) -
         return None
     waits = queue.values / np.maximum(done, 1.0)
     signals, name = CauseSignals(observed), queue.entity
-    shown = f"{top / MIB:,.0f} MiB/s" if unit == "bytes" else f"{top:,.0f} I/Os/s"
+    ios = top if unit == "ios" else float(np.nanmedian(done[at_top]))
+    shown = f"{top / MIB:,.0f} MiB/s, {ios:,.0f} I/Os/s" if unit == "bytes" else f"{ios:,.0f} I/Os/s"
     signals.add("throughput", f"{name}: a flat top at {shown}; share of it", values / top, at.AT_LIMIT,
                 entity=name, host=queue.host, required=True)  # fmt: skip
     signals.add("queue", f"{name}: the queue grows to this multiple of the usual one", queue.values / usual, at.TWICE,
-                entity=name, host=queue.host, where=at_top & (queue.values >= BACKLOG), required=True)  # fmt: skip
+                entity=name, host=queue.host, where=at_top & (queue.values >= BACKLOG), required=True,
+                strong=True)  # fmt: skip
     if float(np.median(waits[below])) > UNLOADED * float(np.median(waits[at_top])):
         return None
     signals.add_where("early", f"{name}: I/Os are early while less is asked for", at_top, entity=name, host=queue.host)
