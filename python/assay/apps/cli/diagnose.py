@@ -181,6 +181,7 @@ def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
         names = ", ".join(one["cause"] for one in record["not_looked_for"])
         blocks.append(Paragraph(f"not looked for, nothing was recorded: {names}"))
     show(blocks)
+    print_next(["assay check host (whether the host keeps to best practice)"])
 
 
 def answer_head(first: CauseRecord, state: str) -> str:
