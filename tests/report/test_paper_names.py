@@ -22,7 +22,7 @@ from assay.report.paper.write import PaperOptions, write_paper
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
 
-SECRETS = ("db07", "example", "/srv/db", "assay.data", "ledger-7", "jdoe", "payroll9", "finance.internal", "acme")
+SECRETS = ("db07", "example", "/srv/db", "assay.data", "ledger-7", "jdoe", "payroll9", "finance.internal", "acme", "Wolfram")
 
 REMOTE = {
     "databases": [{"name": "payroll9", "kind": "postgresql", "version": "18", "is_local": False, "settings": {}}],
@@ -40,7 +40,9 @@ def remote_run(folder: Path) -> Path:
     sample.search("oltp", io(8192, 0.7, "orders on ledger-7.mdf"))
     return write_run(
         folder, sample, cache_span=None, target=REMOTE,
-        command=["oltp", "tpcc", "postgresql://jdoe@finance.internal:5432/payroll9", "-o", "acme", "/srv/db/ledger-7"],
+        command=["oltp", "tpcc", "postgresql://jdoe@finance.internal:5432/payroll9", "-o", "acme", "/srv/db/ledger-7",
+                 "--title", "Wolfram's renewal"],
+        title="Wolfram's renewal",
         request={"paths": ["postgresql://jdoe@finance.internal:5432/payroll9"]},
         notices=["ledger-7.mdf lies on /srv/db/ledger-7.mdf of db07.example, by jdoe"],
     )  # fmt: skip

@@ -30,7 +30,7 @@ class TestList:
         assert set(rows) == {"profile", "oltp", "verify"}
         assert (rows["oltp"]["verb"], rows["oltp"]["met"], rows["oltp"]["missed"]) == ("oltp", 10, 1)
         assert rows["oltp"]["headline"].startswith("cpu of the server")
-        assert rows["profile"]["target"] == "assay.dat"
+        assert rows["profile"]["title"].startswith("assay.dat in ")
         assert not rows["profile"]["live"]
 
     def test_the_newest_comes_first(self, site: Site) -> None:

@@ -16,6 +16,7 @@ from assay.insight.differences import SMALLEST_SHARE, ComparedRun, ComparedSide,
 from assay.record.points import current_points
 from assay.record.repeats import sides_below
 from assay.record.run_folder import MANIFEST_NAME, RunFolder
+from assay.record.titles import run_titles
 from assay.record.types import Manifest
 
 OTHER_RUNS_MAX = 100
@@ -46,7 +47,8 @@ def read_sides(paths: Sequence[Path]) -> ReadSides:
     placed = sides_of([run for path in paths for side in sides_below(path) or [[path]] for run in side])
     folders = [[RunFolder.open(run) for run in side] for side in placed]
     sides = [ComparedSide(tuple(_run(folder) for folder in side)) for side in folders]
-    names = [_named(side) for side in folders]
+    titles = iter(run_titles([folder.manifest for side in folders for folder in side]))
+    names = [_named(side, [next(titles) for _ in side]) for side in folders]
     alone = all(len(side) == 1 for side in folders)
     return ReadSides(names, sides, _history([folder for side in folders for folder in side]) if alone else [])
 
@@ -71,12 +73,12 @@ def _run(folder: RunFolder) -> ComparedRun:
     return ComparedRun(folder.manifest, current_points(folder.whole_points()))
 
 
-def _named(side: Sequence[RunFolder]) -> str:
-    """Runs by their paths, and who measured them where Assay did not."""
+def _named(side: Sequence[RunFolder], titles: Sequence[str]) -> str:
+    """Runs by their titles and paths, and who measured them where Assay did not."""
     programs = [(folder.manifest.get("imported") or {}).get("programs") or [] for folder in side]
     return ", ".join(
-        printable(folder.path) + (f" (measured by {', '.join(map(str, by))})" if by else "")
-        for folder, by in zip(side, programs, strict=True)
+        f"{title}: {printable(folder.path)}" + (f" (measured by {', '.join(map(str, by))})" if by else "")
+        for folder, title, by in zip(side, titles, programs, strict=True)
     )
 
 

@@ -13,6 +13,7 @@ from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.insight.studies.study import target_kind
 from assay.record.shapes.manifest import Manifest, Volume
 from assay.record.source import RunFacts
+from assay.record.titles import run_title
 from assay.report.facts import remarks_of, sections_of, workload_of_run, workloads_of
 from assay.report.head import headed
 from assay.report.sections.best_practice import best_practice_section
@@ -116,6 +117,8 @@ def placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list
 
 def title_of(facts: RunFacts) -> str:
     """Title of a report of the run."""
+    if facts.manifest.get("title"):
+        return run_title(facts.manifest)
     study = study_of(facts)
     if study is not None:
         on = f", {_study_target(facts, str(study['target']))}" if study.get("target") else ""

@@ -89,6 +89,7 @@ def import_(
     start: Start = None,
     interval: Interval = None,
     date_order: DateOrder = None,
+    title: opt.Title = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -97,12 +98,16 @@ def import_(
     del debug
     from assay.apps.cli.console import say
     from assay.apps.cli.next_step import next_steps, print_next
+    from assay.record.run_folder import RunFolder
     from assay.run.imports import import_files
 
     options = options_of(host, zone, volume, start, interval, date_order)
     found = import_files(
         files, into=output, options=options, command=sys.argv[1:], tell=lambda line: None if json else say(line)
     )
+    if title is not None:
+        with RunFolder.open(found.path) as folder:
+            folder.update(title=title)
     if json:
         told = {"recording": found.recording, "imported": found.imported}
         known = {key: value for key, value in told.items() if value is not None}

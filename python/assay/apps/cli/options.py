@@ -12,6 +12,7 @@ import typer
 from assay.base.errors import UsageError
 from assay.base.secrets import password_from_stdin
 from assay.record.shapes.manifest import REPEATS_MAX
+from assay.record.titles import parse_title
 from assay.workloads.options import OUTPUT, SAFETY, SEED, SIZE, TARGET, TIME
 
 
@@ -62,6 +63,15 @@ DryRun = Annotated[
 ]
 Report = Annotated[
     bool, typer.Option("--report/--no-report", help="Write report.html and report.pdf.", rich_help_panel=OUTPUT)
+]
+Title = Annotated[
+    str | None,
+    typer.Option(
+        "--title",
+        help="What the run is called (target, host and load).",
+        callback=lambda text: None if text is None else parse_title(text),
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Export = Annotated[
     list[str] | None,
@@ -146,6 +156,7 @@ ON_STORAGE: Declared = {
 ON_DATABASES: Declared = {"password_stdin": (PasswordStdin, False)}
 DATABASES_IN_TURNS: Declared = {**ON_DATABASES, **IN_TURNS}
 OF_OUTPUT: Declared = {
+    "title": (Title, None),
     "output": (Output, OUTPUT_DEFAULT),
     "json": (Json, False),
     "dry_run": (DryRun, False),
@@ -157,7 +168,7 @@ OF_OUTPUT: Declared = {
     "debug": (Debug, False),
 }
 
-SHOWN = ("output", "json", "dry_run", "report", "quiet", "paper", "repeat", "paired")
+SHOWN = ("title", "output", "json", "dry_run", "report", "quiet", "paper", "repeat", "paired")
 """Parameters that say what is shown and written, and how often all is done."""
 
 EXPORTS_KNOWN = ("csv", "fio-json", "openmetrics")

@@ -80,6 +80,7 @@ def start(
     metrics: Metrics = None,
     metrics_anywhere: Anywhere = False,
     processes: Processes = True,
+    title: opt.Title = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -91,7 +92,7 @@ def start(
     )  # fmt: skip
     from assay.apps.cli.next_step import next_steps
 
-    settings["json"] = json
+    settings |= {"json": json, "title": title}
     settings["next"] = [] if json else next_steps({"recording": {}}, directory)
     # What a recording holds is for its owner alone.
     os.umask(0o077)
@@ -223,6 +224,7 @@ def _prepare(directory: Path, settings: dict[str, Any]) -> None:
         "target": {"volumes": [], "databases": []},
         "parts": [],
         "status": "done",
+        **({"title": settings["title"]} if settings.get("title") else {}),
         "recording": {"files": [], "hosts": [host["hostname"]], "notices": [], **told},
     }
     if _holds_something(directory):

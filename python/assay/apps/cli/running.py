@@ -71,6 +71,8 @@ class OutputOptions:
     paper: bool = False
     export: list[str] = field(default_factory=list)
     quiet: bool = False
+    title: str | None = None
+    """What the run is called."""
     command: Sequence[str] = ()
     """Words of the command that runs: `oltp tpcc`, `study run`."""
     notices: list[str] = field(default_factory=list)
@@ -147,8 +149,9 @@ def begin(
         stack.enter_context(examined_first(target, in_order(parts, study)[0], {}, options))
         output = options.output if place is None else place()
         folder = new_folder(output, verb, sys.argv[1:], request.to_dict(), parts, study)
-        if told is not None:
-            folder.update(**told())
+        facts = {**(told() if told is not None else {}), **({"title": options.title} if options.title else {})}
+        if facts:
+            folder.update(**facts)
         if not options.quiet and options.times:
             say(outlook(target, parts, options.group or folder.path, options.times))
         return carry_out(folder, target, parts, options, signals, yes_destroy=request.yes_destroy)

@@ -25,6 +25,7 @@ from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
 from assay.record.repeats import sides_below
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
+from assay.record.titles import run_title
 
 if TYPE_CHECKING:
     from assay.record.types import Manifest
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 LISTED_BYTES_MAX = 4 * 2**20
 """A larger manifest is not read for the list; the run's own page reads it in another process."""
 TEXT_MAX = 200
-TARGETS_MAX = 3
 REPORTS = ("report.html", "report.pdf")
 
 
@@ -60,7 +60,7 @@ class RunHeadline(TypedDict):
 
     verb: str
     kinds: list[str]
-    target: str
+    title: str
     status: str
     started_s: float | None
     ended_s: float | None
@@ -201,7 +201,7 @@ def _row(place: RunPlace) -> RunListed:
         "folder": printable(place.path.parent)[-TEXT_MAX:],
         "verb": "",
         "kinds": [],
-        "target": "",
+        "title": "",
         "status": "",
         "started_s": None,
         "ended_s": None,
@@ -235,7 +235,7 @@ def _told(manifest: Manifest) -> RunHeadline:
     return {
         "verb": _text(manifest.get("verb")),
         "kinds": [_text(kind) for kind in kinds if kind],
-        "target": _target(manifest),
+        "title": run_title(manifest),
         "status": _text(manifest.get("status")),
         "started_s": _seconds(started),
         "ended_s": _seconds(ended),
@@ -245,18 +245,6 @@ def _told(manifest: Manifest) -> RunHeadline:
         "error": _text(manifest.get("error")),
         "is_recording": isinstance(recording, Mapping),
     }
-
-
-def _target(manifest: Manifest) -> str:
-    """What a run is of, in words."""
-    target = manifest.get("target") or {}
-    recording = manifest.get("recording") or {}
-    volumes, databases = target.get("volumes") or [], target.get("databases") or []
-    names = [str(one.get("model") or one.get("name") or "") for one in volumes if one.get("kind") != "database"]
-    names += [str(one.get("name") or "") for one in databases]
-    names = list(dict.fromkeys(name for name in names if name)) or [str(one) for one in recording.get("hosts") or []]
-    more = f" and {len(names) - TARGETS_MAX} more" if len(names) > TARGETS_MAX else ""
-    return _text(", ".join(names[:TARGETS_MAX]) + more)
 
 
 def _text(value: object) -> str:

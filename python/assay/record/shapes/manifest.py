@@ -25,6 +25,7 @@ from assay.record.shapes.terms import (
     Text,
     Texts,
 )
+from assay.record.titles import TITLE_MAX
 
 
 class Plan(TypedDict, total=False):
@@ -387,6 +388,7 @@ class Manifest(OfVerbs, total=False):
 
     schema_version: Required[Annotated[int, Field(ge=0, le=INTEGER_MAX)]]
     run_id: Annotated[str, Field(max_length=200)] | None
+    title: Annotated[str, Field(max_length=TITLE_MAX)] | None
     verb: Annotated[str, Field(max_length=40)] | None
     status: Literal["running", "done", "interrupted", "failed"] | None
     error: Text

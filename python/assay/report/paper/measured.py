@@ -14,6 +14,7 @@ from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
 from assay.insight.studies.files import read_study
 from assay.record.source import records
+from assay.record.titles import run_title
 from assay.report.assemble import placed, title_of
 from assay.report.paper.follows import follows_of
 from assay.report.paper.parts import Draft, flat, own_names, slug, traced
@@ -49,6 +50,8 @@ def question_of(source: PaperSource) -> str:
 
 def title_of_source(source: PaperSource) -> str:
     """What a run is called in the paper."""
+    if source.manifest.get("title"):
+        return run_title(source.manifest)
     if source.study is not None:
         return str(source.study["title"])
     match source.kind:

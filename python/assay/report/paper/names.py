@@ -49,7 +49,7 @@ PATH_OPTIONS = frozenset(
 """Options of commands whose values are paths."""
 
 _VALUE = re.compile(r"(?<=[=,])[^=,?&]+")
-_STANDS = re.compile(r"(?:host|user|database|volume|path)-\d+")
+_STANDS = re.compile(r"(?:run|host|user|database|volume|path)-\d+")
 _WORDS = re.compile(r"[a-z0-9]+")
 
 
@@ -105,6 +105,8 @@ class Names:
         known = list(manifests) if self.hidden else []
         self._real |= {name for text in _texts(known) for name in _STANDS.findall(text)}
         for manifest in known:
+            if title := manifest.get("title"):
+                self._thing(str(title), self.alias("run", str(title)))
             self._learn_hosts(manifest)
             self._learn_urls(manifest)
             self._learn_target(manifest.get("target") or {})

@@ -72,6 +72,7 @@ def sqlio(
         list[str] | None, typer.Option("--yes-destroy", help="Also if the device carries a signature.")
     ] = None,
     create: opt.Create = False,
+    title: opt.Title = None,
     output: Annotated[Path, typer.Option("--output", help="Where the run folder is made.")] = Path("assay-results"),
     json: Annotated[bool, typer.Option("--json", help="One JSON document instead of the classic output.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and report.pdf.")] = False,
@@ -88,7 +89,7 @@ def sqlio(
     words = [*(arguments or []), *context.args]
     maps = parse_maps(path_map or [])
     shown = SqlioOptions(
-        overwrite=overwrite or [], yes_destroy=yes_destroy or [], create=create, output=output, json=json,
+        overwrite=overwrite or [], yes_destroy=yes_destroy or [], create=create, title=title, output=output, json=json,
         report=report, quiet=quiet,
     )  # fmt: skip
     signals = EndSignals()
@@ -110,6 +111,7 @@ class SqlioOptions:
     overwrite: list[str]
     yes_destroy: list[str]
     create: bool
+    title: str | None
     output: Path
     json: bool
     report: bool
@@ -160,6 +162,8 @@ def _run(command: SqlioCommand, shown: SqlioOptions, signals: EndSignals) -> Exi
     part = Part(name="sqlio", title="SQLIO", plan=plan)
     target_sizes = _file_sizes(command, target)
     folder = new_folder(shown.output, "sqlio", sys.argv[1:], request.to_dict(), [part])
+    if shown.title is not None:
+        folder.update(title=shown.title)
     if not shown.quiet:
         say(outlook(target, [part], folder.path))
     with Console(quiet=shown.quiet) as console:

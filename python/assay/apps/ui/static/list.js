@@ -25,7 +25,7 @@ export function listPage() {
     h("div", { class: "bar no-print" }, h("label", { for: "filter" }, "Filter"), filter, compare, count), box);
 
   const matches = (row) => {
-    const text = [row.name, row.folder, row.verb, row.target, row.status, row.headline, ...row.kinds, row.live ? "live" : ""].join(" ").toLowerCase();
+    const text = [row.name, row.folder, row.verb, row.title, row.status, row.headline, ...row.kinds, row.live ? "live" : ""].join(" ").toLowerCase();
     return wanted.toLowerCase().split(/\s+/).every((word) => text.includes(word));
   };
 
@@ -52,7 +52,7 @@ export function listPage() {
       : { class: row.missed ? "bad" : "good", text: row.missed ? `✗ ${row.missed} of ${row.met + row.missed} missed` : `✓ ${row.met} met` };
     const links = row.reports.map((name) => h("a", { href: `/runs/${row.id}/${name}`, target: "_blank", rel: "noopener" }, name.split(".")[1].toUpperCase()));
     return [input, { class: "name", node: h("a", { href: `#/run/${row.id}` }, row.name) },
-      [row.is_recording ? "recording" : row.verb, ...row.kinds].filter(Boolean).join(", "), { class: "name", text: row.target },
+      [row.is_recording ? "recording" : row.verb, ...row.kinds].filter(Boolean).join(", "), { class: "name", text: row.title },
       { text: moment(row.started_s), class: "wide-only" },
       { class: "number wide-only", text: row.started_s && row.ended_s ? duration(row.ended_s - row.started_s) : "-" }, state, limits,
       { class: "wide-only name", text: row.headline }, h("span", { class: "bar" }, links)];
@@ -62,7 +62,7 @@ export function listPage() {
     const found = rows.filter(matches);
     const shown = found.slice(0, ROWS_MAX);
     count.textContent = `${found.length} of ${rows.length}` + (shown.length < found.length ? `, the newest ${shown.length} shown` : "");
-    const columns = ["Compare", "Name", "Verb", "Target", { title: "Started, UTC", class: "wide-only" }, { title: "Took", class: "number wide-only" }, "State", "Limits",
+    const columns = ["Compare", "Name", "Verb", "Title", { title: "Started, UTC", class: "wide-only" }, { title: "Took", class: "number wide-only" }, "State", "Limits",
       { title: "Found", class: "wide-only" }, "Reports"];
     box.replaceChildren(found.length ? table("Newest first", columns, shown.map(line)) : h("p", {}, "No run matches the filter."));
     box.removeAttribute("aria-busy");

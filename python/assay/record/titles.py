@@ -1,0 +1,130 @@
+"""What a run is called: its title where it was given one, else target, host and load in words.
+
+A title is made anew from the manifest whenever it is shown, so that runs of before have one as well. All of it is
+foreign input: what is not printable is escaped, and it has a bounded length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from assay.base.errors import UsageError
+from assay.base.paths import printable
+
+TITLE_MAX = 120
+"""Letters of a title: a line of a list, or the head of a page."""
+FOLDER_MAX = 48
+
+_OWN = re.compile(r"(?:embedded|duckdb|spark-local):(?P<path>[^?]+)")
+
+Manifest = Mapping[str, Any]
+
+
+def parse_title(text: str) -> str:
+    """A title from the command line.
+
+    Raises
+    ------
+    UsageError
+        It is empty, too long, or has letters that no terminal shows.
+    """
+    if not 0 < len(text) <= TITLE_MAX or not text.isprintable() or not text.strip():
+        raise UsageError(f"--title: accepted: one line of 1 to {TITLE_MAX} printable letters")
+    return text
+
+
+def run_title(manifest: Manifest) -> str:
+    """The title of a run.
+
+    Examples
+    --------
+    >>> volume = {"name": "assay.dat", "path": "/srv/data/assay.dat", "kind": "file"}
+    >>> verdict = [{"question": "8 KiB random 70/30, queue depth 4", "point_id": "p0001"}]
+    >>> run_title({"target": {"volumes": [volume]}, "host": {"hostname": "db1"}, "verdict": verdict})
+    'assay.dat in /srv/data on db1: 8 KiB random 70/30, queue depth 4'
+    """
+    given = manifest.get("title")
+    return _bounded(str(given)) if given else _made(manifest, FOLDER_MAX)
+
+
+def run_titles(manifests: Sequence[Manifest]) -> list[str]:
+    """Titles of runs that stand beside each other: none of two targets, or of two moments, is like another."""
+    found = [run_title(manifest) for manifest in manifests]
+    for tell in (lambda one: _made(one, None), _with_moment, _with_id):
+        for title in {one for one in found if found.count(one) > 1}:
+            same = [at for at, one in enumerate(found) if one == title]
+            told = [tell(manifests[at]) for at in same]
+            if len(set(told)) > 1:
+                for at, text in zip(same, told, strict=True):
+                    found[at] = text
+    return found
+
+
+def target_title(manifest: Manifest, folder_max: int | None = FOLDER_MAX) -> str:
+    """What a run is of: files with their folder, devices by their path, databases and models by their names."""
+    target = manifest.get("target") or {}
+    asked = [match["path"] for path in (manifest.get("request") or {}).get("paths") or []
+             if (match := _OWN.match(str(path)))]  # fmt: skip
+    volumes = [one for one in target.get("volumes") or [] if one.get("kind") != "database"]
+    names = [_volume(one, folder_max) for one in volumes] or [_file(path, folder_max) for path in asked]
+    names = names or [str(one.get("name") or "") for one in target.get("databases") or []]
+    names = names or [str(one) for one in (manifest.get("recording") or {}).get("hosts") or []]
+    names = list(dict.fromkeys(name for name in names if name))
+    return " and ".join([*names[:1], *([f"{len(names) - 1} more"] if len(names) > 1 else [])])
+
+
+def _volume(volume: Mapping[str, Any], folder_max: int | None) -> str:
+    path = str(volume.get("path") or "")
+    if not path or volume.get("kind") == "model":
+        return str(volume.get("model") or volume.get("name") or "")
+    return path if path.startswith("/dev/") else _file(path, folder_max)
+
+
+def _file(path: str, folder_max: int | None) -> str:
+    """A file with its folder, of which a long one keeps its last parts."""
+    folder, name = str(PurePosixPath(path).parent), PurePosixPath(path).name
+    if folder_max is not None and len(folder) > folder_max:
+        folder = f".../{folder[-folder_max:].partition('/')[2] or folder[-folder_max:]}"
+    return name if folder == "." else f"{name} in {folder}"
+
+
+def _made(manifest: Manifest, folder_max: int | None) -> str:
+    host = str((manifest.get("host") or {}).get("hostname") or "").partition(".")[0]
+    target, load = target_title(manifest, folder_max), _load(manifest)
+    where = f"{target} on {host}" if target and host and target != host else target or host
+    made = f"{where}: {load}" if where and load else where or load
+    return _bounded(made, None if folder_max is None else TITLE_MAX) or str(manifest.get("run_id") or "a run")
+
+
+def _load(manifest: Manifest) -> str:
+    """What was asked: of one question its words, of several their parts."""
+    for key, name in (("study", "title"), ("sizing", "title")):
+        if (manifest.get(key) or {}).get(name):
+            return str(manifest[key][name])
+    if manifest.get("recording") is not None and manifest.get("imported") is None:
+        return "recording"
+    if manifest.get("verb") == "assess":
+        return "whole examination"
+    lines = [line for line in manifest.get("verdict") or [] if line.get("point_id")]
+    asked = list(dict.fromkeys(str(line.get("question") or "") for line in lines))
+    parts = [str(part.get("title") or part.get("name") or "") for part in manifest.get("parts") or []]
+    return asked[0] if len(asked) == 1 else ", ".join(dict.fromkeys(parts[:3])) or str(manifest.get("verb") or "")
+
+
+def _with_moment(manifest: Manifest) -> str:
+    started = manifest.get("started_utc_ns") or 0
+    moment = datetime.fromtimestamp(started / 1e9, UTC) if 0 < started < 1 << 62 else None
+    return run_title(manifest) + (f", {moment:%Y-%m-%d %H:%M:%S}" if moment is not None else "")
+
+
+def _with_id(manifest: Manifest) -> str:
+    return f"{_with_moment(manifest)}, {printable(str(manifest.get('run_id') or ''))}"
+
+
+def _bounded(text: str, most: int | None = TITLE_MAX) -> str:
+    shown = printable(" ".join(text.split()))
+    return shown if most is None or len(shown) <= most else f"{shown[: most - 3]}..."
