@@ -22,7 +22,8 @@ from assay.report.paper.write import PaperOptions, write_paper
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
 
-SECRETS = ("db07", "example", "/srv/db", "assay.data", "ledger-7", "jdoe", "payroll9", "finance.internal", "acme", "Wolfram")
+SECRETS = ("db07", "example", "/srv/db", "assay.data", "ledger-7", "jdoe", "payroll9", "finance.internal", "acme",
+           "Wolfram")  # fmt: skip
 
 REMOTE = {
     "databases": [{"name": "payroll9", "kind": "postgresql", "version": "18", "is_local": False, "settings": {}}],

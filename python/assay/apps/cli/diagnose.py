@@ -154,6 +154,7 @@ def _recorded(folder: Path, live: str, databases: list[str]) -> Path:
 
 def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
     """The answer in three lines, the matrix, each cause with its evidence, and last what was not judged."""
+    from assay.apps.cli.next_step import print_next
     from assay.document.terminal import notes, show
 
     verdict, first = record["verdict"], record["causes"][0]
