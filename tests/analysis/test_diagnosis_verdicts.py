@@ -89,6 +89,18 @@ def test_a_device_that_lies_on_others_may_hang_by_itself(beside: bool) -> None:
     assert "dm-0" in found.verdict["what"]
 
 
+def test_ios_that_hang_under_windows_are_in_the_queue_of_the_moment_alone() -> None:
+    hung = [30 <= step < 40 for step in range(60)]
+    counts = [0.0 if one else 6000.0 for one in hung]
+    stuck = disk("0 D:", step_s=15, read_ios_count=counts, queue_mean_count=[0.0 if one else 1.2 for one in hung],
+                 queue_now_count=[128.0 if one else 1.0 for one in hung])  # fmt: skip
+
+    found = of(cpu([0.2] * 60, step_s=15), stuck)
+
+    assert found.first == "device-stands-still"
+    assert found.record()["causes"][0]["recurs"]["longest_s"] == 150.0
+
+
 def test_late_flushes_are_what_commits_wait_for() -> None:
     found = of_file("late-flushes.txt", sda="log")
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
-from assay.insight.diagnosis.causes.disks import block_devices, late, still, unexplained_iowait
+from assay.insight.diagnosis.causes.disks import block_devices, late, outstanding, still, unexplained_iowait
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.causes.processors import fullest_core
 from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one
@@ -176,7 +176,7 @@ def _of_storage(observed: Observations, host: str) -> Iterator[tuple[str, CellMe
             if beside is not None:
                 words = f"{track.entity} queue while late"
                 yield "disk", CellMeasure("utilisation", words, beside, at.QUEUE, track.entity)
-    for track in observed.find("queue_mean_count", source="block", host=host):
+    for track in outstanding(observed, host):
         hung = np.where(still(observed, track), track.values, np.where(np.isfinite(track.values), 0.0, np.nan))
         words = f"{track.entity} outstanding while none completes"
         yield "disk", CellMeasure("errors", words, hung, at.OUTSTANDING, track.entity, is_outage=True)

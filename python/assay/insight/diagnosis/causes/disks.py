@@ -103,6 +103,19 @@ def _slow(signals: CauseSignals, entity: str) -> Suspicion | None:
     )
 
 
+def outstanding(observed: Observations, host: str | None = None) -> list[Track]:
+    """I/Os outstanding at each device: the mean, and the number at the moment of a sample.
+
+    Windows adds to the mean when an I/O completes, so that one that hangs is in the number of the moment alone. A device
+    that lies on others may hang by itself (replication, multipath), and theirs are idle.
+    """
+    return [
+        track
+        for metric in ("queue_mean_count", "queue_now_count")
+        for track in observed.find(metric, source="block", host=host)
+    ]
+
+
 def still(observed: Observations, queue: Track) -> Flags:
     """Steps in which I/Os are outstanding at a device and (almost) none completes.
 
@@ -120,7 +133,7 @@ def still(observed: Observations, queue: Track) -> Flags:
     held = (queue.values >= at.OUTSTANDING.value) & np.isfinite(done) & (rate <= few)
     held &= queue.values >= rate * (at.STANDSTILL.value / 1e9)
     busy = observed.of(queue, "busy_share")
-    if busy is not None:
+    if busy is not None and queue.metric == "queue_mean_count":
         held &= ~(busy.values < at.DISK_BUSY.value)
     told = recurrence_of(observed, held & observed.counted)
     if told is None or told.longest_s < STILL_S:
@@ -131,8 +144,7 @@ def still(observed: Observations, queue: Track) -> Flags:
 def stands_still(observed: Observations) -> list[Suspicion]:
     """Devices at which I/Os hang: outstanding, with (almost) none completed."""
     found = []
-    # A device that lies on others may hang by itself (replication, multipath), and theirs are idle.
-    for queue in observed.find("queue_mean_count", source="block"):
+    for queue in outstanding(observed):
         held = still(observed, queue)
         told = recurrence_of(observed, held)
         if told is None:
