@@ -153,7 +153,8 @@ class Into:
         tier, source
             As in the series schema (docs/results.md).
         is_declared
-            The names of the readings were given to `covered.declare`, which found no two alike.
+            The names of the readings were given to `covered.declare`, which found no two alike, and their values are
+            within bounds.
 
         Raises
         ------
@@ -161,9 +162,12 @@ class Into:
             There are two values of one metric of one entity at this time.
         """
         taken = self.taken
-        given = list(readings)
-        # What is no number compares with none.
-        found = [self._with_role(one) for one in given if -VALUE_LARGEST <= one.value <= VALUE_LARGEST]
+        given = found = list(readings)
+        if not is_declared:
+            # What is no number compares with none.
+            found = [one for one in given if -VALUE_LARGEST <= one.value <= VALUE_LARGEST]
+        if self.options.roles:
+            found = [self._with_role(one) for one in found]
         if not 0 <= interval_ns <= t_ns < T_NS_END:
             taken.note("rows with an interval that began before 1970 are left out")
             return

@@ -146,26 +146,27 @@ class Columns:
 def _readings(columns: Sequence[PdhColumn], row: Sequence[str], interval_ns: int, taken: TakenFile) -> list[Reading]:
     """The values of a row; a rate is of the time since the row before, so the first row has none."""
     found = []
-    width = len(row)
-    for place, name, entity, counter in columns:
+    width, seconds, strange = len(row), interval_ns / 1e9, 0
+    for place, name, entity, (metric, kind, factor, offset, _) in columns:
         if place >= width:
             continue
         text = row[place]
         try:
             # The usual case at its full speed: a log of 100 MB has ten million cells.
-            value = float(text) * counter.factor + counter.offset
+            value = float(text) * factor + offset
         except ValueError:
             value = math.nan
-        is_delta = counter.kind == "delta"
-        if not -VALUE_LARGEST <= value <= VALUE_LARGEST or (is_delta and (value < 0 or not interval_ns)):
+        if not -VALUE_LARGEST <= value <= VALUE_LARGEST or (kind == "delta" and (value < 0 or not interval_ns)):
+            strange += 1
+            counter = Counter(metric, kind, factor, offset)
             found += taken.readings({name: text}, {name: counter}, entity=entity, interval_ns=interval_ns, source="")
-            continue
-        if is_delta:
-            value *= interval_ns / 1e9
-        elif counter.metric == "busy_share":
-            value = min(max(value, 0.0), 1.0)
-        taken.values_taken += 1
-        found.append(Reading(entity, counter.metric, counter.kind, value))
+        elif kind == "delta":
+            found.append(Reading(entity, metric, kind, value * seconds))
+        elif metric == "busy_share":
+            found.append(Reading(entity, metric, kind, min(max(value, 0.0), 1.0)))
+        else:
+            found.append(Reading(entity, metric, kind, value))
+    taken.values_taken += sum(column.place < width for column in columns) - strange
     return found
 
 

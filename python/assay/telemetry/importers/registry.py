@@ -6,6 +6,7 @@ from assay.telemetry.importers.esxtop import Esxtop
 from assay.telemetry.importers.hammerdb import HammerDbCounter, HammerDbLog, HammerDbProfile
 from assay.telemetry.importers.importer import Importer
 from assay.telemetry.importers.iostat import IostatJson, IostatText
+from assay.telemetry.importers.load_logs import BenchBase, GoTpc, PgbenchSummary, Sysbench
 from assay.telemetry.importers.perfmon import Perfmon
 from assay.telemetry.importers.pgbench import PgbenchLog, PgbenchProgress
 from assay.telemetry.importers.sar import Sar
@@ -16,7 +17,8 @@ IMPORTERS: tuple[Importer, ...] = (
     # Perfmon last of the two: batch files of esxtop have its header too.
     Esxtop(), Perfmon(), Sar(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
     PgbenchProgress(), PgbenchLog(),
-    HammerDbCounter(), HammerDbProfile(), HammerDbLog(),
+    HammerDbCounter(), HammerDbProfile(), HammerDbLog(), Sysbench(), GoTpc(),
+    BenchBase(), PgbenchSummary(),
 )  # fmt: skip
 
 

@@ -16,7 +16,17 @@ from assay.telemetry.importers.clock import Clock
 from assay.telemetry.importers.importer import Importer, Into, NotTaken
 from assay.telemetry.importers.moments import day_alone, moment, time_alone
 from assay.telemetry.importers.numbers import amount_of
-from assay.telemetry.importers.sar import INTERFACE, INTERFACE_ERRORS, MEMORY, PAGING, QUEUE, SWAPPING, TCP, TCP_ERRORS
+from assay.telemetry.importers.sar import (
+    INTERFACE,
+    INTERFACE_ERRORS,
+    INTERVAL_MAX_S,
+    MEMORY,
+    PAGING,
+    QUEUE,
+    SWAPPING,
+    TCP,
+    TCP_ERRORS,
+)
 from assay.telemetry.importers.sysstat import CPU, DISK, HEADER, with_busy
 from assay.telemetry.importers.taken import NO_USE, Counter, Counters
 
@@ -241,7 +251,7 @@ class SadfLines(Importer):
                 continue
             stamp = _stamp_ns(cells[2], clock)
             interval = amount_of(cells[1])
-            if stamp is None or interval is None or interval.value <= 0:
+            if stamp is None or interval is None or not 0 < interval.value <= INTERVAL_MAX_S:
                 count = len(cells) - 3 if titles else 1
                 into.taken.ignore("lines without an interval, such as restarts", "rates need one", count)
                 continue
