@@ -153,7 +153,7 @@ levels = [
 """
 
 
-@pytest.mark.slow(reason="the search of the profile takes half a minute; tests/study/test_seen.py has its sentences")
+@pytest.mark.slow(reason="the search of the profile takes half a minute; tests/run/test_seen.py has its sentences")
 def test_a_sequential_profile_stands_beside_scans_in_bytes_per_second(bench: Bench, folder: Path) -> None:
     larger = f"embedded:{folder}/pg-larger"
     outcome = study(bench, "dss-profile-vs-database", larger, "--set", "scale=0.1", "--set", "streams=1")

@@ -56,7 +56,7 @@ def test_the_template_is_printed_and_accepted_after_a_change(bench: Bench) -> No
     assert ask(bench, path, "--set", "orders.size=1", "--json").complaint.endswith("1 has no unit; write it as 600GB")
 
 
-@pytest.mark.slow(reason="tests/sizing searches candidates without a command")
+@pytest.mark.slow(reason="tests/insight/sizing searches candidates without a command")
 def test_a_purchase_with_its_reasons(bench: Bench) -> None:
     done = ask(bench, written(bench), "--json")
     assert done.code == 0, done.stderr
@@ -173,7 +173,7 @@ def test_a_need_is_a_load_that_was_asked_for_and_held(load: Point, others: Point
     assert is_paced({"load": load, "workload": {"kind": "io"}, **others}) is is_need  # type: ignore[typeddict-item]
 
 
-@pytest.mark.slow(reason="tests/sizing measures recordings without a command")
+@pytest.mark.slow(reason="tests/insight/sizing measures recordings without a command")
 def test_a_recording_becomes_a_purchase_and_five_minutes_do_not(bench: Bench) -> None:
     from sizing_needs import recording
 

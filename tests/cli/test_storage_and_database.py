@@ -56,7 +56,7 @@ def test_the_database_is_kept_for_the_next_examination(bench: Bench, folder: Pat
         assert ("2 warehouses had been loaded before" in outcome.stdout) == loaded_before
 
 
-@pytest.mark.slow(reason="takes its budget; tests/study/test_part_targets.py leaves out a part without a command")
+@pytest.mark.slow(reason="takes its budget; tests/run/test_part_targets.py leaves out a part without a command")
 def test_where_there_can_be_no_database_the_rest_goes_on(bench: Bench, folder: Path) -> None:
     (folder / "assay-postgresql").mkdir()
     (folder / "assay-postgresql/diary").write_text("mine")

@@ -139,7 +139,7 @@ def test_directories_hold_the_tablespaces(bench: Bench, embedded_target: str) ->
         assert all(folders[at % 2] in place.parents for at, place in enumerate(places))
 
 
-@pytest.mark.slow(reason="tests/study/test_oltp_background.py tests it without a server")
+@pytest.mark.slow(reason="tests/run/test_oltp_background.py tests it without a server")
 def test_work_goes_on_beside_the_transactions(bench: Bench, embedded_target: str) -> None:
     chosen = ("--levels", "beside=quiet,all together", "--set", "warehouses=1")
 

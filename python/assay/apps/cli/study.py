@@ -227,8 +227,8 @@ REPEATS_DEFAULT = 3
 
 
 QUICK_NOTICE = (
-    "--quick: each level ran once; intervals hold the noise within a run, and not what varies between runs: a difference"
-    " may come from that"
+    "--quick: each level ran once; intervals hold the noise within a run, and not what varies between runs: a"
+    " difference may come from that"
 )
 
 

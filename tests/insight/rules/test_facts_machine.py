@@ -18,7 +18,7 @@ from assay.insight.rules.facts.mounts import mount_point, mount_subjects, mounts
 from assay.insight.rules.registry import RULES
 from assay.insight.rules.rule import Subject, check
 from assay.targets.kernel import Kernel, device_number
-from rules.machine import Machine, healthy
+from insight.rules.machine import Machine, healthy
 
 Answers = dict[tuple[str, int], tuple[int, ...]]
 

@@ -17,7 +17,7 @@ from assay.insight.rules.registry import RULES, rule_named
 from assay.insight.rules.rule import Subject, check
 from assay_command import Bench
 
-RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
+RUNS = Path(__file__).parents[2] / "fixtures" / "runs"
 
 Change = Callable[[dict[str, Any]], None]
 

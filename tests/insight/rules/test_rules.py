@@ -10,7 +10,7 @@ from assay.base.errors import UsageError
 from assay.insight.rules.pages import page_of, pages
 from assay.insight.rules.registry import FAMILIES, RULES, chosen_rules, rule_named
 from assay.insight.rules.rule import SEVERITIES, SUBJECTS, Fact, Findings, PracticeRule, Subject, check
-from rules.cases import CASES
+from insight.rules.cases import CASES
 
 
 def filled(kind: str, name: str, facts: dict[str, object], engine: str = "") -> Subject:
@@ -168,7 +168,7 @@ def test_rules_are_chosen_by_name_and_family() -> None:
 
 
 def test_the_pages_are_those_of_the_rules() -> None:
-    folder = Path(__file__).parents[2] / "docs" / "rules"
+    folder = Path(__file__).parents[3] / "docs" / "rules"
     made = pages()
     assert {path.name for path in folder.iterdir()} == set(made)
     assert [name for name, text in made.items() if (folder / name).read_text() != text] == [], (

@@ -22,8 +22,8 @@ from assay.insight.rules.facts.interfaces import interface_subjects, know_storag
 from assay.insight.rules.facts.site import add_site, read_site
 from assay.insight.rules.registry import RULES
 from assay.insight.rules.rule import Fact, Subject, check
-from rules.cases import CASES
-from rules.machine import healthy
+from insight.rules.cases import CASES
+from insight.rules.machine import healthy
 
 GOLDEN = Path(__file__).parent / "golden" / "healthy.txt"
 
@@ -128,7 +128,7 @@ def test_what_passes_on_a_healthy_machine_is_known(subjects: list[Subject]) -> N
 
     if os.environ.get("ASSAY_UPDATE_GOLDEN"):
         GOLDEN.write_text(passed)
-    assert passed == GOLDEN.read_text(), "write it again: ASSAY_UPDATE_GOLDEN=1 pytest tests/rules/test_healthy.py"
+    assert passed == GOLDEN.read_text(), "write it again: ASSAY_UPDATE_GOLDEN=1 pytest tests/insight/rules/test_healthy.py"
 
 
 def test_only_what_nothing_can_tell_is_left_unchecked(subjects: list[Subject]) -> None:
