@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,19 @@ def made(results: Path, target: str = "null:?latency=1ms") -> Path:
 def test_other_runs_of_the_target_in_the_folder_are_its_history(tmp_path: Path) -> None:
     runs = [made(tmp_path) for _ in range(5)]
     made(tmp_path, "null:?latency=2ms")
+    shutil.copytree(runs[4], tmp_path / "repeats" / runs[4].name)
     (tmp_path / "notes").mkdir()
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "run.json").write_text("{")
 
     read = read_sides(runs[:2])
     assert [[run.manifest["run_id"] for run in side.runs] for side in read.history] == [
-        [run.name for run in sorted(runs[2:], reverse=True)]
+        [run.name for run in sorted([*runs[2:], runs[4]], reverse=True)]
     ]
     compared = read.compared()
     assert compared.compared[0].between_runs is not None
-    assert compared.compared[0].between_runs[1] == 3
-    assert "3 other runs of it" in compared.basis
+    assert compared.compared[0].between_runs[1] == 4
+    assert "4 other runs of it" in compared.basis
 
 
 def test_repeats_need_no_history(tmp_path: Path) -> None:

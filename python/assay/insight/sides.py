@@ -14,8 +14,8 @@ from assay.base.paths import printable
 from assay.insight.compare import compare_runs
 from assay.insight.differences import SMALLEST_SHARE, ComparedRun, ComparedSide, RunComparison, RunLike
 from assay.record.points import current_points
-from assay.record.repeats import sides_below
-from assay.record.run_folder import MANIFEST_NAME, RunFolder
+from assay.record.repeats import runs_in, sides_below
+from assay.record.run_folder import RunFolder
 from assay.record.titles import run_titles
 from assay.record.types import Manifest
 
@@ -91,7 +91,7 @@ def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
     found: dict[str, list[RunLike]] = {}
     for parent in dict.fromkeys(folder.path.absolute().parent for folder in compared):
         # Names of runs begin with their time.
-        others = sorted((path.parent for path in parent.glob(f"*/{MANIFEST_NAME}")), reverse=True)
+        others = sorted(runs_in(parent), key=lambda run: run.name, reverse=True)
         for path in others[:OTHER_RUNS_MAX]:
             if path.resolve() in given:
                 continue

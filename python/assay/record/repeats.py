@@ -25,6 +25,16 @@ def sides_below(folder: Path) -> list[list[Path]]:
     return [runs for runs in found if runs]
 
 
+def runs_in(folder: Path) -> list[Path]:
+    """Every run directly in a folder, and every repeat below it."""
+    return [
+        run
+        for place in _folders_in(folder)
+        for runs in ([[place]] if _is_run(place) else sides_below(place))
+        for run in runs
+    ]
+
+
 def _runs_in(folder: Path) -> list[Path]:
     # Names of runs begin with their time.
     return sorted(path for path in _folders_in(folder) if _is_run(path))

@@ -6,9 +6,7 @@ and found by listing again.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import itertools
 import json
 import os
 import stat
@@ -23,7 +21,7 @@ from assay.base.paths import printable
 from assay.record import live
 from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
-from assay.record.repeats import sides_below
+from assay.record.repeats import runs_in
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
 from assay.record.titles import run_title
 
@@ -141,11 +139,7 @@ def id_of(path: Path) -> str:
 
 def _runs_in(root: Path) -> list[Path]:
     """The folder itself where it is a run, and those in it, repeats too; links lead elsewhere and are left out."""
-    found = [root] if _is_run(root) else []
-    with contextlib.suppress(OSError), os.scandir(root) as entries:
-        for place in (root / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)):
-            found += [place] if _is_run(place) else itertools.chain.from_iterable(sides_below(place))
-    return found
+    return [*([root] if _is_run(root) else []), *runs_in(root)]
 
 
 def _is_run(path: Path) -> bool:
