@@ -595,7 +595,7 @@ def test_other_runs_of_the_target_take_the_place_of_what_is_assumed_between_runs
     assert "8 other runs of it" in known.basis
     assert known.to_dict()["basis"] == known.basis
     assert row_of(assumed, "iops").between_runs == (0.12, 0)
-    assert assumed.basis.startswith("From run to run 12 % are assumed")
+    assert assumed.basis.startswith("A standard deviation of 12 % from run to run is assumed")
 
 
 def test_two_other_runs_of_the_target_are_no_history() -> None:

@@ -202,8 +202,8 @@ class RunComparison:
             )
         if len(known) < len(used):
             told.append(
-                f"From run to run {share_text(BETWEEN_RUNS[0])} {'are' if not known else 'are else'} assumed (standard"
-                " deviation): fewer than three other runs of the target at this load lie in the same folder."
+                f"A standard deviation of {share_text(BETWEEN_RUNS[0])} from run to run is assumed where fewer than"
+                " three other runs of the target at the same load lie in the folder."
             )
         return " ".join(told)
 
