@@ -51,8 +51,9 @@ POINT = {
                   "clock_ns": MAYBE, "gaps": (GAPS, NULL), "saturated": bool, "reason": (str, NULL)},
     "batches": {"seconds": NUMBER, "read": BATCH, "write": BATCH, "total": BATCH},
     "telemetry": dict.fromkeys(TELEMETRY, MAYBE),
-    "engine": {"backend": str, "features": [str], "degraded": [str]}, "met": bool,
-    "limits": [{"limit": str, "scope": str, "value": MAYBE, "unit": str, "met": (bool, NULL)}],
+    "engine": {"backend": str, "features": [str], "degraded": [str]}, "met": (bool, NULL),
+    "limits": [{"limit": str, "scope": str, "value": MAYBE, "unit": str, "met": (bool, NULL), "reason": (str, NULL),
+                "why": (str, NULL)}],
 }  # fmt: skip
 
 LIMITING = {"limit": str, "scope": str, "share": NUMBER, "interval_95": [NUMBER]}
@@ -68,7 +69,7 @@ ANSWER = {
 }  # fmt: skip
 VERDICT = {
     "question": str, "limit": (str, NULL), "value": MAYBE, "unit": str, "met": (bool, NULL), "meaning": str,
-    "point_id": (str, NULL), "part": str,
+    "asked": bool, "point_id": (str, NULL), "part": str,
 }  # fmt: skip
 VOLUME = {
     "name": str, "path": (str, NULL), "kind": str, "role": str, "size_bytes": int, "state": str,

@@ -45,9 +45,9 @@ def test_the_document_is_as_documented(bench: Bench, target: str, options: Seque
     outcome = bench.measure(name, "--size", "32M", *options)
 
     check_document(outcome.document)
-    # On a busy machine the load generator may be the limit of a search.
-    unanswered = any(answer["max"] is None for answer in outcome.document["answers"])
-    assert (outcome.code, outcome.document["status"]) == (int(unanswered), "done")
+    # On a busy machine the load generator may be the limit of a search: then what storage holds is unknown.
+    unknown = any(line["asked"] and line["met"] is None for line in outcome.document["verdict"])
+    assert (outcome.code, outcome.document["status"]) == (5 if unknown else 0, "done")
     assert outcome.document["points"] == [json.loads(line) for line in bench.point_lines()]
     assert outcome.document["run_folder"] == str(bench.run)
     assert "assay:" not in outcome.stderr
@@ -84,11 +84,32 @@ class TestExitCodes:
         assert outcome.code == 0
         assert ("read.mean<=20ms", False) in {(line["limit"], line["met"]) for line in outcome.document["verdict"]}
 
-    def test_0_when_a_limit_has_no_meaning_for_the_workload(self, bench: Bench) -> None:
-        outcome = bench.measure(SLOW, "--read", "100", "--queue-depth", "1", "--limit", "write.mean<=1us")
+    @pytest.mark.parametrize(
+        ("target", "limit", "said"),
+        [
+            (MODEL, "write.mean<=1us", "unknown: the load has no writes; measure a load that has them"),
+            (MODEL, "read.p99.99<=1s", "samples, 29,956 are the least; measure longer points"),
+            (MODEL, "cpu<80%", "unknown: cpu was not recorded; leave the limit out"),
+            ("null:", "read.iops>=1000000000", "unknown: the load generator was the bottleneck; give the generator"),
+        ],
+    )
+    def test_5_when_a_limit_the_user_gave_cannot_be_judged(
+        self, bench: Bench, target: str, limit: str, said: str
+    ) -> None:
+        outcome = bench.profile(target, "--read", "100", "--queue-depth", "4", "--duration", "2s", "--limit", limit,
+                                "--json")  # fmt: skip
+
+        assert outcome.code == 5
+        (line,) = [line for line in outcome.document["verdict"] if line["limit"]]
+        assert (line["met"], line["asked"], said in line["meaning"]) == (None, True, True), line
+        assert outcome.document["points"][0]["met"] is None
+
+    def test_0_when_a_limit_concerns_one_load_of_a_grid(self, bench: Bench) -> None:
+        shares = ("--read", "0,100", "--queue-depth", "1", "--limit", "read.mean<=1h")
+        outcome = bench.profile(MODEL, *shares, "--duration", "2s", "--json")
 
         assert outcome.code == 0
-        assert [limit["met"] for limit in outcome.document["points"][0]["limits"]] == [None]
+        assert {line["met"] for line in outcome.document["verdict"] if line["limit"]} == {True}
 
     def test_1_when_a_search_finds_no_load(self, bench: Bench) -> None:
         outcome = bench.profile(MODEL, *SEARCH, "--limit", "read.mean<=10us", "--duration", "2s", "--json")
@@ -108,7 +129,7 @@ class TestExitCodes:
     def test_the_load_generator_is_never_an_answer(self, bench: Bench) -> None:
         outcome = bench.measure("null:", *SEARCH)
 
-        assert outcome.code == 1
+        assert outcome.code == 5
         assert all(point["generator"]["saturated"] for point in outcome.document["points"])
         (answer,) = outcome.document["answers"]
         assert (answer["max"], answer["limited_by"]) == (None, "generator")

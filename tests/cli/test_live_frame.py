@@ -51,7 +51,7 @@ def status(**changed: object) -> Status:
         "times_utc_ns": (1, 2, 3),
         "histories": {"iops": (1.0, 2.0, 4.0), "read": (None, 1e6, 1.2e6)},
         "nearest": NearestLimit(
-            limit="read.mean<=2ms", scope="data", value=1.9e6, unit="ns", share=0.95, where="p0002"
+            limit="read.mean<=2ms", scope="data", value=1.9e6, unit="ns", share=0.95, where="p0002", met=True
         ),
         "curve": (
             OnCurve(point_id="p0001", load=8, value=5_000, met=True),

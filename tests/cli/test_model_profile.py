@@ -74,7 +74,9 @@ def test_the_same_flags_on_a_file_and_on_a_model(bench: Bench, name: str) -> Non
     real = bench.profile(bench.target, *REAL_TIMES, *flags, "--json")
     modelled = bench.profile(MODEL, *TIMES, *flags, "--json")
 
-    assert real.code == modelled.code == (1 if "--limit" in flags else 0), real.stderr + modelled.stderr
+    # A busy machine's load generator may be the bottleneck: then a limit is unknown.
+    codes = (1, 5) if "--limit" in flags else (0,)
+    assert (modelled.code, real.code in codes) == (codes[0], True), real.stderr + modelled.stderr
     check_document(real.document)
     check_document(modelled.document)
     same_keys(real.document, modelled.document)

@@ -47,7 +47,8 @@ class TestRefused:
 
 
 def test_a_finished_run_is_shown_again_and_stays_as_it_is(bench: Bench) -> None:
-    first = bench.measure("null:?latency=1ms", "--queue-depth", "1,2", "--limit", "read.mean<=1us")
+    model = "model:ps6100xv?raid=10&volumes=1&volume_size=20GB"
+    first = bench.measure(model, "--queue-depth", "1,2", "--limit", "read.mean<=1us")
     before = {path: path.read_bytes() for path in bench.run.rglob("*") if path.is_file()}
 
     again = resume(bench, bench.run)

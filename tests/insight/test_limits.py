@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from assay.base.errors import UsageError
 from assay.record.common_figures import DIRECTIONS, HOST, RATES, ROLES
 from assay.record.figures import STATISTICS
-from assay.record.limits import judge, met, parse_limits, show_value
+from assay.record.judgement import judge, met
+from assay.record.limits import parse_limits, show_value
 
 KEYS = {name: name.replace(".", "_") for name in STATISTICS}
 
@@ -164,7 +165,7 @@ class TestJudging:
             ("log", None, None),
             ("host", None, None),
         ]
-        assert met(verdicts)
+        assert met(verdicts) is None
 
     def test_a_limit_of_a_role_is_judged_on_it_alone(self) -> None:
         both = point(f=30)

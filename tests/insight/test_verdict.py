@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay.record.limits import judge, parse_limits
+from assay.record.judgement import judge
+from assay.record.limits import parse_limits
 from assay.run.verdict import verdict_lines, with_parts
 from assay.workloads.io.plan import IoPlan
 from assay.workloads.plan import Part
@@ -83,11 +84,21 @@ class TestSearches:
         for word in ("21,300 IOPS", "96 outstanding", "166 MiB/s"):
             assert word in line["meaning"]
 
-    def test_no_load_is_a_miss_with_its_reason(self) -> None:
-        (line,) = verdict_lines([], [answer(max=None, limited_by="generator")])
+    @pytest.mark.parametrize(
+        ("limited_by", "met", "said"),
+        [
+            ("read.mean<=20ms", False, "no load tried met the limits (read.mean<=20ms)"),
+            ("rate not sustained", False, "no load tried met the limits (rate not sustained)"),
+            ("generator", None, "unknown: the load generator was the bottleneck; give the generator more processors"),
+            ("hosts apart", None, "unknown: its hosts measured too far apart; measure longer points"),
+            ("no I/O ended", None, "unknown: no I/O ended; measure longer points"),
+        ],
+    )
+    def test_no_load_is_missed_or_unknown_with_its_reason(self, limited_by: str, met: bool | None, said: str) -> None:
+        (line,) = verdict_lines([], [answer(max=None, limited_by=limited_by)])
 
-        assert (line["met"], line["value"], line["point_id"]) == (False, None, None)
-        assert "no load tried met the limits (generator)" in line["meaning"]
+        assert (line["met"], line["value"], line["point_id"], line["asked"]) == (met, None, None, True)
+        assert said in line["meaning"]
 
     def test_a_rate_is_told_as_arrivals(self) -> None:
         end = {"rate": 4800.0, "iops": 4799.0, "bytes_per_s": 1e7, "point_id": "p0001"}
@@ -155,13 +166,16 @@ class TestKneeAndEdge:
 
 
 class TestPoints:
-    def test_a_limit_is_not_met_but_not_measured_where_the_generator_was_the_bottleneck(self) -> None:
+    def test_a_limit_is_unknown_where_the_generator_was_the_bottleneck(self) -> None:
         measured = point(generator={"saturated": True}, roles={"data": {"read": figures()}}, volumes=[])
         judged = judge(parse_limits(["read.mean<=20ms", "read.mean<=1us"]), measured)
         lines = [line for line in verdict_lines([{**measured, "limits": judged}], []) if line["limit"]]
 
-        assert [(one["value"], one["met"]) for one in judged] == [(None, None), (400e3, False)]
-        assert lines[0]["meaning"] == "not measured: the load generator was the bottleneck"
+        assert [(one["value"], one["met"]) for one in judged] == [(None, None)] * 2
+        assert {line["meaning"] for line in lines} == {
+            "unknown: the load generator was the bottleneck; give the generator more processors or hosts, or ask for"
+            " less"
+        }
 
     def test_a_line_for_every_limit_and_scope_that_was_judged(self) -> None:
         limits = [limit(True), limit(False, 30e6, "data/slow"), limit(None, None)]

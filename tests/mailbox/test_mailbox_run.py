@@ -37,8 +37,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 class TestPerformance:
     def test_every_page_is_verified_and_right(self, outcome: Outcome) -> None:
-        assert outcome.code == 0, outcome.stderr
         found = told(outcome)
+        assert outcome.code == {True: 0, False: 1, None: 5}[found["passed"]], outcome.stderr
         assert (found["bad_pages"], found["verified"], found["pages"]) == (0, True, 960)
         assert found["pages_verified"] > found["pages"]
 
@@ -49,7 +49,6 @@ class TestPerformance:
         of_servers = sum(one["transactional_iops"] for one in found["servers"])
         assert found["achieved_iops"] == pytest.approx(of_databases) == pytest.approx(of_servers)
         assert {one["name"] for one in found["databases"]} == {"db1", "db2"}
-        assert found["passed"] in (True, False)
 
     def test_each_kind_of_io_is_counted_by_itself(self, outcome: Outcome) -> None:
         (point,) = outcome.document["points"]

@@ -8,7 +8,8 @@ import pytest
 
 from assay.record.common_figures import COMMON_FIGURES
 from assay.record.figures import PERCENTILES, end_figures, pooled
-from assay.record.limits import judge, parse_limits
+from assay.record.judgement import judge
+from assay.record.limits import parse_limits
 from assay.workloads.registry import figures_of, workload_named, workloads
 
 core = pytest.importorskip("assay._core", reason="the compiled module is not built")

@@ -56,7 +56,7 @@ def stand(facts: RunFacts) -> list[Standing]:
         ([standing(True), standing(False, "shared")], "The storage is good enough: 1 of 2 limits met; missed: log ("),
         ([standing(False), standing(False, "shared")], "Not good enough: 0 of 2 limits met"),
         ([standing(True), Standing(question="net", met=None)], "Good enough, as far as it was measured: 1 of 2 limits"),
-        ([Standing(question="net", met=None)], "Undecided: 0 of 1 limit met; not measured: net."),
+        ([Standing(question="net", met=None)], "Undecided: 0 of 1 limit met; unknown: net."),
     ],
 )
 def test_the_first_sentence_says_whether_it_is_good_enough(found: list[Standing], first: str) -> None:
@@ -70,7 +70,7 @@ def test_wrong_data_are_never_good_enough() -> None:
 def test_many_missed_limits_are_counted_once_the_first_are_named() -> None:
     missed = [replace(standing(False), question=f"log {number}") for number in range(5)]
     assert good_enough(missed).endswith("and 2 more.")
-    assert good_enough([Standing(question="mix", met=None)] * 5).endswith("not measured: mix.")
+    assert good_enough([Standing(question="mix", met=None)] * 5).endswith("unknown: mix.")
 
 
 def test_the_page_answers_in_the_order_a_buyer_asks() -> None:
@@ -134,7 +134,7 @@ def test_a_search_that_only_the_load_generator_ended_was_not_measured() -> None:
     sample, fields = searched(max=None, limited_by="generator")
     sample.verdict[0].update(met=False, value=None, point_id=None)
     found = page((sample, fields))
-    assert found[0] == "Undecided: 0 of 1 limit met; not measured: 8 KiB random 70/30."
+    assert found[0] == "Undecided: 0 of 1 limit met; unknown: 8 KiB random 70/30."
     assert any("not measured, because the load generator" in text for text in found)
     assert any("measure again from a host" in text for text in found)
 

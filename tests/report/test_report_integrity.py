@@ -48,8 +48,8 @@ def test_a_passed_run_says_what_was_verified_and_what_that_does_not_prove(passed
     assert passed.title.startswith("Integrity report: ")
     assert [part.name for part in passed.sections] == ["summary", "integrity", "method", "points"]
     said = " ".join(texts(section(passed, "integrity")))
-    assert said.startswith("All 262,144 pages came back right. 902,144 pages (6.883 GiB) were read and verified")
-    assert "in 1 min 44 s, each of the 344,064 pages and log blocks 2.62 times on average" in said
+    assert said.startswith("All 262,144 pages came back right. 902,144 reads (6.883 GiB) were verified")
+    assert "in 1 min 44 s: each of the 344,064 pages and log blocks was read 2.62 times on average" in said
     assert "Users at work: random, 2 audit, 2 read-ahead, 1 grow/shrink and checkpoint." in said
     assert "At the end every page was read once more and was right." in said
     assert "Caches between host and disk may have answered" in said

@@ -10,6 +10,7 @@ import pytest
 from assay.base.errors import ExitCode
 from assay.record.limits import parse_limits
 from assay.record.points import describe_load
+from assay.record.shapes.point import VerdictLine
 from assay.run.bracket import SearchCurve
 from assay.run.execute import estimate_s, exit_code_of
 from assay.run.points import PointLoop
@@ -23,33 +24,25 @@ def part(**plan: Any) -> Part:
     return Part(name="p", title="P", plan=load_plan(plan, source="plan"))
 
 
-def point(*met: bool | None, purpose: str = "grid") -> dict[str, Any]:
-    return {"part": "p", "purpose": purpose, "limits": [{"met": one} for one in met]}
-
-
-ANSWERED, UNANSWERED = {"max": {"outstanding": 4}}, {"max": None}
+def line(met: bool | None, *, asked: bool = True) -> VerdictLine:
+    return VerdictLine(
+        question="q", limit="read.mean<=1ms", value=None, unit="ns", met=met, meaning="", point_id=None, asked=asked
+    )
 
 
 @pytest.mark.parametrize(
-    ("user_limits", "points", "answers", "code"),
+    ("lines", "code"),
     [
-        (True, [point(True), point(None)], [], ExitCode.DONE),
-        (True, [point(True), point(True, False)], [], ExitCode.LIMIT_MISSED),
-        (False, [point(False)], [], ExitCode.DONE),
-        (True, [point(False, purpose="search")], [ANSWERED], ExitCode.DONE),
-        (False, [point(False, purpose="search")], [UNANSWERED], ExitCode.LIMIT_MISSED),
-        (False, [], [ANSWERED, UNANSWERED], ExitCode.LIMIT_MISSED),
-        (False, [], [], ExitCode.DONE),
+        ([], ExitCode.DONE),
+        ([line(True)], ExitCode.DONE),
+        ([line(True), line(None)], ExitCode.LIMIT_UNKNOWN),
+        ([line(True), line(None), line(False)], ExitCode.LIMIT_MISSED),
+        ([line(True), line(None, asked=False), line(False, asked=False)], ExitCode.DONE),
     ],
 )
-def test_exit_code(user_limits: bool, points: list[Any], answers: list[Any], code: ExitCode) -> None:
-    assert exit_code_of([part(user_limits=user_limits)], points, answers) is code
-
-
-def test_limits_of_one_part_do_not_count_for_another() -> None:
-    other = Part(name="q", title="Q", plan=load_plan({"user_limits": True}, source="plan"))
-
-    assert exit_code_of([part(), other], [point(False)], []) is ExitCode.DONE
+def test_exit_code(lines: list[VerdictLine], code: ExitCode) -> None:
+    assert exit_code_of(lines) is code
+    assert exit_code_of(lines, {"mailbox": {"bad_pages": 1}}) is ExitCode.INTEGRITY_FAILED
 
 
 MISSED = {"limit": "cpu<80%", "scope": "host", "value": 0.9, "met": False}

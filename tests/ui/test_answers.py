@@ -24,7 +24,7 @@ def test_the_view_has_points_in_rows_answers_and_the_verdict(profile: dict[str, 
     point = found["points"][0]
     assert set(point["figures"]) == {one["name"] for one in found["figures"][point["kind"]]}
     assert found["answers"][0]["text"].endswith("IOPS")
-    assert found["verdict"][0]["met"] is True
+    assert found["verdict"][0]["standing"] == "met"
     assert found["run"]["status"] == "done"
 
 

@@ -131,7 +131,8 @@ def tell(folder: Path, **changed: Any) -> None:
         "done_share": None, "waiting": "", "done": 1, "errors": {"count": 0, "word": "errors"},
         "gauges": [{"name": "iops", "title": "IOPS", "unit": "iops", "value": 4321.0, "history": [4000.0, 4321.0]}],
         "times_utc_ns": [now_ns - 10**9, now_ns], "host": {"cpu_share": 0.25, "devices": []},
-        "nearest": {"limit": "read.mean<=2ms", "scope": "data", "share": 0.9, "where": "now", "text": "1.80 ms"},
+        "nearest": {"limit": "read.mean<=2ms", "scope": "data", "share": 0.9, "where": "now", "text": "1.80 ms",
+                    "word": "met"},
         "curve": {"axis": "outstanding", "title": "IOPS", "unit": "iops", "points": []}, "points": [],
     }  # fmt: skip
     live_file.write(Folder.open(folder), told | changed)

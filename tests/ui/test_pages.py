@@ -28,7 +28,7 @@ class TestList:
     def test_each_run_says_what_it_is_and_how_it_stands(self, site: Site) -> None:
         rows = listed(site)
         assert set(rows) == {"profile", "oltp", "verify"}
-        assert (rows["oltp"]["verb"], rows["oltp"]["met"], rows["oltp"]["missed"]) == ("oltp", 10, 1)
+        assert (rows["oltp"]["verb"], rows["oltp"]["met"], rows["oltp"]["missed"]) == ("oltp", 5, 1)
         assert rows["oltp"]["headline"].startswith("cpu of the server")
         assert rows["profile"]["title"].startswith("assay.dat in ")
         assert not rows["profile"]["live"]

@@ -22,6 +22,8 @@ class ExitCode(IntEnum):
     """The target or the environment failed during the work."""
     INTEGRITY_FAILED = 4
     """Data came back wrong."""
+    LIMIT_UNKNOWN = 5
+    """Whether a limit the user gave, or a search's limits, can be met is unknown; none is missed."""
     INTERRUPTED = 130
     """Ended by Ctrl-C or SIGTERM; what was finished is kept."""
 

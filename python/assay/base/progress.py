@@ -147,6 +147,8 @@ class NearestLimit:
     ----------
     share
         Value over bound, or bound over value where the limit bounds from below: above 1 it is missed.
+    met
+        Whether a value of a finished point meets the limit, None where that is unknown; of what is under way, so far.
     where
         What the value is of: a point's id, or `now`.
     """
@@ -157,6 +159,7 @@ class NearestLimit:
     unit: str
     share: float
     where: str
+    met: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)

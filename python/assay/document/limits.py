@@ -7,6 +7,7 @@ import re
 from assay.base.tables import Record
 from assay.base.units import parse_duration
 from assay.document.text import DASH
+from assay.record.judgement import concerns, met
 from assay.record.standstill import HOSTS_APART, were_apart
 
 _LIMIT = re.compile(
@@ -26,6 +27,7 @@ STOPPED = {
 
 MEETS = "meets the limits"
 """State of a point of a search that is an answer."""
+UNKNOWN = "unknown whether it meets the limits"
 
 
 def parse_limit(text: str) -> tuple[str, str, float] | None:
@@ -85,8 +87,9 @@ def search_state(point: Record, failed: str = "errors") -> str:
         return failed
     if (point.get("generator") or {}).get("saturated"):
         return "hosts measured apart" if were_apart(point) else "the load generator limits"
-    if any(limit.get("met") is False for limit in point.get("limits") or []):
+    limits = point.get("limits") or []
+    if any(limit.get("met") is False for limit in limits):
         return "misses a limit"
     if (point.get("offered") or {}).get("sustained") is False:
         return "rate not sustained"
-    return MEETS
+    return MEETS if met(limits) is not None or not any(map(concerns, limits)) else UNKNOWN

@@ -6,6 +6,7 @@ from assay.base.tables import Record
 from assay.document.elements import Cell, Tone
 from assay.document.limits import limit_text
 from assay.document.text import DASH, shorten
+from assay.record.judgement import concerns
 from assay.record.standstill import generator_words
 
 SCOPES_MAX = 3
@@ -28,8 +29,9 @@ def errors_cell(point: Record, span: int = 1) -> Cell:
 
 
 def limits_cell(point: Record, span: int = 1) -> Cell:
-    """Which limits were missed, or that all were met."""
+    """Which limits were missed, that one is unknown and why, or that all were met."""
     limits = point.get("limits") or []
+    unknown = [one for one in limits if one.get("met") is None and concerns(one)]
     scopes: dict[str, list[str]] = {}
     for limit in limits:
         if limit.get("met") is False:
@@ -42,6 +44,7 @@ def limits_cell(point: Record, span: int = 1) -> Cell:
     met = sum(limit.get("met") is True for limit in limits)
     if missed:
         return Cell("missed: " + "; ".join(missed), "bad", rowspan=span)
-    if met:
-        return Cell("met", "good", rowspan=span)
-    return Cell("not judged" if limits else DASH, "quiet", rowspan=span)
+    if unknown:
+        limit, why = limit_text(unknown[0]["limit"]), unknown[0].get("why")
+        return Cell(f"unknown: {limit}" + (f", {why}" if why else ""), "warn", rowspan=span)
+    return Cell("met", "good", rowspan=span) if met else Cell(DASH, "quiet", rowspan=span)

@@ -71,18 +71,21 @@ def iops_words(iops: float) -> str:
 
 
 def _scopes(
-    point: Point, role: str | None, read: Callable[[Record], float | None]
-) -> Iterator[tuple[str, float | None]]:
+    point: Point,
+    role: str | None,
+    read: Callable[[Record], float | None],
+    record: Callable[[Record], Record | None] = lambda _sides: None,
+) -> Iterator[tuple[str, float | None, Record | None]]:
     """Roles, then each role's volumes where it has several, or where volumes carry several roles."""
     volumes = point.get("volumes") or []
     for name, sides in (point.get("roles") or {}).items():
         if role is not None and name != role:
             continue
-        yield name, read(sides)
+        yield name, read(sides), record(sides)
         of_role = [volume for volume in volumes if volume.get("role") == name]
         if len(of_role) > 1:
             for volume in of_role:
-                yield f"{name}/{volume['name']}", read(volume)
+                yield f"{name}/{volume['name']}", read(volume), record(volume)
 
 
 def _direction_figures(direction: str) -> Iterator[Figure]:
@@ -122,7 +125,7 @@ def _latency_figure(direction: str, statistic: str) -> Figure:
         full=f"mean {direction} latency" if is_mean else "",
         study=f"{direction}_latency" if is_mean else "",
         limit=f"{direction}.{statistic}",
-        scopes=partial(_scopes, read=read),
+        scopes=partial(_scopes, read=read, record=partial(_side, direction=direction)),
         record=partial(_side, direction=direction),
         statistic=statistic,
         follows=partial(_rate_that_tells, direction=direction) if is_mean else lambda _point: None,
@@ -149,7 +152,7 @@ def _host_figure(limit: str, key: str) -> Figure:
 
     return Figure(
         name=key, unit="share", title=limit, better="lower", value=value, words=share_words, compared=False,
-        limit=limit, scopes=lambda point, _role: [("host", value(point))],
+        limit=limit, scopes=lambda point, _role: [("host", value(point), None)],
     )  # fmt: skip
 
 

@@ -57,8 +57,8 @@ class Figure:
     limit
         As limits name it; empty where none bounds it.
     scopes
-        What a limit judges in a point, each on its own: scope and value. It gets the role that the limit names, if any.
-        Without it a limit judges `value`, with the scope `all`.
+        What a limit judges in a point, each on its own: scope, value, and for a latency the record that it is of. It
+        gets the role that the limit names, if any. Without it a limit judges `value`, with the scope `all`.
     record, statistic
         For a latency, the record that it is a statistic of, with `count`, `latency_ns` and `histogram`, and which one.
     follows
@@ -84,7 +84,7 @@ class Figure:
     compared: bool = True
     study: str = ""
     limit: str = ""
-    scopes: Callable[[Point, str | None], Iterable[tuple[str, float | None]]] | None = None
+    scopes: Callable[[Point, str | None], Iterable[tuple[str, float | None, Record | None]]] | None = None
     record: Callable[[Point], Record | None] = lambda _point: None
     statistic: str = ""
     follows: Callable[[Point], str | None] = lambda _point: None

@@ -9,14 +9,13 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from assay.base.errors import UsageError
 from assay.base.units import format_latency, parse_bytes, parse_duration, parse_percent
 from assay.record.common_figures import COMMON_FIGURES, DIRECTIONS, RATES, RESPONSE, ROLES, share_words
 from assay.record.figures import STATISTICS, Figure
-from assay.record.shapes.point import JudgedLimit, Point
 
 _LIMIT = re.compile(r"\s*([a-z0-9_.]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
@@ -73,7 +72,7 @@ def parse_limits(texts: Iterable[str], figures: Iterable[Figure] = ()) -> list[L
     >>> [limit.value for limit in parse_limits(["read.mean<=20ms", "cpu<80%"])]
     [20000000.0, 0.8]
     """
-    known = _bounded(figures)
+    known = bounded_figures(figures)
     limits = [_parse_limit(text, known) for text in texts]
     for index, limit in enumerate(limits):
         for other in limits[:index]:
@@ -81,7 +80,7 @@ def parse_limits(texts: Iterable[str], figures: Iterable[Figure] = ()) -> list[L
     return limits
 
 
-def _bounded(figures: Iterable[Figure]) -> dict[str, Figure]:
+def bounded_figures(figures: Iterable[Figure]) -> dict[str, Figure]:
     """Figures by the name that limits have for them; a kind's own replace the common ones."""
     return {figure.limit: figure for figure in (*COMMON_FIGURES.values(), *figures) if figure.limit}
 
@@ -152,49 +151,6 @@ def _refuse_contradiction(one: Limit, other: Limit) -> None:
     strict = "=" not in upper.operator or "=" not in lower.operator
     if comparable and (lower.value > upper.value or (strict and lower.value == upper.value)):
         raise UsageError(f"limits {upper.text!r} and {lower.text!r} contradict each other: no result can meet both")
-
-
-def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ()) -> list[JudgedLimit]:
-    """Every limit against a point, per role and per volume.
-
-    Parameters
-    ----------
-    limits
-        What is asked.
-    point
-        The point, whole but for its limits.
-    figures
-        Those of the point's kind.
-
-    Returns
-    -------
-    list of JudgedLimit
-        The `limits` of docs/results.md; `met` is None where nothing was measured. In a point that the load generator
-        limited no limit is met: the target was asked for less than was meant. One that is missed even so stays missed.
-    """
-    known = _bounded(figures)
-    judged = [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]
-    if (point.get("generator") or {}).get("saturated"):
-        return [{**verdict, "value": None, "met": None} if verdict["met"] else verdict for verdict in judged]
-    return judged
-
-
-def met(verdicts: Iterable[JudgedLimit]) -> bool:
-    """Whether no limit is missed. What was not measured misses nothing."""
-    return all(verdict["met"] is not False for verdict in verdicts)
-
-
-def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[JudgedLimit]:
-    found = [("all", figure.value(point))] if figure.scopes is None else list(figure.scopes(point, limit.role))
-    # A limit that was measured nowhere appears once: for its only scope, such as the host, or for all.
-    alone = found[0][0] if len(found) == 1 and limit.direction is None else limit.role or "all"
-    for scope, value in [one for one in found if one[1] is not None] or [(alone, None)]:
-        yield _verdict(limit, scope, value)
-
-
-def _verdict(limit: Limit, scope: str, value: float | None) -> JudgedLimit:
-    is_met = None if value is None else limit.met_by(value)
-    return JudgedLimit(limit=limit.text, scope=scope, value=value, unit=limit.unit, met=is_met)
 
 
 def show_value(value: float | None, unit: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.record.figures import answer_values
+from assay.record.judgement import met
 from assay.record.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -117,12 +118,13 @@ class Run:
     def points(self) -> pl.DataFrame:
         """One row a point: the columns of `POINT_COLUMNS`, figures that answers of any kind have, and `met`.
 
-        `block_bytes` is null where a workload mixes block sizes. `met` is true if every limit that could be judged is
-        met, false if one is missed, null if there was none to judge. `iops` is that of reads and writes together.
+        `block_bytes` is null where a workload mixes block sizes. `met` is true if every limit that concerns the point
+        is met, false if one is missed, null if that is unknown or there is none. `iops` is that of reads and writes
+        together.
         """
         import polars as pl
 
-        met = pl.Series("met", [_all_met(point.get("limits")) for point in self.points_raw], dtype=pl.Boolean)
+        all_met = pl.Series("met", [met(point.get("limits") or []) for point in self.points_raw], dtype=pl.Boolean)
         frame = _frame(self.points_raw, POINT_COLUMNS)
         values = [answer_values(cast("Point", point)) for point in self.points_raw]
         own = [
@@ -130,7 +132,7 @@ class Run:
             for name in answer_values({"id": ""})
             if name not in POINT_COLUMNS
         ]
-        return frame.with_columns(*own, met)
+        return frame.with_columns(*own, all_met)
 
     @cached_property
     def answers(self) -> pl.DataFrame:
@@ -239,8 +241,3 @@ def _value(document: Any, keys: tuple[str, ...]) -> Any:
         # Names of files may hold bytes that are no text, which frames cannot.
         return document.encode("utf-8", errors="backslashreplace").decode()
     return None if isinstance(document, (Mapping, list)) else document
-
-
-def _all_met(limits: Any) -> bool | None:
-    judged = [limit["met"] for limit in limits or [] if limit.get("met") is not None]
-    return all(judged) if judged else None

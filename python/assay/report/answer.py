@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from assay.base.tables import Record
-from assay.base.units import count_of, format_bytes
-from assay.document.elements import Block, Bullets, Column, Paragraph, Table
+from assay.base.units import format_bytes
+from assay.document.elements import Block, Bullets, Column, Paragraph, Table, Tone
 from assay.document.limits import limited_text
 from assay.document.terminal import table
 from assay.document.text import DASH, joined, sentence
@@ -21,7 +21,9 @@ from assay.insight.studies.words import (
 )
 from assay.record.answers import load_words, names_of
 from assay.record.figures import Figure
-from assay.record.shapes.point import Point
+from assay.record.judgement import UNDECIDED, counts_words, standing_counts, standing_word, unknown_words, verdict_of
+from assay.record.shapes.manifest import Manifest
+from assay.record.shapes.point import Point, VerdictLine
 from assay.record.shapes.study import Study
 from assay.record.standstill import generator_words
 from assay.workloads.registry import figures_of, workload_recorded
@@ -34,9 +36,10 @@ NOTHING = "Nothing was measured to its end."
 
 def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
     """What a run found; everything else is in its report."""
-    study, verdict = manifest.get("study"), manifest.get("verdict") or []
+    study, verdict = manifest.get("study"), verdict_of(cast("Manifest", manifest))
     if study and "sentences" in study:
-        return [*_study(study), *(_conclusion(line) for line in verdict if _is_failure(line))]
+        told = [line for line in verdict if _is_failure(line) or (line.get("asked") and line["met"] is None)]
+        return [*_study(study), *map(_conclusion, told)]
     answers = [one for one in manifest.get("answers") or [] if _first_figure(one) is not None]
     named = [names_of(one, manifest.get("parts") or []) for one in answers]
     searched = {(name, (one.get("max") or {}).get("point_id")) for one, own in zip(answers, named, strict=True)
@@ -52,10 +55,11 @@ def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
         found += _point(points[0], measured)
     else:
         found += _loads([list(group) for _, group in itertools.groupby(measured, key=lambda line: line["question"])])
-    found += [_conclusion(line) for line in concluded if line.get("met") is not None or len(concluded) == len(verdict)]
-    judged = [line["met"] for line in verdict if line.get("met") is not None]
-    if len(found) > 2 and len(points) > 1 and judged:
-        found.insert(0, _counted(judged))
+    told = [line for line in concluded if line.get("met") is not None or line.get("asked")]
+    found += map(_conclusion, told if len(concluded) < len(verdict) else concluded)
+    counts = standing_counts(verdict)
+    if len(found) > 2 and len(points) > 1 and counts:
+        found.insert(0, _counted(counts))
     return found or [Paragraph(NOTHING)]
 
 
@@ -63,18 +67,18 @@ def _is_failure(line: Record) -> bool:
     return line.get("met") is False and not line.get("limit") and line.get("value") is not None
 
 
-def _counted(judged: Sequence[bool]) -> Paragraph:
-    missed = judged.count(False)
-    text = f"{len(judged) - missed:,} of {count_of(len(judged), 'question')} with a limit met" + (
-        f", {missed:,} missed." if missed else "."
-    )
-    return Paragraph(text, strong=True, tone="bad" if missed else "plain")
+def _counted(counts: Mapping[tuple[str, str], int]) -> Paragraph:
+    others = {word: sum(count for (_, one), count in counts.items() if one == word) for word in ("missed", "unknown")}
+    text = counts_words(counts) + "".join(f", {count:,} {word}" for word, count in others.items() if count)
+    return Paragraph(f"{text}.", strong=True, tone=_tone([word for word, count in others.items() if count]))
+
+
+def _tone(words: Collection[str]) -> Tone:
+    return "bad" if "missed" in words else "warn" if "unknown" in words else "plain"
 
 
 def _conclusion(line: Record) -> Paragraph:
-    return Paragraph(
-        sentence(f"{line['question']}: {line['meaning']}"), tone="bad" if line["met"] is False else "plain"
-    )
+    return Paragraph(sentence(f"{line['question']}: {line['meaning']}"), tone=_tone([standing_word(line)]))
 
 
 # Searches
@@ -89,6 +93,9 @@ def _search(answer: Record, title: str) -> Paragraph:
     first, best = cast(Figure, _first_figure(answer)), answer.get("max")
     within = f" within {', '.join(answer['limits'])}" if answer.get("limits") else ""
     stopped = _stopped(answer, by="limited by ")
+    if best is None and answer.get("limited_by") in UNDECIDED:
+        unknown = unknown_words(answer["limited_by"], limited_text(answer))
+        return Paragraph(f"{title}: what it holds{within} is {unknown}.", tone="warn")
     if best is None:
         return Paragraph(f"{title}: no load that was tried is{within or ' an answer'}; {stopped}.", tone="bad")
     ends = [
@@ -133,15 +140,15 @@ def _matrix(answers: Sequence[Record]) -> list[Block]:
 
 def _point(point: Record, lines: Sequence[Record]) -> list[Block]:
     """A run of one point in two lines: what was measured, and how it stands."""
-    asked = [line for line in lines if line.get("limit")]
+    asked = [line for line in lines if standing_word(line) != "no limit"]
     workload = workload_recorded(point) if point.get("total") else None
     words = " ".join(workload.point_words(cast(Point, point))).strip(" ;") if workload is not None else ""
     told = words or "; ".join(line["meaning"] for line in lines if not line.get("limit"))
-    judged, missed = _limits(asked) if asked else ("No limit was set", False)
+    judged, tone = _limits(asked) if asked else ("No limit was set", "plain")
     doubts = [f"; {text}" for text in (generator_words(point), _unsteady(point)) if text and text not in judged]
     return [
         Paragraph(f"{lines[0]['question']}: {told}." if told else lines[0]["question"]),
-        Paragraph(f"{judged}{''.join(doubts)}.", tone="bad" if missed else "plain"),
+        Paragraph(f"{judged}{''.join(doubts)}.", tone=tone),
     ]
 
 
@@ -165,24 +172,27 @@ def _loads(groups: Sequence[Sequence[Record]]) -> list[Block]:
 def _measured(lines: Sequence[Record]) -> Paragraph:
     """What was measured at a load, and its limits, in one line."""
     told = [line["meaning"] for line in lines if not line.get("limit")]
-    asked = [line for line in lines if line.get("limit")]
-    judged, missed = _limits(asked) if asked else ("", False)
+    asked = [line for line in lines if standing_word(line) != "no limit"]
+    judged, tone = _limits(asked) if asked else ("", "plain")
     text = "; ".join([*told, *([judged] if judged else [])])
-    return Paragraph(f"{lines[0]['question']}: {text}.", tone="bad" if missed else "plain")
+    return Paragraph(f"{lines[0]['question']}: {text}.", tone=tone)
 
 
-def _limits(lines: Sequence[Record]) -> tuple[str, bool]:
-    """How limits of a point stand, and whether one is missed."""
+def _limits(lines: Sequence[Record]) -> tuple[str, Tone]:
+    """How limits of a point stand, and the tone of that."""
     missed, unknown = ([line for line in lines if line.get("met") is met] for met in (False, None))
-    met = len(lines) - len(missed) - len(unknown)
-    if met == len(lines):
-        one = f"the limit {lines[0]['limit']} is met: {lines[0]['meaning']}"
-        return one if met == 1 else f"all {met} limits are met", False
-    told = [f"{met} of {count_of(len(lines), 'limit')} met"] if met or missed else []
+    counts = standing_counts(cast("Sequence[VerdictLine]", lines))
+    if not missed and not unknown:
+        how = f": {lines[0]['meaning']}" if len(lines) == 1 else " by every role and volume"
+        asked = counts.total()
+        return f"the limit {lines[0]['limit']} is met{how}" if asked == 1 else f"all {asked} limits are met", "plain"
+    told = [counts_words(counts)] if missed or len(unknown) < len(lines) else []
     if missed:
         told.append("missed: " + joined(f"{line['limit']} ({line['meaning']})" for line in missed))
-    told += [f"{joined(line['limit'] for line in unknown)} {unknown[0]['meaning']}"] if unknown else []
-    return "; ".join(told), bool(missed)
+    for meaning in dict.fromkeys(line["meaning"] for line in unknown):
+        names = dict.fromkeys(line["limit"] for line in unknown if line["meaning"] == meaning)
+        told.append(f"{joined(names)} {'is' if len(names) == 1 else 'are'} {meaning}")
+    return "; ".join(told), _tone([standing_word(line) for line in lines])
 
 
 # Studies

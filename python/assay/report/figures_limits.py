@@ -15,9 +15,9 @@ BARS_MAX = 8
 """Most bars: a reader takes in no more at a glance."""
 SHARE_MAX = 2.0
 """Where a bar ends that is longer: one far beyond its limit would press the others flat. Its text has the value."""
-MET, MISSED, EXCUSED = "met", "missed", "missed, not by the storage"
+MET, MISSED, UNKNOWN, EXCUSED = "met", "missed", "unknown", "missed, not by the storage"
 """States of a bar."""
-HUES = {MET: "#9DB8CC", MISSED: LIMIT, EXCUSED: "#777777"}
+HUES = {MET: "#9DB8CC", MISSED: LIMIT, UNKNOWN: "#CCCCCC", EXCUSED: "#777777"}
 """Bars within their limits are pale, so that those beyond them are darker in grey print as well."""
 WIDTH = 190
 """Pixels of the bars; labels stand left of them, values and limits right."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,12 @@ from assay.base.errors import UsageError
 from assay.document.limits import limit_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, shorten
+from assay.record.figures import Figure
+from assay.record.judgement import WORDS, WORST_FIRST, failed_answer, standing_word
 from assay.record.limits import Limit, parse_limits
-from assay.record.shapes.point import Point, VerdictLine
+from assay.record.shapes.point import Answer, Point, VerdictLine
 from assay.record.source import RunFacts, records
-from assay.report.sections.verdict import failed_answer, judged_lines
+from assay.report.sections.verdict import judged_lines
 from assay.workloads.registry import workload_recorded
 from assay.workloads.workload import Workload
 
@@ -34,6 +36,8 @@ class Standing:
         What was measured against it, in the limit's unit.
     excuse
         Why a miss does not count against the storage; empty where it does.
+    kind
+        `limit`, or `check` of what has none, such as pages that are right.
     """
 
     question: str
@@ -41,6 +45,7 @@ class Standing:
     limit: Limit | None = None
     value: float | None = None
     excuse: str = ""
+    kind: str = "limit"
 
     @property
     def what(self) -> str:
@@ -69,24 +74,36 @@ class Standing:
 
 
 def standings(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[Standing]:
-    """Every line of the verdict that has a limit or was decided, in the order of the verdict."""
-    lines = judged_lines(facts)
-    asked = [line for line in lines if line.get("met") is not None or line.get("limit") or line.get("value") is None]
-    return [_standing(line, facts, remarks) for line in asked]
+    """What the verdict decides, in its order: a limit once for each question, by its worst scope."""
+    worst: dict[tuple[str, str], Standing] = {}
+    for line in judged_lines(facts):
+        if standing_word(line) == "no limit":
+            continue
+        key, one = (str(line.get("question")), line.get("limit") or ""), _standing(line, facts, remarks)
+        worst[key] = max(worst.get(key, one), one, key=_badness)
+    return list(worst.values())
+
+
+def _badness(one: Standing) -> tuple[int, float]:
+    return -WORST_FIRST.index(WORDS[one.met]), one.share or 0.0
 
 
 def _standing(line: VerdictLine, facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Standing:
     question, met = shorten(str(line.get("question") or DASH), 60), line.get("met")
-    failed = failed_answer(line, facts)
+    kind = "limit" if line.get("limit") else "check"
+    answers = facts.manifest.get("answers") or []
+    failed = failed_answer(line, facts.manifest)
     # Where no load met the limits, the point at which the search gave up tells by how much.
     point = facts.point(((failed.get("first_failing") or {}) if failed else line).get("point_id"))
     workload = workload_recorded(point) if point else None
     excuses = remarks[workload].not_storage if workload is not None and workload in remarks else {}
     figures = workload.figures if workload else ()
-    known = [(limit, value) for text, value in _values(line, point) if (limit := _parsed(text, figures))]
+    known = [(limit, value) for text, value in _values(line, point, figures) if (limit := _parsed(text, figures))]
+    if known and (judged := _judged_by_search(line, failed, answers, figures)):
+        known = [judged]
     found = [
         Standing(
-            question=question, met=met, limit=limit, value=value,
+            question=question, met=met, limit=limit, value=value, kind=kind,
             excuse=excuses.get(limit.name, "") if met is False else "",
         )
         for limit, value in known
@@ -95,14 +112,28 @@ def _standing(line: VerdictLine, facts: RunFacts, remarks: Mapping[Workload[Any]
     return max(
         found,
         key=lambda one: (not one.excuse and (one.share or 0.0) > 1.0, one.share or 0.0),
-        default=Standing(question=question, met=met),
+        default=Standing(question=question, met=met, kind=kind),
     )
 
 
-def _values(line: VerdictLine, point: Point | None) -> list[tuple[str, float]]:
+def _judged_by_search(
+    line: VerdictLine, failed: Answer | None, answers: Sequence[Answer], figures: Sequence[Figure]
+) -> tuple[Limit, float] | None:
+    """The limit and value by which a search judged a load: by all its points, not the first; None of other lines."""
+    point_id = line.get("point_id")
+    ends = [failed.get("first_failing")] if failed else [one.get("max") for one in answers if point_id is not None]
+    end = next((one for one in ends if one and (failed or one.get("point_id") == point_id)), None)
+    limiting = end.get("limiting") if end else None
+    if not limiting or limiting.get("share") is None:
+        return None
+    limit = _parsed(str(limiting.get("limit")), figures)
+    return None if limit is None else (limit, float(limiting["share"] or 0.0) * limit.value)
+
+
+def _values(line: VerdictLine, point: Point | None, figures: Sequence[Figure]) -> list[tuple[str, float]]:
     """Limits of a line with their values: its own, or all that were judged at the point of an answer."""
     text, value = str(line.get("limit") or ""), line.get("value")
-    own = _parsed(text, ())
+    own = _parsed(text, figures)
     if own is not None and value is not None and own.unit == line.get("unit"):
         return [(text, float(value))]
     if value is None and line.get("met") is None:

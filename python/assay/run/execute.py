@@ -6,7 +6,7 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from assay.run.part import part_report
 from assay.run.points import PointLoop
 from assay.run.resumed import folder_identity
 from assay.run.targets import PartTargets
-from assay.run.verdict import verdict_lines, with_parts
+from assay.run.verdict import conclusions_of, verdict_of_run
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.targets.arrays.live.process import explained
 from assay.targets.host import host_facts
@@ -41,7 +41,7 @@ from assay.workloads.databases.seen import seen_at
 from assay.workloads.job import Bands, Job, PartContext, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
-from assay.workloads.workload import Conclusion, Workload, workload_at
+from assay.workloads.workload import Workload, workload_at
 
 
 class Raising(Protocol):
@@ -320,10 +320,8 @@ class Execution:
         return engines[-1] if engines else None
 
     def _conclude(self, status: str) -> None:
-        conclusions = [self._conclusion(workload) for workload in self._workloads]
-        lines = [*(line for one in conclusions for line in one.first), *self._verdict_by_part()]
-        lines += [line for one in conclusions for line in one.last]
-        verdict = with_parts(lines, self.parts, always=self.study is not None)
+        conclusions = conclusions_of(self.parts, self.points, self.folder.manifest, is_study=self.study is not None)
+        verdict = verdict_of_run(self.parts, self.points, self.answers, conclusions, is_study=self.study is not None)
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
         notices += [notice for conclusion in conclusions for notice in conclusion.notices]
         engine = self._engine() or {}
@@ -359,23 +357,6 @@ class Execution:
         """The kinds that take part, each once."""
         return workloads_of(self.parts)
 
-    def _conclusion(self, workload: Workload[Any]) -> Conclusion:
-        own = [point for point in self.points if point["workload"]["kind"] == workload.kind]
-        conclusion = workload.conclude(own, self.folder.manifest)
-        parts = [part.name for part in self.parts if workload_of(part.plan) is workload]
-        if len(parts) == 1 and self.study is None:
-            for line in [*conclusion.first, *conclusion.last]:
-                line.setdefault("part", parts[0])
-        return conclusion
-
-    def _verdict_by_part(self) -> list[VerdictLine]:
-        """Verdict lines in the order of the parts, without those of parts for a closer look."""
-        found: list[VerdictLine] = []
-        for name in [part.name for part in self.parts if not part.aside]:
-            points = [point for point in self.points if point["part"] == name]
-            found += verdict_lines(points, [answer for answer in self.answers if answer["part"] == name])
-        return found
-
     def _report(self, write: Callable[[Path], object]) -> None:
         self.display.phase("writing the report")
         try:
@@ -402,7 +383,7 @@ class Execution:
             return ExitCode.INTEGRITY_FAILED
         if self.error is not None:
             return self.error.exit_code
-        return exit_code_of(self.parts, self.points, self.answers)
+        return exit_code_of(self.folder.manifest["verdict"])
 
     @property
     def permissions_again(self) -> list[str]:
@@ -425,24 +406,14 @@ def failures_told(told: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(failure for failure in found if failure is not None))
 
 
-def exit_code_of(
-    parts: Sequence[Part[Any]],
-    points: Sequence[Point],
-    answers: Sequence[Mapping[str, Any]],
-    told: Mapping[str, Any] | None = None,
-) -> ExitCode:
-    """What the figures of a run that ended well mean for the caller's shell."""
+def exit_code_of(verdict: Iterable[VerdictLine], told: Mapping[str, Any] | None = None) -> ExitCode:
+    """What the verdict of a run that ended well means for the caller's shell."""
     if failures_told(told or {}):
         return ExitCode.INTEGRITY_FAILED
-    asked = {part.name for part in parts if part.plan.user_limits}
-    missed = any(
-        verdict["met"] is False
-        for point in points
-        if point["part"] in asked and point["purpose"] == "grid"
-        for verdict in point["limits"]
-    )
-    unanswered = any(answer["max"] is None for answer in answers)
-    return ExitCode.LIMIT_MISSED if missed or unanswered else ExitCode.DONE
+    asked = {line["met"] for line in verdict if line.get("asked")}
+    if False in asked:
+        return ExitCode.LIMIT_MISSED
+    return ExitCode.LIMIT_UNKNOWN if None in asked else ExitCode.DONE
 
 
 def run_document(folder: RunFolder) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from assay.document.text import load_size
 from assay.record import live as live_file
 from assay.record.figures import value_of
 from assay.record.folder import Folder
+from assay.record.judgement import WORDS
 from assay.record.limits import Limit, show_value
 from assay.run.rows import PointRow, point_row
 from assay.workloads.registry import figures_of
@@ -146,7 +147,7 @@ class Live:
         """The limit of a finished point that is nearest to being missed."""
         bounds = {limit.text: limit for limit in self._limits}
         found = [
-            _near(bounds[one["limit"]], str(one.get("scope") or ""), one.get("value"), str(point["id"]))
+            _near(bounds[one["limit"]], str(one.get("scope") or ""), one.get("value"), str(point["id"]), one["met"])
             for one in point.get("limits") or []
             if one.get("limit") in bounds
         ]
@@ -155,7 +156,8 @@ class Live:
     def _nearest(self, moment: Moment) -> NearestLimit | None:
         """The same with what is under way, where its figures are bounded for all roles together."""
         gauges = {gauge.limit: gauge.value for gauge in moment.gauges if gauge.limit}
-        found = [_near(one, "", gauges.get(one.name), "now") for one in self._limits if one.role is None]
+        now = [(one, gauges.get(one.name)) for one in self._limits if one.role is None]
+        found = [_near(one, "", value, "now", value is not None and one.met_by(value)) for one, value in now]
         known = [one for one in (*found, self._judged) if one is not None]
         return max(known, key=lambda one: one.share, default=None)
 
@@ -248,6 +250,7 @@ class Live:
             "errors": {"count": moment.errors[0] + status.error_count, "word": moment.errors[1]},
             "nearest": None if nearest is None else {
                 "limit": nearest.limit, "scope": nearest.scope, "share": nearest.share, "where": nearest.where,
+                "word": WORDS[nearest.met],
                 "text": show_value(nearest.value, nearest.unit),
             },
             "host": {
@@ -268,11 +271,13 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _near(limit: Limit, scope: str, value: float | None, where: str) -> NearestLimit | None:
+def _near(limit: Limit, scope: str, value: float | None, where: str, is_met: bool | None) -> NearestLimit | None:
     """How near a value is to its limit; None where it is not known or the limit is zero."""
     if value is None or not math.isfinite(value) or limit.value <= 0:
         return None
     share = value / limit.value if limit.is_upper else limit.value / value if value > 0 else math.inf
     if not math.isfinite(share):
         return None
-    return NearestLimit(limit=limit.text, scope=scope, value=value, unit=limit.unit, share=share, where=where)
+    return NearestLimit(
+        limit=limit.text, scope=scope, value=value, unit=limit.unit, share=share, where=where, met=is_met
+    )

@@ -9,14 +9,15 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from assay.base.errors import Interrupted
 from assay.base.log import chain, event
-from assay.record.limits import Limit, judge, met, parse_limits
+from assay.record.judgement import concerns, judge, met
+from assay.record.limits import Limit, parse_limits
 from assay.record.points import CUT_SHORT, blank_point
 from assay.record.shapes.point import Answer, JudgedLimit, Point
 from assay.record.standstill import HOSTS_APART, were_apart
@@ -106,12 +107,18 @@ class PointLoop:
         asked = {
             "workload": dict(step.workload),
             "part": self.part.name,
-            "limits": [limit.text for limit in self.limits],
+            "limits": self._limits_of(found["point_ids"]),
         }
         answer = cast(Answer, asked | found)
         self.opened.complete_answer(answer)
         self.answers.append(answer)
         return answer
+
+    def _limits_of(self, ids: Collection[str]) -> list[str]:
+        """The limits that concern any of these points."""
+        judged = [one for point in self.points if point["id"] in ids for one in point["limits"]]
+        known = {one["limit"] for one in judged if concerns(one)}
+        return [limit.text for limit in self.limits if limit.text in known]
 
     def reading(self, point: Point) -> LoadReading:
         """What a point says of its load: errors, nothing, the generator or the rate; or how far its limits are."""
@@ -128,7 +135,7 @@ class PointLoop:
                     is_upper=limits[judged["limit"]].is_upper,
                 )
                 for judged in point["limits"]
-                if judged["met"] is not None
+                if judged["value"] is not None
             ]
         )
 
@@ -141,7 +148,7 @@ class PointLoop:
             return first.nothing
         if point["generator"]["saturated"]:
             return HOSTS_APART if were_apart(point) else "generator"
-        if point["offered"] and not point["offered"]["sustained"] and point["met"]:
+        if point["offered"] and not point["offered"]["sustained"] and point["met"] is not False:
             return "rate not sustained"
         return None
 
@@ -244,4 +251,4 @@ def _missed_by(judged: JudgedLimit, limit: Limit) -> float:
     value = float(judged["value"] or 0.0)
     apart = abs(math.log(value / limit.value)) if value > 0 and limit.value > 0 else FARTHEST
     # A value equal to a bound that allows less alone misses it too.
-    return -min(apart, FARTHEST) if judged["met"] else min(max(apart, NEAREST), FARTHEST)
+    return -min(apart, FARTHEST) if limit.met_by(value) else min(max(apart, NEAREST), FARTHEST)

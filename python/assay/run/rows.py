@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from assay.document.text import load_size
 from assay.record.figures import value_of
+from assay.record.judgement import WORDS, concerns, met
 from assay.record.points import load_text
+from assay.record.shapes.point import JudgedLimit
 from assay.workloads.registry import figures_of
 
 
@@ -28,7 +30,10 @@ class FigureCell(FigureTitle):
 
 
 class PointHead(TypedDict):
-    """A point in a list: its load in words and its `size` as a number, the limits it missed, when it was measured."""
+    """A point in a list: its load in words, its `size` as a number, how its limits stand in a word, its time.
+
+    Without limits that concern it, `standing` is empty.
+    """
 
     id: str
     part: str
@@ -38,6 +43,7 @@ class PointHead(TypedDict):
     size: float
     met: bool | None
     missed: list[str]
+    standing: str
     ended_by: str
     errors: int
     from_utc_ns: int | None
@@ -57,7 +63,7 @@ def point_row(point: Mapping[str, Any]) -> PointRow:
         for figure in figures_of(point)
         if figure.compared and (value := value_of(figure, point)) is not None and math.isfinite(value)
     ]
-    limits = [one for one in point.get("limits") or [] if isinstance(one, Mapping)]
+    limits = [cast(JudgedLimit, one) for one in point.get("limits") or [] if isinstance(one, Mapping)]
     workload = point.get("workload") or {}
     return {
         "id": str(point.get("id") or ""),
@@ -67,7 +73,8 @@ def point_row(point: Mapping[str, Any]) -> PointRow:
         "load": load_text(point.get("load") or {}),
         "size": load_size(point.get("load") or {}),
         "figures": figures[:FIGURES_MAX],
-        "met": point.get("met"),
+        "met": met(limits),
+        "standing": WORDS[met(limits)] if any(map(concerns, limits)) else "",
         "missed": [str(one.get("limit")) for one in limits if one.get("met") is False][:FIGURES_MAX],
         "ended_by": str(point.get("ended_by") or ""),
         "errors": int((point.get("errors") or {}).get("count") or 0),

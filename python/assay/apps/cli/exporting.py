@@ -76,7 +76,11 @@ def export_all(
                 tell(path)
         except AssayError as error:
             say(f"assay: {error}")
-            code = ExitCode.TARGET_FAILED if code in (ExitCode.DONE, ExitCode.LIMIT_MISSED) else code
+            code = (
+                ExitCode.TARGET_FAILED
+                if code in (ExitCode.DONE, ExitCode.LIMIT_MISSED, ExitCode.LIMIT_UNKNOWN)
+                else code
+            )
         else:
             if count := left_out(name, points):
                 say(f"{name}: {count} points of transactions or of verifying are no jobs of fio")

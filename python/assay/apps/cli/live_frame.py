@@ -19,6 +19,8 @@ BARS, BARS_ASCII = "▁▂▃▄▅▆▇█", "_.:-=+*#"
 
 LABEL = 22
 """Width of the label before the values."""
+NEAR_SHARE = 0.8
+"""From this share of its limit on a value is near it."""
 VALUE = 11
 WIDTH_MIN = 40
 
@@ -98,10 +100,12 @@ def sparkline(values: Sequence[float | None], bars: str = BARS) -> str:
 def _nearest_line(nearest: NearestLimit | None) -> list[Line]:
     if nearest is None:
         return []
+    from assay.record.judgement import WORDS
     from assay.record.limits import show_value
 
-    style = "bad" if nearest.share > 1 else "warn" if nearest.share > 0.8 else "good"
-    words = "missed" if nearest.share > 1 else "met"
+    is_near = nearest.met is None or nearest.share > NEAR_SHARE
+    style = "bad" if nearest.met is False else "warn" if is_near else "good"
+    words = WORDS[nearest.met]
     where = f"{nearest.scope} " if nearest.scope else ""
     text = f"{nearest.limit}: {where}{show_value(nearest.value, nearest.unit)}, {nearest.share:.0%} of it, {words}"
     return [[Piece(f"{'nearest limit':{LABEL}}"), Piece(text, style), Piece(f"  ({nearest.where})", "quiet")]]

@@ -33,6 +33,7 @@ from assay.run.part import part_from_report, part_report
 from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
 from assay.run.targets import choose_targets
+from assay.run.verdict import conclusions_of, verdict_of_run
 from assay.targets.arrays.live.process import arrays_of_run
 from assay.targets.files.target import StorageTarget
 from assay.targets.target import Target
@@ -272,7 +273,9 @@ def show_finished(folder: RunFolder, parts: Sequence[Part[Any]], options: Output
     say(f"assay: {folder.path} is finished: nothing was measured again")
     points, answers = current_points(folder.points()), folder.manifest["answers"]
     manifest = folder.manifest
-    code = exit_code_of(parts, points, answers, manifest)
+    is_study = bool(manifest.get("study"))
+    conclusions = conclusions_of(parts, points, manifest, is_study=is_study)
+    code = exit_code_of(verdict_of_run(parts, points, answers, conclusions, is_study=is_study), manifest)
     code = export_all(options.export if points else [], folder, code)
     _print_folder(folder, options)
     return code

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 from assay.apps.ui.lines import FigurePanel, FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, grouped
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import plain
+from assay.record.judgement import UNDECIDED, WORDS, standing_word, verdict_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         MatrixWindow,
         PartTitle,
         RunView,
+        ShownVerdict,
         TonedText,
     )
     from assay.document.elements import Block
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from assay.insight.diagnosis.observed import Observations
     from assay.record.flight_window import CatalogueMetric
     from assay.record.types import Answer as SearchAnswer
-    from assay.record.types import Manifest, Part
+    from assay.record.types import Manifest, Part, VerdictLine
     from assay.run.rows import FigureTitle
 
 WINDOWS = 24
@@ -93,9 +95,16 @@ def view(asked: PageQuestion) -> RunView:
         "figures": figures,
         "points": rows,
         "answers": [_answer(one) for one in manifest.get("answers") or []],
-        "verdict": manifest.get("verdict") or [],
+        "verdict": [_verdict_line(line) for line in verdict_of(manifest)],
         "notices": [*unreadable, *map(str, manifest.get("notices") or [])],
     }
+
+
+def _verdict_line(line: VerdictLine) -> ShownVerdict:
+    return {
+        "question": line["question"], "limit": line.get("limit"), "standing": standing_word(line),
+        "meaning": line.get("meaning"),
+    }  # fmt: skip
 
 
 def _part(part: Part) -> PartTitle:
@@ -113,9 +122,13 @@ def _answer(answer: SearchAnswer) -> AnswerLine:
         "part": str(answer.get("part") or ""),
         "axis": str(answer.get("axis") or ""),
         "limited_by": str(answer.get("limited_by") or ""),
-        "text": figures[0].words(value) if figures and value is not None else "no load meets the limits",
+        "text": figures[0].words(value) if figures and value is not None else _without(answer),
         "marks": {str(point_id): mark for point_id, mark in answer_marks(answer).items() if point_id},
     }
+
+
+def _without(answer: SearchAnswer) -> str:
+    return WORDS[None] if answer.get("limited_by") in UNDECIDED else "no load meets the limits"
 
 
 def findings(asked: PageQuestion) -> FindingsView:

@@ -21,6 +21,7 @@ from assay.base.paths import printable
 from assay.record import live
 from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
+from assay.record.judgement import standing_counts, standing_word, verdict_of
 from assay.record.repeats import runs_in
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
 from assay.record.titles import run_title
@@ -54,7 +55,7 @@ NOTHING = (0, 0, 0)
 
 
 class RunHeadline(TypedDict):
-    """What a manifest says in a list: times in seconds since 1970, and how many limits were met and missed."""
+    """What a manifest says in a list: times in seconds since 1970, and how many limits are met, missed and unknown."""
 
     verb: str
     kinds: list[str]
@@ -64,6 +65,7 @@ class RunHeadline(TypedDict):
     ended_s: float | None
     met: int
     missed: int
+    unknown: int
     headline: str
     error: str
     is_recording: bool
@@ -201,6 +203,7 @@ def _row(place: RunPlace) -> RunListed:
         "ended_s": None,
         "met": 0,
         "missed": 0,
+        "unknown": 0,
         "headline": "",
         "error": "",
         "is_recording": False,
@@ -216,7 +219,8 @@ def _row(place: RunPlace) -> RunListed:
 
 def _told(manifest: Manifest) -> RunHeadline:
     """What a manifest says, as far as it is what it should be."""
-    verdict = [line for line in manifest.get("verdict") or [] if isinstance(line, Mapping)]
+    verdict = verdict_of(manifest)
+    words, counts = [standing_word(line) for line in verdict], standing_counts(verdict)
     recording = manifest.get("recording")
     started, ended = manifest.get("started_utc_ns"), manifest.get("ended_utc_ns")
     if isinstance(recording, Mapping):
@@ -224,8 +228,8 @@ def _told(manifest: Manifest) -> RunHeadline:
         ended = recording.get("to_utc_ns") or ended
     parts = [part.get("plan") or {} for part in manifest.get("parts") or [] if isinstance(part, Mapping)]
     kinds = dict.fromkeys(plan.get("kind") for plan in parts if isinstance(plan, Mapping))
-    missed = [line for line in verdict if line.get("met") is False]
-    first = next(iter(missed or verdict), None)
+    worst = next((word for word in ("missed", "unknown") if word in words), None)
+    first = verdict[words.index(worst) if worst else 0] if verdict else None
     return {
         "verb": _text(manifest.get("verb")),
         "kinds": [_text(kind) for kind in kinds if kind],
@@ -233,8 +237,9 @@ def _told(manifest: Manifest) -> RunHeadline:
         "status": _text(manifest.get("status")),
         "started_s": _seconds(started),
         "ended_s": _seconds(ended),
-        "met": sum(line.get("met") is True for line in verdict),
-        "missed": len(missed),
+        "met": counts["limit", "met"] + counts["check", "met"],
+        "missed": counts["limit", "missed"] + counts["check", "missed"],
+        "unknown": counts["limit", "unknown"] + counts["check", "unknown"],
         "headline": _text(first.get("meaning") or first.get("question")) if first else "",
         "error": _text(manifest.get("error")),
         "is_recording": isinstance(recording, Mapping),

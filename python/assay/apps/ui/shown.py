@@ -9,7 +9,6 @@ from assay.run.rows import PointHead
 if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import CauseRecord, UnseenCause
     from assay.insight.diagnosis.verdict import DiagnosisVerdictRecord
-    from assay.record.types import VerdictLine
     from assay.run.rows import FigureTitle
 
 
@@ -49,6 +48,15 @@ class ListedPoint(PointHead):
     figures: dict[str, float]
 
 
+class ShownVerdict(TypedDict):
+    """A line of the verdict; `standing` is met, missed, unknown or no limit."""
+
+    question: str
+    limit: str | None
+    standing: str
+    meaning: str | None
+
+
 class RunView(TypedDict):
     """A run on its page; titles of figures are by kind of workload."""
 
@@ -57,7 +65,7 @@ class RunView(TypedDict):
     figures: dict[str, list[FigureTitle]]
     points: list[ListedPoint]
     answers: list[AnswerLine]
-    verdict: list[VerdictLine]
+    verdict: list[ShownVerdict]
     notices: list[str]
 
 

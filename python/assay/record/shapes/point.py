@@ -154,6 +154,8 @@ class JudgedLimit(TypedDict, total=False):
     value: MaybeNumber
     unit: Text
     met: Required[Flag]
+    reason: Text
+    why: Text
 
 
 class Engine(TypedDict, total=False):
@@ -407,3 +409,4 @@ class VerdictLine(TypedDict, total=False):
     meaning: Required[Text]
     point_id: PointId | None
     part: Name | None
+    asked: Flag

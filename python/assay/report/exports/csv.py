@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from assay.record.figures import value_of
+from assay.record.judgement import met
 from assay.record.load import LATENCIES, POINT_COLUMNS
 from assay.record.types import Manifest, Point
 from assay.report.exports.kinds import own_figures
@@ -116,7 +117,7 @@ def _plain(text: str) -> str:
 
 
 def _limits(point: Point) -> tuple[str, str]:
-    """Whether every limit that could be judged is met, and the missed ones with their scope."""
-    judged = [limit for limit in point.get("limits") or [] if limit.get("met") is not None]
-    missed = "; ".join(f"{limit['limit']} ({limit.get('scope') or '-'})" for limit in judged if not limit["met"])
-    return _cell(not missed) if judged else "", _plain(missed)
+    """Whether every limit is met, empty where that is unknown, and the missed ones with their scope."""
+    judged = point.get("limits") or []
+    missed = "; ".join(f"{one['limit']} ({one.get('scope') or '-'})" for one in judged if one.get("met") is False)
+    return _cell(met(judged)), _plain(missed)

@@ -10,13 +10,13 @@ from typing import Any
 from assay.base.units import format_bytes, format_duration
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.remarks import Remarks
-from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
+from assay.document.text import DASH, joined, moment, percent, shorten
+from assay.record.judgement import standing_word, verdict_of
 from assay.record.shapes.manifest import Manifest, Part, Volume
 from assay.record.source import RunFacts
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
 from assay.report.sections.hosts import hosts_blocks
-from assay.report.sections.verdict import verdict_word
 from assay.workloads.capabilities import OnDatabases, Verifying
 from assay.workloads.workload import Workload
 
@@ -285,8 +285,8 @@ def _parts_table(parts: Sequence[Part]) -> Table:
 def gap_texts(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[str]:
     """Sentences on what a reader could think was measured and was not."""
     texts = []
-    lines = facts.manifest.get("verdict") or []
-    unanswered = dict.fromkeys(str(line.get("question")) for line in lines if verdict_word(line)[0] == NOT_MEASURED)
+    lines = verdict_of(facts.manifest)
+    unanswered = dict.fromkeys(str(line.get("question")) for line in lines if standing_word(line) == "unknown")
     if unanswered:
         texts.append(
             f"Asked, but without a value that could be judged: {joined(shorten(name, 60) for name in unanswered)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ from assay.base.units import count_of
 from assay.document.elements import Block, FigureElement, Heading, Notice, Notices, Paragraph, Section
 from assay.document.remarks import Remarks
 from assay.document.text import joined, sentence
+from assay.record.judgement import WORDS, counts_words
 from assay.record.limits import show_value
 from assay.record.source import RunFacts
-from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, LimitBar, limit_bars
+from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, UNKNOWN, LimitBar, limit_bars
 from assay.report.sections import best_practice
 from assay.report.sections.diagnosis import limiting_words, next_words
 from assay.report.standings import Standing, standings
@@ -78,14 +80,14 @@ def good_enough(found: Sequence[Standing], *, wrong: bool = False) -> str:
     missed = [one for one in found if one.met is False]
     blamed = [one for one in missed if not one.excuse]
     unknown = [one for one in found if one.met is None]
-    met = len(found) - len(missed) - len(unknown)
-    counted = f"{met} of {count_of(len(found), 'limit')} met"
+    counts = Counter((one.kind, WORDS[one.met]) for one in found)
+    counted = counts_words(counts)
     counted += f"; missed: {_listed(missed)}" if missed else ""
     # A value that is no answer is not told as one.
-    counted += f"; not measured: {_listed([replace(one, value=None) for one in unknown])}" if unknown else ""
+    counted += f"; unknown: {_listed([replace(one, value=None) for one in unknown])}" if unknown else ""
     if blamed or wrong:
         word = "Not good enough"
-    elif not met:
+    elif not any(one.met for one in found):
         word = "Undecided"
     else:
         word = "The storage is good enough" if missed else "Good enough"
@@ -117,18 +119,16 @@ def _excuses(found: Sequence[Standing]) -> list[str]:
 
 
 def _picture(found: Sequence[Standing]) -> list[Block]:
-    """Measured values as bars against their limits, the worst first; of equal questions the worst alone."""
+    """Measured values as bars against their limits, the worst first."""
     known = [(one, one.share) for one in found if one.share is not None]
     ranked = sorted(known, key=lambda pair: -pair[1])
-    distinct = list({(one.question, one.what, one.bound): (one, share) for one, share in reversed(ranked)}.values())[
-        ::-1
-    ]
-    rows = [_bar(one, share) for one, share in distinct[:BARS_MAX]]
+    rows = [_bar(one, share) for one, share in ranked[:BARS_MAX]]
     chart = limit_bars(rows)
     if chart is None:
         return []
-    left_out = len(distinct) - len(rows)
-    which = f"the worst {len(rows)} of {len(distinct)}, worst first" if left_out else "worst first"
+    which = f"the worst {len(rows)} of {len(ranked)}, worst first" if len(rows) < len(ranked) else "worst first"
+    if without := sum(one.kind == "limit" for one in found) - len(ranked):
+        which += f"; {count_of(without, 'limit')} without a value {'has' if without == 1 else 'have'} no bar"
     caption = f"Measured values as shares of their limits, {which}. A bar beyond the line at 100 % misses its limit."
     if any(row["state"] == EXCUSED for row in rows):
         caption += " Grey bars miss theirs for a reason other than the storage."
@@ -137,12 +137,12 @@ def _picture(found: Sequence[Standing]) -> list[Block]:
 
 
 def _bar(one: Standing, share: float) -> LimitBar:
-    missed = one.met is False
+    mark, state = {True: ("✓", MET), False: ("✗", MISSED), None: ("?", UNKNOWN)}[one.met]
     return {
         "label": f"{one.question}: {one.what}",
         "share": share,
-        "text": f"{'✗' if missed else '✓'} {show_value(one.value, one.unit)}, limit {one.bound}",
-        "state": (EXCUSED if one.excuse else MISSED) if missed else MET,
+        "text": f"{mark} {show_value(one.value, one.unit)}, limit {one.bound}",
+        "state": EXCUSED if one.excuse else state,
     }
 
 

@@ -48,5 +48,5 @@ def cpu_of_server(storage_of: Callable[[Point], Storage]) -> Figure:
         COMMON_FIGURES["cpu_share"],
         name="server_cpu_share",
         value=value,
-        scopes=lambda point, _role: [("server", value(point))],
+        scopes=lambda point, _role: [("server", value(point), None)],
     )

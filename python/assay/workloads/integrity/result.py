@@ -21,6 +21,7 @@ from assay.workloads.integrity.evidence import FOLDER_NAME, Evidence
 from assay.workloads.integrity.files import PlacedFile
 from assay.workloads.integrity.shapes import Expected, Finding, Integrity, Phase, VerifiedFile
 from assay.workloads.integrity.sqliosim_log import LOG_NAME
+from assay.workloads.integrity.verdict import done_words
 
 DETAILS_MAX = 25
 """Findings of a kind, persistent and transient apart, told in detail and with evidence; all are counted."""
@@ -211,8 +212,7 @@ def findings_line(integrity: Integrity) -> str:
 
 def verified_line(integrity: Integrity) -> str:
     """How much was verified, in words."""
-    verified = f"{integrity['pages_verified']:,} pages ({format_bytes(integrity['bytes_verified'] or 0)}) verified"
-    return f"{verified}, {integrity['pages_written']:,} written"
+    return done_words(integrity, f" ({format_bytes(integrity['bytes_verified'] or 0)})")
 
 
 def _counted(kinds: Iterable[str]) -> dict[str, int]:

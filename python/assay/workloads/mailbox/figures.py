@@ -79,12 +79,12 @@ def _under(role: str, side: Literal["read", "write"], name: str, noun: str) -> F
 def _peak(stream: Literal["database_read", "log_write"], limit: str, noun: str) -> Figure:
     """The highest mean of any 15 s, judged for each database."""
 
-    def scopes(point: Point, _role: str | None) -> Iterator[tuple[str, float | None]]:
+    def scopes(point: Point, _role: str | None) -> Iterator[tuple[str, float | None, None]]:
         for one in done_of(point).get("databases") or ():
-            yield str(one["name"]), (one.get(stream) or {}).get("latency_peak_ns")
+            yield str(one["name"]), (one.get(stream) or {}).get("latency_peak_ns"), None
 
     def value(point: Point) -> float | None:
-        return max((peak for _, peak in scopes(point, None) if peak is not None), default=None)
+        return max((peak for _, peak, _ in scopes(point, None) if peak is not None), default=None)
 
     return Figure(
         name=f"{stream}_latency_peak_ns", unit="ns", title=f"{noun}, highest", better="lower", value=value,

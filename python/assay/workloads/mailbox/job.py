@@ -12,6 +12,7 @@ from assay.measure import judge
 from assay.measure.core_reports import CoreFigures, engine_report, figures_report
 from assay.measure.point import measured_point
 from assay.measure.window import Window
+from assay.record.judgement import UNDECIDED, concerns, together
 from assay.record.shapes.point import Answer, Generator, Load, Point
 from assay.targets.answering import answer_within
 from assay.targets.files.target import (
@@ -84,6 +85,7 @@ class MailboxJob(Job):
         self.owner = 0
         self.is_over = threading.Event()
         self.settled = False
+        self.is_undecided = False
 
     @property
     def interval_s(self) -> float:
@@ -110,6 +112,7 @@ class MailboxJob(Job):
             asked = self._ask(target)
             answer: Answer = yield Search(axis=axis, ask=self._ask, workload=asked.workload, repeats=settings.repeats)
             best = cast("MailboxEnd | None", answer["max"])
+            self.is_undecided = best is None and answer["limited_by"] in UNDECIDED
             if best and (notice := too_many(best["mailboxes"] or 0.0, self.plan.servers)):
                 self.context.note(notice)
             named = best["point_id"] if best else None
@@ -413,6 +416,7 @@ class MailboxJob(Job):
             "bad_pages": report["bad_pages"],
             "bad": bad,
             "passed": None,
+            "ended_early": not is_whole,
         }
         told["passed"] = self._passed(told, point, is_whole=is_whole)
         return told
@@ -420,13 +424,16 @@ class MailboxJob(Job):
     def _passed(self, told: Mailbox, point: Point | None, *, is_whole: bool) -> bool | None:
         if told["bad_pages"]:
             return False
-        if is_whole and not self.plan.is_loaded:
+        if not is_whole:
+            return None
+        if not self.plan.is_loaded:
             return True
-        if not is_whole or point is None:
-            return None if self.plan.search.axis == "none" else False
-        achieved = has_achieved(told["achieved_iops"], told["target_iops"] or 0.0)
-        within = all(one["met"] is not False for one in point["limits"])
-        return bool(achieved and within and all(one["passed"] for one in told["servers"] or ()))
+        if point is None:
+            # The line of the search says whether every load misses a limit, or none could be judged.
+            return None if self.is_undecided else False
+        achieved = has_achieved(told["achieved_iops"], told["target_iops"] or 0.0, self.plan.measured_s)
+        limits = (one["met"] for one in point["limits"] if concerns(one))
+        return together((achieved, *limits, *(one["passed"] for one in told["servers"] or ())))
 
     def _span_s(self, report: MailboxReport, phase: str) -> float:
         spans = [one for one in report["phases"] if one["name"] == phase]

@@ -30,7 +30,7 @@ TESTS = {
 """Types of test, as scripts look for them."""
 
 RESULTS: dict[bool | None, tuple[str, Tone]] = {
-    True: ("Pass", "good"), False: ("Fail", "bad"), None: ("Not finished", "warn")
+    True: ("Pass", "good"), False: ("Fail", "bad"), None: ("Unknown", "warn")
 }  # fmt: skip
 
 STREAMS: dict[StreamName, str] = {
@@ -63,6 +63,8 @@ def mailbox_section(facts: RunFacts) -> Section | None:
         return None
         return None
     word, tone = RESULTS[told.get("passed")]
+    if told.get("passed") is None and told.get("ended_early", True):
+        word = "Not finished"
     blocks: list[Block] = [Paragraph(_headline(told, word), strong=True, tone=tone), Paragraph(DERIVED)]
     blocks.append(FactList("mailbox-result", _result(told, word)))
     blocks += [Heading("Configuration"), FactList("mailbox-configuration", _configuration(told, profile))]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from assay.record.judgement import rate_reaches, together
 from assay.workloads.mailbox.layout import PlacedDatabase, layout_meant
 from assay.workloads.mailbox.plan import MailboxPlan
 from assay.workloads.mailbox.shapes import (
@@ -45,6 +47,8 @@ STREAMS: tuple[tuple[StreamName, StreamName], ...] = (
 
 ACHIEVED_SHARE = 0.99
 """A target counts as achieved from here on: what is under way at the window's ends is no shortfall."""
+AIMED_SHARE = 1.005
+"""What the load aims at (crates/mailbox/src/users/mailboxes.rs)."""
 
 
 def stream_name(database: str, activity: str) -> str:
@@ -180,13 +184,31 @@ def operations(before: Sequence[DatabaseCounts], after: Sequence[DatabaseCounts]
     }
 
 
-def has_achieved(achieved_iops: float | None, target_iops: float) -> bool:
-    """Whether a target was achieved."""
-    return achieved_iops is not None and achieved_iops >= ACHIEVED_SHARE * target_iops
+def half_width_iops(achieved_iops: float, seconds: float) -> float:
+    """Half of the 95 % interval of a rate whose I/Os arrive as a Poisson process: that of their count."""
+    return 1.96 * math.sqrt(achieved_iops / seconds)
 
 
-def server_passed(plan: MailboxPlan, server: ServerDone) -> bool:
-    """Whether a server achieved its target within the mean latencies."""
+def has_achieved(achieved_iops: float | None, target_iops: float, seconds: float) -> bool | None:
+    """Whether a target was achieved; None where chance alone may have decided.
+
+    Examples
+    --------
+    >>> has_achieved(201.0, 200.0, 7200.0), has_achieved(201.0, 200.0, 5.0), has_achieved(150.0, 200.0, 60.0)
+    (True, None, False)
+    """
+    achieved = achieved_iops or 0.0
+    return rate_reaches(achieved, ACHIEVED_SHARE * target_iops, half_width_iops(achieved, seconds))
+
+
+def seconds_to_decide(target_iops: float) -> float:
+    """How long a load is measured at least until chance no longer decides: it aims `AIMED_SHARE` at the target."""
+    aimed = AIMED_SHARE * target_iops
+    return aimed * (1.96 / (aimed - ACHIEVED_SHARE * target_iops)) ** 2
+
+
+def server_passed(plan: MailboxPlan, server: ServerDone) -> bool | None:
+    """Whether a server achieved its target within the mean latencies; None where chance may have decided."""
     criteria = plan.criteria
     latencies = (
         (server["database_read_latency_mean_ns"], criteria.read_mean_s),
@@ -194,7 +216,8 @@ def server_passed(plan: MailboxPlan, server: ServerDone) -> bool:
         (server["log_write_latency_mean_ns"], criteria.log_write_mean_s),
     )
     within = all((mean_ns or 0) <= seconds * 1e9 for mean_ns, seconds in latencies)
-    return within and has_achieved(server["transactional_iops"], server["target_iops"] or 0.0)
+    achieved = has_achieved(server["transactional_iops"], server["target_iops"] or 0.0, plan.measured_s)
+    return together((within, achieved))
 
 
 def profile(plan: MailboxPlan, placed: Sequence[PlacedDatabase], cache_bytes: int) -> Profile:

@@ -169,6 +169,7 @@ class Mailbox(MailboxDone, total=False):
     """What a run of mailboxes found."""
 
     passed: Flag
+    ended_early: Flag
     point_id: PointId | None
     profile: Profile | None
     backup: Backup | None

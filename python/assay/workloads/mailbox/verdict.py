@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from assay.base.units import format_duration, format_throughput
 from assay.record.shapes.point import VerdictLine
-from assay.workloads.mailbox.result import has_achieved
+from assay.workloads.mailbox.figures import ACHIEVED
+from assay.workloads.mailbox.result import ACHIEVED_SHARE, half_width_iops, has_achieved, seconds_to_decide
 from assay.workloads.mailbox.shapes import BadPage, Mailbox
 
 
@@ -14,14 +15,17 @@ def mailbox_lines(told: Mailbox) -> Iterator[VerdictLine]:
     """What a run found, in the order in which reports of such tests give it."""
     passed = told.get("passed")
     achieved, target = told.get("achieved_iops"), told.get("target_iops")
+    profile = told.get("profile")
+    seconds = (profile["measured_s"] if profile else None) or 1.0
     if target is not None and achieved is not None:
         yield _line(
             "achieved transactional I/O per second",
             achieved,
             "iops",
-            has_achieved(achieved, target),
-            f"{achieved:,.0f} of {target:,.0f} asked by {told['mailboxes']:,} mailboxes",
+            has_achieved(achieved, target, seconds),
+            _achieved_words(achieved, target, seconds, told["mailboxes"] or 0),
             told.get("point_id"),
+            limit=f"{ACHIEVED.limit}>={ACHIEVED_SHARE * target:g}",
         )
     if backup := told.get("backup"):
         whole = "" if backup["complete"] else ", not all of it"
@@ -36,8 +40,22 @@ def mailbox_lines(told: Mailbox) -> Iterator[VerdictLine]:
             f"{recovery['log_files_per_s'] or 0:.2f} a second",
         )  # fmt: skip
     yield _pages_line(told)
-    words = {True: "passed", False: "failed", None: "ended early"}[passed]
-    yield _line("overall test result", None, None, passed, words)
+    unknown = "ended early" if told.get("ended_early", True) else "unknown: what is unknown above may fail it"
+    words = {True: "passed", False: "failed", None: unknown}[passed]
+    yield {**_line("overall test result", None, None, passed, words), "asked": True}
+
+
+def _achieved_words(achieved: float, target: float, seconds: float, mailboxes: int) -> str:
+    text = f"{achieved:,.0f} of {target:,.0f} asked by {mailboxes:,} mailboxes"
+    if has_achieved(achieved, target, seconds) is not None:
+        return text
+    half_width = half_width_iops(achieved, seconds)
+    ends = " to ".join(f"{achieved + sign * half_width:,.0f}" for sign in (-1, 1))
+    longer = format_duration(max(seconds_to_decide(target), 2 * seconds))
+    return (
+        f"{text}; unknown: its 95 % interval, {ends}, holds the {ACHIEVED_SHARE * target:,.0f} that are the least;"
+        f" measure for {longer} or longer"
+    )
 
 
 def _pages_line(told: Mailbox) -> VerdictLine:
@@ -56,8 +74,14 @@ def _pages_line(told: Mailbox) -> VerdictLine:
 
 
 def _line(
-    question: str, value: float | None, unit: str | None, met: bool | None, meaning: str, point_id: str | None = None
+    question: str,
+    value: float | None,
+    unit: str | None,
+    met: bool | None,
+    meaning: str,
+    point_id: str | None = None,
+    limit: str | None = None,
 ) -> VerdictLine:
     return VerdictLine(
-        question=question, limit=None, value=value, unit=unit, met=met, meaning=meaning, point_id=point_id
+        question=question, limit=limit, value=value, unit=unit, met=met, meaning=meaning, point_id=point_id
     )

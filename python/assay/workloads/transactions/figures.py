@@ -111,7 +111,8 @@ def _response(application: Application, statistic: str) -> Figure:
         compared=is_p90,
         study="response_p90" if is_p90 else "",
         scopes=lambda point, _role: [
-            (name, latency_in(found, statistic)) for name, found in (oltp_of(point).get("by_transaction") or {}).items()
+            (name, latency_in(found, statistic), found)
+            for name, found in (oltp_of(point).get("by_transaction") or {}).items()
         ],
         record=partial(_transaction, name=first),
     )

@@ -1,7 +1,7 @@
 // All runs and recordings: filtered, sorted, two of them chosen to be compared.
 
 import { announce, get, h, table } from "./dom.js";
-import { duration, moment } from "./words.js";
+import { duration, moment, standing } from "./words.js";
 
 const ROWS_MAX = 300;
 
@@ -48,8 +48,8 @@ export function listPage() {
     const state = row.error ? { class: "bad", text: `${row.status}: ${row.error}` }
       : row.live ? { class: "good", node: h("span", { class: "badge" }, row.is_recording ? "● recording" : "● going on") }
       : row.status === "running" ? { class: "warn", text: "ended without a word" } : row.status;
-    const limits = row.met + row.missed === 0 ? { class: "quiet", text: "-" }
-      : { class: row.missed ? "bad" : "good", text: row.missed ? `✗ ${row.missed} of ${row.met + row.missed} missed` : `✓ ${row.met} met` };
+    const asked = row.met + row.missed + row.unknown, worst = ["missed", "unknown"].find((word) => row[word]) ?? (asked ? "met" : "");
+    const limits = standing(worst, asked ? `${row[worst]} of ${asked} ${worst}` : "");
     const links = row.reports.map((name) => h("a", { href: `/runs/${row.id}/${name}`, target: "_blank", rel: "noopener" }, name.split(".")[1].toUpperCase()));
     return [input, { class: "name", node: h("a", { href: `#/run/${row.id}` }, row.name) },
       [row.is_recording ? "recording" : row.verb, ...row.kinds].filter(Boolean).join(", "), { class: "name", text: row.title },

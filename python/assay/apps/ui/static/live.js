@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
-import { duration, value } from "./words.js";
+import { duration, standing, value } from "./words.js";
 
 const SECONDS_MAX = 3600;
 
@@ -24,7 +24,7 @@ export function liveView() {
     const host = told.host ?? {};
     cards.replaceChildren(
       ...(told.gauges ?? []).map((one) => card(one.title, value(one.value, one.unit))),
-      near ? card("nearest limit", `${Math.round(near.share * 100)} % of it`, `${near.limit}: ${near.scope} ${near.text}, ${near.share > 1 ? "missed" : "met"} (${near.where})`, near.share > 1 ? "bad" : near.share > 0.8 ? "warn" : "good") : "",
+      near ? card("nearest limit", `${Math.round(near.share * 100)} % of it`, `${near.limit}: ${near.scope} ${near.text}, ${near.word} (${near.where})`, near.share > 0.8 && near.word === "met" ? "warn" : standing(near.word).class) : "",
       host.cpu_share === null || host.cpu_share === undefined ? "" : card("processors of this host", value(host.cpu_share, "share")),
       ...(host.devices ?? []).map((one) => card(`${one.name} busy`, value(one.busy_share, "share"))),
       card(errors.word, String(errors.count), null, errors.count ? "bad" : ""),
@@ -77,7 +77,7 @@ export function liveView() {
     curve?.close();
     curve?.el.remove();
     curve = new Chart({ title: `${told.title} by ${told.axis}, so far`, time: false, xTitle: told.axis, unit: told.unit, data,
-      lines: [{ label: "meets the limits, or has none", spanGaps: true }, { label: "misses a limit", dots: true }] });
+      lines: [{ label: "misses no limit", spanGaps: true }, { label: "misses a limit", dots: true }] });
     figures.append(curve.el);
   }
 

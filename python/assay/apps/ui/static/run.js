@@ -5,7 +5,7 @@ import { announce, get, h, reading, table } from "./dom.js";
 import { liveView } from "./live.js";
 import { matrixView } from "./matrix.js";
 import { timeline } from "./timeline.js";
-import { duration, moment, value } from "./words.js";
+import { duration, moment, standing, value } from "./words.js";
 
 const PAGE_ROWS = 100;
 const TABS = [["", "Results"], ["points", "Points"], ["time", "Over time"], ["bottlenecks", "Bottlenecks"], ["findings", "Findings"]];
@@ -147,7 +147,7 @@ function resultsPart() {
     const latencies = figures.filter((one) => one.unit === "ns"), others = figures.filter((one) => one.unit !== "ns").slice(0, 2);
     const xTitle = isGrid ? "load" : "point";
     const plans = others.map((figure) => ({ title: `${figure.title[0].toUpperCase()}${figure.title.slice(1)} by ${xTitle}`, unit: figure.unit,
-      lines: [{ label: "meets the limits, or has none", spanGaps: true }, { label: "misses a limit", dots: true }],
+      lines: [{ label: "misses no limit", spanGaps: true }, { label: "misses a limit", dots: true }],
       data: [xs, sorted.map((one) => (one.met === false ? null : one.figures[figure.name] ?? null)), sorted.map((one) => (one.met === false ? one.figures[figure.name] ?? null : null))] }));
     if (latencies.length) plans.push({ title: `Latency by ${xTitle}`, unit: "ns", lines: latencies.map((one) => ({ label: one.title, spanGaps: true })),
       data: [xs, ...latencies.map((figure) => sorted.map((one) => one.figures[figure.name] ?? null))] });
@@ -164,8 +164,8 @@ function resultsPart() {
     if (!view.points.length) made.push(h("p", {}, "No point has been measured yet."));
     if (view.answers.length) made.push(h("h2", {}, "What it holds"), table("Most within the limits, as searches found it", ["Workload", "Most", "Limited by"],
       view.answers.map((one) => [one.name, one.text, one.limited_by])));
-    if (view.verdict.length) made.push(h("h2", {}, "Verdict"), table("What was asked, and how it stands", ["Asked", "Limit", "Met", "Meaning"],
-      view.verdict.map((one) => [one.question, one.limit ?? "-", { class: one.met === false ? "bad" : one.met ? "good" : "quiet", text: one.met === false ? "✗ missed" : one.met ? "✓ met" : "-" }, one.meaning])));
+    if (view.verdict.length) made.push(h("h2", {}, "Verdict"), table("What was asked, and how it stands", ["Asked", "Limit", "Verdict", "Meaning"],
+      view.verdict.map((one) => [one.question, one.limit ?? "-", standing(one.standing), one.meaning])));
     if (view.notices.length) made.push(h("h2", {}, "Notices"), h("ul", {}, view.notices.map((text) => h("li", {}, text))));
     return made;
   }
@@ -194,7 +194,7 @@ function pointsPart() {
     const columns = [...titles.values()].slice(0, 8);
     box.replaceChildren(table("Points, the newest first", ["Point", "Part", "Workload", "Load", ...columns.map((one) => ({ title: one.title, class: "number" })), "Limits", "Ended by", { title: "Errors", class: "number" }],
       shown.map((one) => [one.id, one.part, { class: "name", text: one.name }, one.load, ...columns.map((figure) => ({ class: "number", text: value(one.figures[figure.name], figure.unit) })),
-        one.met === null || one.met === undefined ? { class: "quiet", text: "-" } : { class: one.met ? "good" : "bad", text: one.met ? "✓ met" : `✗ ${one.missed.join(", ")}` },
+        standing(one.standing, one.standing === "missed" ? one.missed.join(", ") : one.standing),
         one.ended_by, { class: one.errors ? "number bad" : "number", text: one.errors }])));
   }
   return { el, show(found) { view = found; draw(); }, fail: (why) => box.replaceChildren(h("p", { class: "bad", role: "alert" }, why)) };

@@ -37,6 +37,13 @@ export function moment(seconds) {
   return seconds ? new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19) : "-";
 }
 
+// How a limit stands, as the server says it: the word with its mark, and its tone.
+const STANDINGS = { met: ["✓", "good"], missed: ["✗", "bad"], unknown: ["?", "warn"] };
+export function standing(word, text = word) {
+  const [mark, tone] = STANDINGS[word] ?? ["", "quiet"];
+  return { class: tone, text: `${mark} ${text}`.trim() || "-" };
+}
+
 // The unit of a series by the end of its name.
 export function unitOf(metric, kind) {
   if (metric.endsWith("_share")) return "share";

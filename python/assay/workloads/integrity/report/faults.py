@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
-from assay.base.units import format_bytes, format_duration
+from assay.base.units import count_of, format_bytes, format_duration
 from assay.document.elements import Tone
 from assay.document.text import joined
 from assay.record.source import RunFacts
@@ -171,8 +171,13 @@ def verified_text(found: Integrity) -> str:
     pages = (found.get("pages") or 0) + (found.get("log_blocks") or 0)
     seconds = sum(float(phase.get("seconds") or 0) for phase in found.get("phases") or [])
     took = f" in {format_duration(seconds)}" if seconds else ""
-    often = f", each of the {pages:,} pages and log blocks {verified / pages:.3g} times on average" if pages else ""
-    return f"{_pages(verified, found.get('bytes_verified'))} read and verified byte for byte{took}{often}."
+    often = (
+        f": each of the {pages:,} pages and log blocks was read {verified / pages:.3g} times on average"
+        if pages
+        else ""
+    )
+    done = _done(verified, "read", found.get("bytes_verified"))
+    return f"{done} verified byte for byte{took}{often}."
 
 
 def extent(facts: RunFacts) -> str:
@@ -181,7 +186,7 @@ def extent(facts: RunFacts) -> str:
     texts = [verified_text(found)]
     written = found.get("pages_written")
     if written is not None:
-        texts.append(f"{_pages(written, found.get('bytes_written'))} written.")
+        texts.append(f"There {_done(written, 'write', found.get('bytes_written'), before=True)}.")
     journal = found.get("journal")
     names = users(integrity_plan(facts)) if journal is None else []
     texts += [f"Users at work: {joined(names)}."] if names else []
@@ -197,9 +202,10 @@ def extent(facts: RunFacts) -> str:
     return " ".join(texts)
 
 
-def _pages(count: int, size: float | None) -> str:
-    noun, verb = ("page", "was") if count == 1 else ("pages", "were")
-    return f"{count:,} {noun}{f' ({format_bytes(size)})' if size else ''} {verb}"
+def _done(count: int, noun: str, size: float | None, *, before: bool = False) -> str:
+    """So many reads or writes and their verb, which comes before them or after."""
+    done, verb = f"{count_of(count, noun)}{f' ({format_bytes(size)})' if size else ''}", "was" if count == 1 else "were"
+    return f"{verb} {done}" if before else f"{done} {verb}"
 
 
 CACHES = "Caches between host and disk may have answered reads: a page that came back right need not be on the medium."
