@@ -28,6 +28,10 @@ class ExitCode(IntEnum):
     """Ended by Ctrl-C or SIGTERM; what was finished is kept."""
 
 
+ANSWERS = (ExitCode.DONE, ExitCode.LIMIT_UNKNOWN, ExitCode.LIMIT_MISSED)
+"""Codes of runs that measured all that was asked, the best first."""
+
+
 class AssayError(Exception):
     """Base of all errors Assay raises on purpose."""
 

@@ -29,7 +29,7 @@ app = typer.Typer(
     cls=Verbs,
     help="Examine storage the way a database will use it.",
     epilog="Exit codes: 0 done; 1 a limit is missed or no load meets the limits; 2 usage or refused target; 3 target"
-    " or environment failed; 4 integrity failure; 130 interrupted.",
+    " or environment failed; 4 integrity failure; 5 unknown whether a limit can be met; 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",

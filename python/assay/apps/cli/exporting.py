@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.apps.cli.console import say
-from assay.base.errors import AssayError, ExitCode
+from assay.base.errors import ANSWERS, AssayError, ExitCode
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
 from assay.workloads.capabilities import Foreseen
@@ -76,11 +76,7 @@ def export_all(
                 tell(path)
         except AssayError as error:
             say(f"assay: {error}")
-            code = (
-                ExitCode.TARGET_FAILED
-                if code in (ExitCode.DONE, ExitCode.LIMIT_MISSED, ExitCode.LIMIT_UNKNOWN)
-                else code
-            )
+            code = ExitCode.TARGET_FAILED if code in ANSWERS else code
         else:
             if count := left_out(name, points):
                 say(f"{name}: {count} points of transactions or of verifying are no jobs of fio")

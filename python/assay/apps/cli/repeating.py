@@ -15,7 +15,7 @@ from assay.apps.cli import running
 from assay.apps.cli.compare import show_comparison
 from assay.apps.cli.console import EndSignals, print_end, print_json
 from assay.apps.cli.running import OutputOptions
-from assay.base.errors import ExitCode, RunFolderError, UsageError
+from assay.base.errors import ANSWERS, ExitCode, RunFolderError, UsageError
 from assay.base.paths import printable
 from assay.document.elements import Paragraph
 from assay.document.terminal import show, table
@@ -36,7 +36,7 @@ from assay.workloads.plan import Part
 REPEATS_IN_TURNS = 3
 """Fewest runs a side of which the interval is of use: with two it is three times as wide."""
 ENDS_REPEATS = frozenset({ExitCode.USAGE, ExitCode.TARGET_FAILED, ExitCode.INTEGRITY_FAILED, ExitCode.INTERRUPTED})
-"""Exit codes of a run after which no other begins; a missed limit is no reason to stop."""
+"""Exit codes of a run after which no other begins; a limit that is missed or unknown is no reason to stop."""
 
 Told = Callable[[], Mapping[str, object]]
 
@@ -164,9 +164,9 @@ def _carried_out(repeats: _Repeats, options: OutputOptions, context: typer.Conte
         if code is None:
             return None
         options.times = 0
-        worst = max(worst, code)
         if code in ENDS_REPEATS:
             return code
+        worst = max(worst, code, key=ANSWERS.index)
         if signals is not None and signals.interrupt.is_set():
             return ExitCode.INTERRUPTED
     assert options.group is not None
