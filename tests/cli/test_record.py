@@ -44,11 +44,22 @@ def test_a_host_is_recorded_shown_reported_and_diagnosed(bench: Bench) -> None:
     page = (folder / "report.html").read_text()
     assert "Where it hurts" in page
     found = bench.assay("diagnose", folder, "--json")
-    assert {cell["resource"] for cell in found.document["matrix"]} == {"cpu", "memory", "network", "disk"}
+    assert {cell["resource"] for cell in found.document["matrix"]} == {"cpu", "memory", "network", "disk", "response"}
+    last = bench.assay("diagnose", folder, "--since", "3s", "--json")
+    assert last.document["begin_utc_ns"] > found.document["begin_utc_ns"]
     again = record(bench, folder, "--for", "2s")
     assert again.returncode == 0, again.stderr
     manifest = json.loads((folder / "run.json").read_text())
     assert manifest["verb"] == "record"
+
+
+def test_live_records_this_machine_and_answers(bench: Bench) -> None:
+    outcome = bench.assay("diagnose", "--live", "6s", "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    assert "recording for 6s" in outcome.stderr
+    assert outcome.document["verdict"]["what"]
+    assert {path.name for path in bench.folder.iterdir()} <= {"target"}
 
 
 def test_the_process_that_records_holds_nothing_large() -> None:

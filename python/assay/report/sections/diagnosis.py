@@ -169,13 +169,13 @@ def evidence_figure(found: Diagnosis) -> FigureElement | None:
             if signal.values is None or signal.threshold is None or signal.text in seen or len(seen) >= MAX_SERIES:
                 continue
             seen.add(signal.text)
-            panel = f"{shorten(signal.text, 36)} (x)"
+            panel = f"{shorten(signal.text.partition(' (as do')[0], 30)} (x)"
             rows += _multiples(found, panel, cause.cause, signal.values, signal.threshold)
     if not found.causes:
         for cell in bad_cells(found.cells)[:MAX_SERIES]:
             one = cell.leading
             assert one is not None
-            panel = f"{shorten(one.measure.text, 36)} (x)"
+            panel = f"{shorten(one.measure.text, 30)} (x)"
             rows += _multiples(found, panel, _name(cell), one.measure.values, one.measure.threshold)
     chart = (
         timeline(rows, _bands(found) if found.causes else [], end_s=observed.steps * observed.step_s) if rows else None
