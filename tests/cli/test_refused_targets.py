@@ -285,6 +285,31 @@ class TestNewFiles:
         assert outcome.code == 2
         assert "is a folder of the system" in outcome.complaint or "no permission" in outcome.complaint
 
+    @pytest.mark.parametrize(
+        ("asked", "said"),
+        [
+            (
+                ["verify", "v.dat", "--size", "16M", "--duration", "1s"],
+                "preparing writes 16 MiB to {}/v.dat; results in",
+            ),
+            (
+                ["dss", "tpch", "duckdb:t.duckdb", "load", "--scale", "0.01"],
+                "loading writes up to about 20.03 MiB to duckdb:t.duckdb; results in",
+            ),
+            (
+                ["study", "run", "block-and-mix", "model:ps6100xv"],
+                "of the model's time, which passes some hundred times faster; results in",
+            ),
+            (["record", "rec", "--for", "1s", "--no-processes"], "recording every 1s, at most 2GB, into rec for 1s"),
+        ],
+        ids=lambda value: value[0] if isinstance(value, list) else "",
+    )
+    def test_every_verb_says_what_it_will_write_and_where(self, bench: Bench, asked: list[str], said: str) -> None:
+        options = [] if asked[0] == "record" else ["--no-report", "-o", str(bench.results)]
+
+        with bench.started(*asked, *options) as run:
+            run.wait_until(lambda: said.format(bench.folder) in run.stderr)
+
     def test_a_run_says_first_what_it_is_about_to_do(self, bench: Bench) -> None:
         outcome = bench.assay("profile", bench.target, "--size", "8M", *SHORT, "--no-report", "-o", bench.results)
 

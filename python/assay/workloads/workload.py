@@ -238,6 +238,10 @@ class Workload(AtTarget[P]):
         """What there is to say of its points in the end."""
         return Conclusion()
 
+    def writes(self, part: Part[P], target: Target) -> str:
+        """What getting ready writes and where, in words, besides laying out files; empty where that is nothing."""
+        return ""
+
     def next_steps(self, manifest: Record, run: str) -> list[str]:
         """Commands that go on from a run of this kind, each with what it is for; `run` is its folder for a shell."""
         again = f"assay compare {run} AFTER (once the same command ran again, after a change)"

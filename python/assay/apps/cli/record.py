@@ -97,7 +97,8 @@ def start(
     # What a recording holds is for its owner alone.
     os.umask(0o077)
     _prepare(directory, settings)
-    print(f"recording into {printable(directory)}; stop with Ctrl-C", file=sys.stderr, flush=True)
+    ends = f"for {length}; Ctrl-C ends it earlier" if length else "until stopped; stop with Ctrl-C"
+    print(f"recording every {every}, at most {keep}, into {printable(directory)} {ends}", file=sys.stderr, flush=True)
     _become(settings)
 
 

@@ -40,7 +40,7 @@ from assay.targets.target import Target
 from assay.workloads.capabilities import MeasuresIo, OnDatabases
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
-from assay.workloads.workload import workload_at
+from assay.workloads.workload import SpreadTarget, workload_at
 
 GIVEN_ANEW = frozenset(
     {
@@ -347,7 +347,7 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
 
 
 def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path, times: int = 1) -> str:
-    """One line of what a run is about to do: points, time, what laying out writes and where, and where results are."""
+    """One line of what a run is about to do: points, time, what getting ready writes and where, where results are."""
     counts = [points_least(part.plan) for part in parts]
     known = sum(count for count in counts if count is not None)
     words = [f"at least {count_of(known, 'point')}"] if known else []
@@ -358,7 +358,13 @@ def outlook(target: Target, parts: Sequence[Part[Any]], folder: Path, times: int
         files = target.to_lay_out if isinstance(target, StorageTarget) else []
         volumes = ", ".join(printable(volume.spec.path) for volume in files if volume.spec.path is not None)
         words.append(f"layout writes {format_bytes(target.layout_bytes)}{f' to {volumes}' if volumes else ''}")
+    words += dict.fromkeys(filter(None, (_writes(part, part.target or target) for part in parts)))
     return f"{'; '.join(words)}; results in {printable(folder)}"
+
+
+def _writes(part: Part[Any], target: Target) -> str:
+    """What getting a part ready writes and where; hosts lay out and load by themselves."""
+    return "" if isinstance(target, SpreadTarget) else workload_of(part.plan).writes(part, target)
 
 
 def _time_words(target: Target, parts: Sequence[Part[Any]], times: int = 1) -> str:

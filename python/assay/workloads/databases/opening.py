@@ -143,6 +143,18 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
     return worked_on or 0
 
 
+def loading_words(target: DatabaseTarget, plan: DatabasesPlan) -> str:
+    """What the action `load` writes and where; rows that are there already are not loaded again."""
+    if "load" not in plan.actions:
+        return ""
+    size = target.databases[0].table_set.size
+    rows_bytes = size.bytes_of({**target.databases[0].table_set.shape, **plan.shape_asked})
+    total_bytes = sum(target.scale.get(database.name) or share for database, share in
+                      zip(target.databases, plan.shares(len(target.databases)), strict=True)) * rows_bytes  # fmt: skip
+    names = ", ".join(dict.fromkeys(database.spec.display for database in target.databases))
+    return f"loading writes up to about {format_bytes(total_bytes)} to {names}"
+
+
 def _refuse_without_room(database: Database, scale: int, shape: Mapping[str, int]) -> None:
     paths = database.storage_paths()
     directory = paths.get("data")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from assay import _core
 from assay.base.errors import UsageError
+from assay.base.paths import printable
 from assay.base.progress import Display
 from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration
@@ -92,6 +93,12 @@ class IntegrityWorkload(
             "memory_bytes": memory_of(part.plan, files).needed_bytes,
             "understood": list(part.understood),
         }
+
+    def writes(self, part: Part[IntegrityPlan], target: Any) -> str:
+        """The pages of every file, written before the stress; a crash check writes nothing."""
+        files = [] if target.after_crash else place_files(target, part.plan)
+        names = ", ".join(dict.fromkeys(printable(file.path) for file in files))
+        return f"preparing writes {format_bytes(sum(file.size_bytes for file in files))} to {names}" if files else ""
 
     # Targets
 

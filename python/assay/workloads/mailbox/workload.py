@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
+from assay.base.paths import printable
 from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration
 from assay.record.shapes.point import Point
@@ -111,6 +112,15 @@ class MailboxWorkload(Workload[MailboxPlan], Telling, Foreseen[MailboxPlan], Ove
                 for one in placed
             ],
         }
+
+    def writes(self, part: Part[MailboxPlan], target: Any) -> str:
+        """Databases, filled before the load; a model holds no bytes."""
+        if target.array is not None:
+            return ""
+        placed = place(part.plan, seats_of_volumes(target.volumes))
+        total = sum(one.data.size_bytes for one in placed)
+        names = dict.fromkeys(printable(volume.spec.path) for volume in target.volumes if volume.spec.path is not None)
+        return f"filling writes up to {format_bytes(total)} to {', '.join(names)}"
 
     # Targets
 

@@ -16,7 +16,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.target import Target
 from assay.workloads.capabilities import Examining, Foreseen, OnDatabases, OverHosts, Reporting, RunsBeside, Telling
 from assay.workloads.databases.job import actions_done
-from assay.workloads.databases.opening import examine_actions, prepare
+from assay.workloads.databases.opening import examine_actions, loading_words, prepare
 from assay.workloads.databases.plan import load_connections
 from assay.workloads.job import Job
 from assay.workloads.plan import Part
@@ -100,6 +100,10 @@ class TpchWorkload(
             f"  layout: {layout_words(plan)}; limits: {', '.join(plan.limits) or 'none'}",
             f"note: {DISCLAIMER}",
         ]
+
+    def writes(self, part: Part[TpchPlan], target: Target) -> str:
+        """The rows that are loaded."""
+        return loading_words(target, part.plan) if isinstance(target, DatabaseTarget) else ""
 
     # Targets
 

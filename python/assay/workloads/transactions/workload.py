@@ -15,6 +15,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.target import Target
 from assay.workloads.capabilities import Foreseen, OnDatabases, OverHosts, Reporting, Telling, Varied
 from assay.workloads.databases.job import actions_done
+from assay.workloads.databases.opening import loading_words
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.transactions.application import Application
@@ -89,6 +90,10 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
             f"  each point: {format_duration(warmup)} warm-up, {format_duration(measured)} measured",
             f"note: {self.application.disclaimer}",
         ]
+
+    def writes(self, part: Part[P], target: Target) -> str:
+        """The rows that are loaded."""
+        return loading_words(target, part.plan) if isinstance(target, DatabaseTarget) else ""
 
     # Targets
 
