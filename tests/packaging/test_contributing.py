@@ -21,11 +21,10 @@ from assay.workloads import registry as workloads
 
 ROOT = Path(__file__).parents[2]
 
-VMSTAT = """procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----
- r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st                 UTC
- 2  0      0 812345  12345 223456    0    0    11    22  333  444  5  1 94  0  0 2026-03-01 10:00:00
- 1  0      0 812345  12345 223456    0    0     0    64  310  420 20 10 60  9  1 2026-03-01 10:00:05
- 0  1      0 812345  12345 223456    0    0     0     0  300  400  2  1 97  0  0 2026-03-01 10:00:10
+LOADAVG = """\
+2026-11-23T19:00:00+00:00 0.50 0.40 0.30 2/345 678
+2026-11-23T19:00:10+00:00 2.50 0.60 0.31 2/345 680
+2026-11-23T19:00:20+00:00 3.00 0.80 0.32 2/345 681
 """
 
 
@@ -50,16 +49,16 @@ def test_the_workload_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_importer_reads_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vmstat = example("telemetry/importers/vmstat.py", monkeypatch)["Vmstat"]()
-    monkeypatch.setattr(importers, "IMPORTERS", (*importers.IMPORTERS, vmstat))
-    file = tmp_path / "vmstat.txt"
-    file.write_text(VMSTAT)
-    made = import_files([file], into=tmp_path / "results", options=Options(zone_s=0), command=["import"])
+    loadavg = example("telemetry/importers/loadavg.py", monkeypatch)["LoadAverage"]()
+    monkeypatch.setattr(importers, "IMPORTERS", (*importers.IMPORTERS, loadavg))
+    file = tmp_path / "loadavg.txt"
+    file.write_text(LOADAVG)
+    made = import_files([file], into=tmp_path / "results", options=Options(), command=["import"])
     with RunFolder.open(made.path) as folder:
         rows = folder.series().to_pylist()
-    user = [row["value"] for row in rows if row["metric"] == "user_share"]
-    assert user == pytest.approx([0.20, 0.02])
-    assert {row["source"] for row in rows} == {"host"}
+    assert [(row["metric"], row["value"]) for row in rows] == [("load_count", 2.5), ("load_count", 3.0)]
+    assert made.recording is not None
+    assert made.recording["files"][0]["values"] == {"taken": 2, "left_out": 7, "not_understood": 0}
 
 
 def test_the_diffs_stand_where_they_say() -> None:
