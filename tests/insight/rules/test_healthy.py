@@ -128,7 +128,8 @@ def test_what_passes_on_a_healthy_machine_is_known(subjects: list[Subject]) -> N
 
     if os.environ.get("ASSAY_UPDATE_GOLDEN"):
         GOLDEN.write_text(passed)
-    assert passed == GOLDEN.read_text(), "write it again: ASSAY_UPDATE_GOLDEN=1 pytest tests/insight/rules/test_healthy.py"
+    again = "ASSAY_UPDATE_GOLDEN=1 pytest tests/insight/rules/test_healthy.py"
+    assert passed == GOLDEN.read_text(), f"write it again: {again}"
 
 
 def test_only_what_nothing_can_tell_is_left_unchecked(subjects: list[Subject]) -> None:
