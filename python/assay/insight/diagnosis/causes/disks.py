@@ -106,8 +106,8 @@ def _slow(signals: CauseSignals, entity: str) -> Suspicion | None:
 def outstanding(observed: Observations, host: str | None = None) -> list[Track]:
     """I/Os outstanding at each device: the mean, and the number at the moment of a sample.
 
-    Windows adds to the mean when an I/O completes, so that one that hangs is in the number of the moment alone. A device
-    that lies on others may hang by itself (replication, multipath), and theirs are idle.
+    Windows adds to the mean when an I/O completes, so that one that hangs is in the number of the moment alone. A
+    device that lies on others may hang by itself (replication, multipath), and theirs are idle.
     """
     return [
         track
