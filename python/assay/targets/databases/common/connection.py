@@ -7,12 +7,12 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from assay.base.errors import OpenFailed
 from assay.base.secrets import Secret
 from assay.targets.databases.common.facts import CoreConnection
-from assay.targets.databases.common.spec import TlsMode
+from assay.targets.databases.common.spec import DatabaseSpec, TlsMode
 
 Dialect = Literal["postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark"]
 Row = tuple[Any, ...]
@@ -21,6 +21,9 @@ Progress = Callable[[int, int], None]
 
 APPLICATION_NAME = "assay"
 """What sessions of Assay call themselves, where a server shows it; those of the load begin with it too."""
+
+
+ServerKind = Literal["postgresql", "mariadb", "mssql"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,7 @@ class ConnectionPlan:
         File with the certificates that are trusted.
     """
 
-    kind: Literal["postgresql", "mariadb", "mssql"]
+    kind: ServerKind
     host: str | None
     port: int
     socket: str | None
@@ -46,6 +49,21 @@ class ConnectionPlan:
     database: str
     tls: TlsMode
     tls_ca: str | None
+
+    @classmethod
+    def of(cls, kind: ServerKind, spec: DatabaseSpec, password: Secret | None) -> Self:
+        """The connection that a database's URL names."""
+        return cls(
+            kind=kind,
+            host=spec.host,
+            port=spec.port,
+            socket=spec.socket,
+            user=spec.user,
+            password=password,
+            database=spec.database,
+            tls=spec.tls,
+            tls_ca=spec.tls_ca,
+        )
 
     def core_plan(self) -> CoreConnection:
         """Return the connection as the core takes it, the password in the clear: never print or keep it."""

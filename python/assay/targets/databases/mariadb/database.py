@@ -140,18 +140,7 @@ class Mariadb(Database):
 
     def connection(self) -> ConnectionPlan:
         """What the load's connections need."""
-        spec = self.spec
-        return ConnectionPlan(
-            kind="mariadb",
-            host=spec.host,
-            port=spec.port,
-            socket=spec.socket,
-            user=spec.user,
-            password=spec.password,
-            database=spec.database,
-            tls=spec.tls,
-            tls_ca=spec.tls_ca,
-        )
+        return ConnectionPlan.of("mariadb", self.spec, self.spec.password)
 
     def check_rights(self) -> None:
         """Make a table and drop it again."""

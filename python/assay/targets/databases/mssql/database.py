@@ -124,18 +124,7 @@ class SqlServer(Database):
 
     def connection(self) -> ConnectionPlan:
         """What the load's connections need."""
-        spec = self.spec
-        return ConnectionPlan(
-            kind="mssql",
-            host=spec.host,
-            port=spec.port,
-            socket=None,
-            user=spec.user,
-            password=spec.password,
-            database=spec.database,
-            tls=spec.tls,
-            tls_ca=spec.tls_ca,
-        )
+        return ConnectionPlan.of("mssql", self.spec, self.spec.password)
 
     def check_rights(self) -> None:
         """Make a table in a transaction that is rolled back."""

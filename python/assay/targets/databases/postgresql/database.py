@@ -181,18 +181,7 @@ class Postgresql(Database):
         return {}
 
     def _place(self) -> ConnectionPlan:
-        spec = self.spec
-        return ConnectionPlan(
-            kind="postgresql",
-            host=spec.host,
-            port=spec.port,
-            socket=spec.socket,
-            user=spec.user,
-            password=self._password,
-            database=spec.database,
-            tls=spec.tls,
-            tls_ca=spec.tls_ca,
-        )
+        return ConnectionPlan.of("postgresql", self.spec, self._password)
 
     def connection(self) -> ConnectionPlan:
         """What the load's connections need."""
