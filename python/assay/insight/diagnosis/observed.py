@@ -217,9 +217,20 @@ class Observations:
 
     def latencies(self, source: str | Iterable[str], side: str) -> list[Track]:
         """Mean latencies of reads, writes, flushes, or of all I/Os (`side` empty); few I/Os are pooled (`pooled`)."""
+        asked = ((source,) if isinstance(source, str) else tuple(source), side)
+        if asked not in self._latencies:
+            self._latencies[asked] = self._pooled(*asked)
+        return self._latencies[asked]
+
+    @cached_property
+    def _latencies(self) -> dict[tuple[tuple[str, ...], str], list[Track]]:
+        """Latencies that were asked for: each cause asks for those of all devices."""
+        return {}
+
+    def _pooled(self, sources: tuple[str, ...], side: str) -> list[Track]:
         kind = f"{side}_" if side else ""
         found = []
-        for track in self.find(f"{kind}latency_mean_ns", source=source):
+        for track in self.find(f"{kind}latency_mean_ns", source=sources):
             ios = self.of(track, f"{side}_ios_count") if side else self.ios_per_s(track)
             if ios is None:
                 found.append(track)

@@ -106,7 +106,7 @@ def _slow(signals: CauseSignals, entity: str) -> Suspicion | None:
 def outstanding(observed: Observations, host: str | None = None) -> list[Track]:
     """I/Os outstanding at each device: the mean, and the number at the moment of a sample.
 
-    Windows adds to the mean when an I/O completes, so that one that hangs is in the number of the moment alone. A
+    Windows adds to the mean when an I/O completes, so that an I/O that hangs is in the number of the moment alone. A
     device that lies on others may hang by itself (replication, multipath), and theirs are idle.
     """
     return [
