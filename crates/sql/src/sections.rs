@@ -2,16 +2,15 @@
 
 use crate::connection::Kind;
 
-/// The [`Layers`] of a file of SQL in a folder beside the source: `FOLDER/base/NAME.sql`, `FOLDER/postgresql/NAME.sql`, ...
+/// The [`Layers`] of a file of SQL in a folder beside the source: `FOLDER/base/NAME.sql`, and for each dialect that is named
+/// a file that differs from it: `layers!("sql", "schema", postgresql, mssql)`.
 #[macro_export]
 macro_rules! layers {
-    ($folder:literal, $name:literal) => {
+    ($folder:literal, $name:literal $(, $dialect:ident)*) => {
         $crate::Layers {
             base: include_str!(concat!($folder, "/base/", $name, ".sql")),
-            postgresql: include_str!(concat!($folder, "/postgresql/", $name, ".sql")),
-            mariadb: include_str!(concat!($folder, "/mariadb/", $name, ".sql")),
-            mysql: include_str!(concat!($folder, "/mysql/", $name, ".sql")),
-            mssql: include_str!(concat!($folder, "/mssql/", $name, ".sql")),
+            $($dialect: include_str!(concat!($folder, "/", stringify!($dialect), "/", $name, ".sql")),)*
+            ..$crate::Layers::SAME
         }
     };
 }
@@ -23,24 +22,24 @@ pub struct Section {
     pub text: String,
 }
 
-/// A file of SQL in all dialects: a base, and the sections that each dialect overrides.
+/// A file of SQL in all dialects: a base, and the sections that each dialect overrides. MySQL takes those of MariaDB.
 #[derive(Debug, Clone, Copy)]
 pub struct Layers {
     pub base: &'static str,
     pub postgresql: &'static str,
     pub mariadb: &'static str,
-    /// Sections of MySQL, over those of MariaDB.
-    pub mysql: &'static str,
     pub mssql: &'static str,
 }
 
 impl Layers {
+    /// Nothing: no dialect differs.
+    pub const SAME: Self = Self { base: "", postgresql: "", mariadb: "", mssql: "" };
+
     /// The sections in one dialect: the base's in their order, then the dialect's own.
     pub fn sections(&self, dialect: Kind) -> Vec<Section> {
         let layers: &[&str] = match dialect {
             Kind::Postgresql => &[self.base, self.postgresql],
-            Kind::Mariadb => &[self.base, self.mariadb],
-            Kind::Mysql => &[self.base, self.mariadb, self.mysql],
+            Kind::Mariadb | Kind::Mysql => &[self.base, self.mariadb],
             Kind::Mssql => &[self.base, self.mssql],
         };
         let mut merged: Vec<Section> = Vec::new();

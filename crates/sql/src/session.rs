@@ -2,16 +2,11 @@
 
 use crate::{
     connection::{Isolation, Kind},
+    layers,
     sections::{Layers, Section},
 };
 
-const SESSION: Layers = Layers {
-    base: include_str!("../sql/base/session.sql"),
-    postgresql: include_str!("../sql/postgresql/session.sql"),
-    mariadb: "",
-    mysql: "",
-    mssql: include_str!("../sql/mssql/session.sql"),
-};
+const SESSION: Layers = layers!("../sql", "session", postgresql, mssql);
 
 /// Statements that begin and end a transaction, and those that set the isolation level, in a dialect.
 pub fn session_sections(dialect: Kind) -> Vec<Section> {

@@ -40,16 +40,16 @@ use crate::{
 };
 
 const FILES: [(&str, Layers); 10] = [
-    ("schema", layers!("sql", "schema")),
-    ("indexes", layers!("sql", "indexes")),
+    ("schema", layers!("sql", "schema", postgresql, mssql)),
+    ("indexes", layers!("sql", "indexes", postgresql)),
     ("foreign_keys", layers!("sql", "foreign_keys")),
-    ("statements", layers!("sql", "statements")),
-    ("procedures", layers!("sql", "procedures")),
+    ("statements", layers!("sql", "statements", postgresql, mariadb, mssql)),
+    ("procedures", layers!("sql", "procedures", postgresql, mariadb, mssql)),
     ("conditions", layers!("sql", "conditions")),
     ("references", layers!("sql", "references")),
-    ("session", layers!("sql", "session")),
+    ("session", layers!("sql", "session", postgresql)),
     ("cleanup", layers!("sql", "cleanup")),
-    ("drop", layers!("sql", "drop")),
+    ("drop", layers!("sql", "drop", postgresql)),
 ];
 
 /// A stream of random numbers for exchanges.

@@ -27,12 +27,12 @@ use crate::{
 };
 
 const FILES: [(&str, Layers); 6] = [
-    ("schema", layers!("sql", "schema")),
-    ("indexes", layers!("sql", "indexes")),
-    ("statements", layers!("sql", "statements")),
-    ("procedures", layers!("sql", "procedures")),
+    ("schema", layers!("sql", "schema", postgresql, mssql)),
+    ("indexes", layers!("sql", "indexes", postgresql)),
+    ("statements", layers!("sql", "statements", postgresql, mssql)),
+    ("procedures", layers!("sql", "procedures", postgresql, mariadb, mssql)),
     ("conditions", layers!("sql", "conditions")),
-    ("drop", layers!("sql", "drop")),
+    ("drop", layers!("sql", "drop", postgresql)),
 ];
 
 impl Dataset for Tpcc {

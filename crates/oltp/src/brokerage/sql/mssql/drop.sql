@@ -1,1 +1,0 @@
--- Nothing differs from base. Tried on Babelfish, a TDS server; not verified on SQL Server.

@@ -1,1 +1,0 @@
--- Nothing differs from base. Not verified on SQL Server.

@@ -1,1 +1,0 @@
--- Nothing differs from MariaDB.
