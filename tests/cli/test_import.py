@@ -34,7 +34,9 @@ def test_the_document_says_what_was_taken_and_what_was_not(bench: Bench) -> None
     assert outcome.stderr == ""
     (file,) = outcome.document["recording"]["files"]
     assert (file["format"], file["hosts"]) == ("sar", ["db1"])
-    assert file["ignored"] == {"hugepages": "no use is made of it"}
+    assert file["ignored"]["hugepages"] == "no use is made of it"
+    assert file["ignored"]["disk.rkB"] == "disk.rd_sec says it as well"
+    assert (file["not_understood"], file["values"]["not_understood"]) == ({}, 0)
     assert Path(outcome.document["run_folder"]).parent == bench.results
 
 
