@@ -112,6 +112,19 @@ def test_the_bar_of_an_answer_is_the_worst_value_at_its_point() -> None:
     assert found.value == max(limit["value"] for limit in best["limits"])
 
 
+def test_the_value_shown_of_a_search_is_the_one_by_which_it_was_judged() -> None:
+    sample, fields = searched()
+    best = sample.answers[0]["max"]
+    # The first of its repeats was above the limit; all of them together are not.
+    point = next(point for point in sample.points if point["id"] == best["point_id"])
+    point["limits"] = [{"limit": "read.mean<=20ms", "scope": "data", "value": 20.4e6, "unit": "ns", "met": False}]
+    best["limiting"] = {"limit": "read.mean<=20ms", "scope": "data", "share": 0.99, "interval_95": [0.95, 1.03]}
+    (found,) = stand(facts_of((sample, fields)))
+    assert (found.met, found.value) == (True, 0.99 * 20e6)
+    (bar,) = picture(assemble(facts_of((sample, fields))))
+    assert (bar["text"], bar["state"]) == ("✓ 19.8 ms, limit ≤\xa020ms", "met")
+
+
 def test_a_limit_that_was_not_measured_takes_no_value_of_another() -> None:
     sample, fields = run()
     (point,) = sample.points
