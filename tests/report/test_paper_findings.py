@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from assay.insight.studies.follows import follows_of
 from assay.report.figures_topology import topology_figure
-from assay.report.paper.follows import follows_of
 from assay.report.paper.topology import topology_of
 
 ARRAY = {
@@ -57,7 +57,7 @@ def study(differs: bool | None, *, ordered: bool, values: tuple[float, ...], **m
         ),
         (
             study(None, ordered=False, values=(1000.0, 3000.0)),
-            ["Some figures have no interval: repeat the study with --repeats 3 before a choice rests on them."],
+            ["Some figures have no interval: the study needs three repeats before a choice rests on them."],
         ),
         ({"results": []}, []),
     ],

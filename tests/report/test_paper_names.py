@@ -58,7 +58,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> str:
     document = made([run], hidden=True, words=Words(title="Storage of db07.example", authors=["jdoe"]))
     document = mapped(document, names.text)
     drawings = render_figures(document)
-    return html_report(document, drawings) + markdown_report(document, "f") + pdf_titles(pdf_report(document, drawings))
+    html = html_report(document, drawings).replace("<wbr>", "")
+    return html + markdown_report(document, "f") + pdf_titles(pdf_report(document, drawings))
 
 
 def pdf_titles(pdf: bytes) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.document.elements import Document, FigureElement, Paragraph, Table
+from assay.document.elements import Document, Paragraph, Table
 from assay.insight.sizing.answer import size
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.need import NeedAsWritten, need_of
@@ -15,7 +15,7 @@ from assay.report.figures_sizing import frontier_chart, growth_chart
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
-from assay.report.sections.sizing import sizing_document
+from assay.report.sections.sizing import REFUSED, sizing_document
 
 HOSTILE = '<script>alert("x")</script> #set \u202e|*_'
 
@@ -85,8 +85,9 @@ def test_nothing_is_cheapest_without_a_price(answer: dict[str, Any]) -> None:
 
 
 def test_arrays_that_hold_the_need_are_compared_by_cost_and_latency(answer: dict[str, Any]) -> None:
-    other = {**answer["candidates"][0], "label": "another", "disks": 4, "latency_ns": 50_000.0}
-    document = document_of({**answer, "candidates": [*answer["candidates"], other]})
+    others = [{**answer["candidates"][0], "label": name, "disks": disks, "latency_ns": 50_000.0}
+              for name, disks in (("another", 4), ("a third", 6), ("a fourth", 8))]  # fmt: skip
+    document = document_of({**answer, "candidates": [*answer["candidates"], *others]})
     assert [one.name for one in document.figures] == ["frontier", "growth"]
     assert "another: 4, 0.1 ms" in document.figures[0].alternative
 
@@ -114,5 +115,21 @@ def test_an_answer_without_a_purchase_says_what_is_missing() -> None:
 def test_figures_of_nothing_are_left_out() -> None:
     assert growth_chart([], 3) is None
     assert frontier_chart([], "cost") is None
-    figure = frontier_chart([{"label": "a", "cost": 1.0, "latency_ms": 2.0}], "cost")
-    assert isinstance(FigureElement("f", "c", "a", figure), FigureElement)  # type: ignore[arg-type]
+    assert frontier_chart([{"label": "a", "cost": 1.0, "latency_ms": 2.0}], "cost") is None
+
+
+def test_sizes_that_do_not_hold_the_need_stand_at_the_end(answer: dict[str, Any]) -> None:
+    refused = {**answer["candidates"][0], "label": "too small", "holds": False, "why_not": ["space: full"]}
+    document = document_of({**answer, "candidates": [*answer["candidates"], refused]})
+    assert document.sections[-1].name == REFUSED
+    shown = {part.name: [block for block in part.blocks if isinstance(block, Table)] for part in document.sections}
+    assert "too small" not in str(shown["candidates"])
+    assert "too small" in str(shown[REFUSED])
+    texts = [block.text for part in document.sections for block in part.blocks if isinstance(block, Paragraph)]
+    assert any("2 sizes" in text and "1 of them holds" in text for text in texts)
+
+
+def test_what_no_row_knows_is_no_column(answer: dict[str, Any]) -> None:
+    tables = {block.name: block for part in document_of(answer).sections for block in part.blocks
+              if isinstance(block, Table)}  # fmt: skip
+    assert "Cost" not in [column.title for column in tables["chosen"].columns]

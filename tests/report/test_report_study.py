@@ -166,11 +166,12 @@ def test_the_smallest_of_too_many_series_are_added_up() -> None:
 
 def test_rising_levels_are_joined_and_others_are_bars(tmp_path: Path) -> None:
     def marks(name: str) -> set[str]:
-        (figure,) = blocks(document_of(study_run(tmp_path, name)), FigureElement)
+        figure = blocks(document_of(study_run(tmp_path, name)), FigureElement)[0]
         return {layer["mark"]["type"] for layer in figure.chart.to_dict()["layer"]}
 
-    assert "line" in marks("fill") - marks("raid-policy")
-    assert "bar" in marks("raid-policy") - marks("fill")
+    assert "line" in marks("working-set") - marks("raid-policy")
+    assert "bar" in marks("raid-policy") - marks("working-set")
+    assert "bar" in marks("fill"), "a line of three dots is none"
 
 
 def test_bands_of_a_model_are_drawn_and_named(tmp_path: Path) -> None:
@@ -249,7 +250,7 @@ def test_the_target_of_each_part_is_named_beside_the_array_of_one(tmp_path: Path
     assert [row[1].text for row in table.rows] == [part["target"] for part in manifest["parts"]]
     assert len({row[1].text for row in table.rows}) == 3
     texts = [block.text for block in method.blocks if isinstance(block, Paragraph)]
-    assert any("below it are those of raid=10 only" in text for text in texts)
+    assert any("The array below and its parameters at the end are those of raid=10 only" in text for text in texts)
 
 
 def test_points_of_a_chain_that_was_measured_again_are_told_once(tmp_path: Path) -> None:

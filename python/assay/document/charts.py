@@ -6,13 +6,14 @@ Every function that draws takes plain rows and returns a chart, or None when the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from statistics import fmean
+from statistics import median
 from typing import Any, TypedDict, TypeVar
 
 import altair as alt
 
+from assay.document.elements import FigureElement, Paragraph
 from assay.document.limits import MEETS
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, latency_unit, log_scale, shape
 
@@ -66,6 +67,17 @@ BAR_MAX_PX = 60
 NINES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9, "p99_99": 99.99}
 MAX_AT = 5.0
 """Where the maximum stands on the axis of nines: one step beyond 99.99 %."""
+
+
+DOTS_LEAST = 4
+"""A line of fewer dots is a sentence drawn as a figure."""
+
+
+def figure_or_words(
+    name: str, caption: str, alternative: str, chart: alt.TopLevelMixin | None
+) -> FigureElement | Paragraph:
+    """A figure, or in words what it would show: where there was too little to draw."""
+    return Paragraph(alternative) if chart is None else FigureElement(name, caption, alternative, chart)
 
 
 class ChartRows(alt.InlineData):
@@ -160,10 +172,16 @@ def limit_lines(limits: Sequence[LimitLine], factor: float, scale: alt.Scale) ->
     return [line, text]
 
 
-def rings(base: alt.Chart) -> list[alt.Chart]:
-    """Rings around the points of an answer, each with its `mark` below: most, knee, edge."""
+NAMED_SERIES = 2
+"""Curves whose rings are named; around the rings of more there is no room for names."""
+
+
+def rings(base: alt.Chart, series: int = 1) -> list[alt.Chart]:
+    """Rings around the points of an answer, each with its `mark` beside it where there is room: most, knee, edge."""
     marked = base.transform_filter("datum.mark != ''")
     ring = marked.mark_point(shape="circle", size=190, filled=False, strokeWidth=1.6, color=INK)
+    if series > NAMED_SERIES:
+        return [ring]
     return [ring, marked.mark_text(dy=16, fontSize=9, color=INK).encode(text="mark:N")]
 
 
@@ -186,7 +204,7 @@ def search_curve(
     limits : sequence of rows
         Limits on the latency.
     """
-    if not rows:
+    if len(rows) < DOTS_LEAST:
         return None
     states = ordered(sorted(rows, key=lambda row: row["state"] != MEETS), "state")
     timed = [(row, latency_ns) for row in rows if (latency_ns := row["latency_ns"])]
@@ -216,6 +234,27 @@ def search_curve(
     return figure
 
 
+NEAR_SHARE = 0.05
+"""Loads that differ by less are one place of a curve: between them lies chance."""
+
+
+def near_loads(loads: Iterable[float]) -> list[list[float]]:
+    """Distinct loads in groups that a curve shows at one place.
+
+    Examples
+    --------
+    >>> near_loads([1, 2, 40, 41, 42, 43, 40])
+    [[1], [2], [40, 41], [42, 43]]
+    """
+    groups: list[list[float]] = []
+    for load in sorted(set(loads)):
+        if groups and load < groups[-1][0] * (1 + NEAR_SHARE):
+            groups[-1].append(load)
+        else:
+            groups.append([load])
+    return groups
+
+
 def _search_panel(
     rows: Sequence[SearchRow],
     heights: Sequence[float],
@@ -228,12 +267,18 @@ def _search_panel(
     """A panel of points and the line through them; `heights` is the field of each row that `y` shows."""
     base = alt.Chart(ChartRows(values=[dict(row) for row in rows])).encode(x=x, y=y)
     hues, marks = colour("state", states), shape("state", states)
-    # The line runs through the mean of the points at each load, which may have been measured again.
-    loads = sorted({row["load"] for row in rows})
-    placed = [(row["load"], height) for row, height in zip(rows, heights, strict=True)]
-    means = [{"load": load, field: fmean(height for at, height in placed if at == load)} for load in loads]
+    # The line runs through the median of each load, which may have been measured again.
+    middles = []
+    for together in near_loads([row["load"] for row in rows]):
+        own = [height for row, height in zip(rows, heights, strict=True) if row["load"] in together]
+        first = next(row["point_id"] for row in rows if row["load"] in together)
+        middles.append(
+            {"load": median(together), field: median(own), "low": min(own), "high": max(own), "point_id": first}
+        )
+    middle = alt.Chart(ChartRows(values=middles)).encode(x=x)
     layers = [
-        alt.Chart(ChartRows(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
+        middle.mark_line(strokeWidth=1.2, color=QUIET).encode(y=y),
+        middle.mark_rule(strokeWidth=1.2, color=QUIET).encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_point(size=48, filled=True, opacity=1).encode(color=hues, shape=marks),
         *rings(base),
         *limits,

@@ -7,8 +7,8 @@ from typing import cast
 
 from assay.base.tables import Record
 from assay.document.advice import limiting_text, next_texts, running_text
-from assay.document.charts import SearchRow, search_curve
-from assay.document.elements import Block, Cell, Column, FigureElement, Paragraph, Section, Table
+from assay.document.charts import SearchRow, figure_or_words, search_curve
+from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table
 from assay.document.limits import limit_text, limited_text, search_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
@@ -123,19 +123,19 @@ def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[M
                  "point_id": point["id"], "state": search_state(point, figure.failed),
                  "mark": marks.get(point.get("id"), "")}
             )  # fmt: skip
+    if not rows:
+        return blocks
     rows.sort(key=lambda row: float(row["load"]))
     chart = search_curve(rows, axis, figure.title)
-    if chart is None:
-        return blocks
     caption = (
         f"{figure.title} over {axis}. Rings mark the most, the knee and the edge; where a load was measured again the"
-        " line is the mean."
+        " line is the median and the bar the range."
         f" Points {id_range(str(point_id) for point_id in ids)}."
     )
     ends = [f"{figure.words(row['value'])} at {row['load']:g}" for row in (rows[0], rows[-1])]
     return [
         *blocks,
-        FigureElement(name, caption, f"{figure.title} over {axis}: from {ends[0]} to {ends[1]}. {said}", chart),
+        figure_or_words(name, caption, f"{figure.title} over {axis}: from {ends[0]} to {ends[1]}. {said}", chart),
     ]
 
 

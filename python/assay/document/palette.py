@@ -6,6 +6,7 @@ page) and without yellow (on white). Every series has a shape or a dash of its o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -21,6 +22,11 @@ MAX_SERIES = len(COLOURS)
 
 INK, QUIET, GRID, LIMIT, BAND = "#222222", "#666666", "#DDDDDD", "#8B1A1A", "#999999"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+
+COUNT = ",~f"
+"""Format of an axis of counts and rates: no two labels of small ones are the same."""
+TICKS_LEAST = 3
+"""An axis with fewer labels does not tell how its values grow."""
 
 T = TypeVar("T")
 
@@ -70,20 +76,41 @@ def latency_unit(latencies_ns: Iterable[float]) -> tuple[float, str]:
     return (1e3, "us") if largest < 1e6 else (1e6, "ms") if largest < 1e10 else (1e9, "s")
 
 
-def log_scale(values: Sequence[float]) -> tuple[alt.Scale, list[float]]:
-    """Logarithmic scale around positive values, and its ticks: 1, 2, 5 of each decade, or 1 alone when there are many.
+def log_scale(values: Iterable[float], most: int = 9) -> tuple[alt.Scale, list[float]]:
+    """Logarithmic scale around positive values, and its ticks: as many round values as fit, three at least.
+
+    Parameters
+    ----------
+    values : iterable of float
+        What the scale reaches around.
+    most : int
+        Labels that the axis has room for.
 
     Examples
     --------
-    >>> log_scale([0.3, 40.0])[1]
-    [0.5, 1, 2, 5, 10, 20, 50]
+    >>> log_scale([0.3, 40.0])[1], log_scale([0.3, 40.0], 5)[1], log_scale([17.0, 21.0])[1]
+    ([0.5, 1, 2, 5, 10, 20, 50], [0.3, 1, 3, 10, 30], [14, 16, 18, 20, 22, 24, 26])
+    >>> log_scale([1e-15, 3e-3], 5)[1]
+    [1e-15, 1e-12, 1e-09, 1e-06, 0.001]
     """
+    values = list(values)
     low, high = min(values) * 0.8, max(values) * 1.3
-    decades = range(-6, 13)
-    ticks = [float(f"{step}e{decade}") for decade in decades for step in (1, 2, 5)]
-    inside = [tick for tick in ticks if low <= tick <= high]
-    if len(inside) > 9:
-        inside = [tick for tick in inside if f"{tick:e}".startswith("1.0")]
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    inside: list[float] = []
+    for steps in (range(1, 10), (1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        ticks = [float(f"{step}e{decade}") for decade in range(first, last + 1) for step in steps]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) <= most:
+            break
+    inside = inside[:: -(-len(inside) // most)] if inside else []
+    if len(inside) < TICKS_LEAST:  # the values lie so near each other that round steps between them are even
+        step = next(
+            step
+            for decade in range(first - 2, last + 1)
+            for step in (float(f"{digit}e{decade}") for digit in (1, 2, 5))
+            if (high - low) / step <= most
+        )
+        inside = [float(f"{number * step:.6g}") for number in range(math.ceil(low / step), int(high / step) + 1)]
     whole = [int(tick) if tick == int(tick) else tick for tick in inside]
     return alt.Scale(type="log", domain=[low, high], nice=False), whole
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
@@ -17,8 +18,10 @@ WIDTH, HEIGHT, SPACING = 500, 84, 12
 PAGE_HEIGHT = 740
 """Pixels of all panels together, so that they fit a page with the text above them."""
 
-MAX_TICKS = 4
-"""Labels that fit beside a panel; of more, only those of whole decades are shown."""
+MAX_TICKS = 5
+"""Labels that fit beside a panel."""
+STEPS_LEAST = 4
+"""A panel needs a series with as many values: fewer show no course over time."""
 
 
 AREA_INK = "#FFFFFF"
@@ -75,6 +78,13 @@ def timeline(
     return panels_over_time(rows, layers, end_s=end_s, title="time since the start")
 
 
+def with_course(rows: Sequence[PanelRow]) -> list[PanelRow]:
+    """Rows of the panels that show a course over time."""
+    counts = Counter((row["panel"], row["series"]) for row in rows if row["value"] is not None)
+    shown = {panel for (panel, _), count in counts.items() if count >= STEPS_LEAST}
+    return [row for row in rows if row["panel"] in shown]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimeAxis:
     """The time axis of a panel: seconds over `divisor`, and whether the panel is the first."""
@@ -107,6 +117,7 @@ def panels_over_time(
     height_max_px : float
         A panel is no higher.
     """
+    rows = with_course(rows)
     panels = ordered(rows, "panel")
     if not panels:
         return None
@@ -134,10 +145,7 @@ def lines(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> alt.Chart:
     format_, scale = "~s", alt.Scale(zero=True)
     ticks: list[float] | None = None
     if rows[0]["log"] and positive and min(positive) > 0:
-        scale, ticks = log_scale(positive)
-        decades = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
-        if len(ticks) > MAX_TICKS and len(decades) > 1:
-            ticks = decades
+        scale, ticks = log_scale(positive, MAX_TICKS)
         format_ = "~g"
     elif max(positive, default=0) < 1000:
         format_ = "~r"

@@ -225,3 +225,25 @@ def interval_text(interval: Sequence[float] | None, words: Callable[[float], str
     ' (95 % interval 1 to 2)'
     """
     return f" (95 % interval {words(interval[0])} to {words(interval[1])})" if interval else ""
+
+
+BREAK = "\u200b"
+"""Where a word may break. Renderers put what breaks without a letter in its place, so that copied paths are paths."""
+_LONG_WORD = re.compile(r"\S{18,}")
+_BREAKS = re.compile(r"(?<=[/_\-.,:;=])(?=\S)")
+
+
+def breakable(text: str) -> str:
+    r"""Text whose long words may break: after punctuation, and after every eighth letter of a run without any.
+
+    Examples
+    --------
+    >>> breakable("/data/long/path/to/a/file").split("\u200b")
+    ['/', 'data/', 'long/', 'path/', 'to/', 'a/', 'file']
+    """
+
+    def broken(match: re.Match[str]) -> str:
+        pieces = [piece[at : at + 8] for piece in _BREAKS.split(match[0]) for at in range(0, len(piece), 8)]
+        return BREAK.join(pieces)
+
+    return _LONG_WORD.sub(broken, text)

@@ -12,6 +12,7 @@ from assay.document.elements import Block, Bullets, Column, Paragraph, Table, To
 from assay.document.limits import limited_text
 from assay.document.terminal import table
 from assay.document.text import DASH, joined, sentence
+from assay.insight.studies.follows import follows_of
 from assay.insight.studies.words import (
     common_figures,
     comparison_rows,
@@ -201,7 +202,7 @@ def _limits(lines: Sequence[Record]) -> tuple[str, Tone]:
 def _study(study: Study) -> list[Block]:
     blocks: list[Block] = [
         Paragraph(f"{study['title']}: {study['question']}", strong=True),
-        Bullets(study["sentences"] or []),
+        Bullets([*(study["sentences"] or []), *follows_of(study)]),
     ]
     if study["published"]:
         heads = ("figure", "source", Column("published", number=True), Column("model", number=True), "error", "fitted")

@@ -16,6 +16,7 @@ from assay.record.source import RunFacts
 from assay.record.titles import run_title
 from assay.report.facts import remarks_of, sections_of, workload_of_run, workloads_of
 from assay.report.head import headed
+from assay.report.sections.array import parameters_section
 from assay.report.sections.best_practice import best_practice_section
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section
 from assay.report.sections.imported import imported_section
@@ -91,6 +92,7 @@ def assemble(facts: RunFacts) -> Document:
         best_practice_section(facts),
         series_section(facts),
         points_section(facts, told),
+        parameters_section(facts.manifest.get("target") or {}),
     ]
     shown = [section for section in sections if section is not None]
     return headed(title_of(facts), _facts_words(facts), shown, facts.manifest)

@@ -55,7 +55,8 @@ def comparison_document(comparison: RunComparison, runs: Sequence[str]) -> Docum
     if any(row.relative is not None for row in comparison.compared):
         figure = FigureElement(
             name="differences",
-            caption="Relative differences with their 95 % intervals; the grey band is too small to matter.",
+            caption="Relative differences with their 95 % intervals; filled marks changed, the grey band is too small"
+            " to matter.",
             alternative=comparison.sentence,
             chart=compare_figure(comparison),
         )

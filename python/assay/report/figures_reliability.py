@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import altair as alt
 
 from assay.base.units import format_when
 from assay.document.charts import ChartRows
-from assay.document.palette import INK, MAX_SERIES, colour, shape
+from assay.document.palette import INK, MAX_SERIES, colour, log_scale, shape
 
 
 class RatioRow(TypedDict):
@@ -54,7 +53,7 @@ def ratio_ranges(rows: Sequence[RatioRow]) -> alt.TopLevelMixin | None:
     panels = []
     for number, panel in enumerate(_ordered(rows, "panel")):
         data = [row for row in rows if row["panel"] == panel]
-        scale, ticks = decade_scale([edge for row in data for edge in (row["low"], row["high"])])
+        scale, ticks = log_scale([edge for row in data for edge in (row["low"], row["high"])], TICKS_MAX)
         axis = alt.Axis(labelLimit=250, ticks=False, labels=number == 0)
         base = alt.Chart(ChartRows(values=data)).encode(
             y=alt.Y("input:N", sort=inputs, title=None, axis=axis),
@@ -85,11 +84,11 @@ def loss_curves(rows: Sequence[LossRow], years: float) -> alt.TopLevelMixin | No
         return None
     if len(policies) > MAX_SERIES:
         raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(policies)}")
-    y_scale, y_ticks = decade_scale([row["loss_probability"] for row in shown])
+    y_scale, y_ticks = log_scale([row["loss_probability"] for row in shown], TICKS_MAX)
     panels = []
     for label in _ordered(shown, "input"):
         data = [row for row in shown if row["input"] == label]
-        scale, ticks = decade_scale([row["value"] for row in data])
+        scale, ticks = log_scale([row["value"] for row in data], TICKS_MAX)
         base = alt.Chart(ChartRows(values=data)).encode(
             x=alt.X("value:Q", title=f"{label} (log)", scale=scale, axis=_axis(ticks)),
             y=alt.Y("loss_probability:Q", title=f"loss {format_when(years)} (log)", scale=y_scale,
@@ -104,25 +103,6 @@ def loss_curves(rows: Sequence[LossRow], years: float) -> alt.TopLevelMixin | No
         alt.concat(*panels, columns=2, spacing=22).resolve_scale(color="shared", shape="shared")
     )  # fmt: skip
     return figure
-
-
-def decade_scale(values: Iterable[float]) -> tuple[alt.Scale, list[float]]:
-    """Logarithmic scale around positive values over any number of decades, and its ticks.
-
-    Examples
-    --------
-    >>> decade_scale([2.2e5, 2.0e6])[1], decade_scale([1e-15, 3e-3])[1]
-    ([200000.0, 500000.0, 1000000.0, 2000000.0], [1e-15, 1e-12, 1e-09, 1e-06, 0.001])
-    """
-    values = list(values)
-    low, high = min(values) * 0.8, max(values) * 1.25
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [float(f"{step}e{decade}") for decade in decades for step in (1, 2, 5)]
-    ticks = [tick for tick in ticks if low <= tick <= high]
-    if len(ticks) > TICKS_MAX:
-        ticks = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
-    every = -(-len(ticks) // TICKS_MAX)
-    return alt.Scale(type="log", domain=[low, high], nice=False), ticks[::every]
 
 
 def _axis(ticks: Sequence[float]) -> alt.Axis:

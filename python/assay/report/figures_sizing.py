@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, PLAIN_ZERO, ChartRows, marked_lines, ordered
+from assay.document.charts import DOTS_LEAST, PANEL_WIDTH, PLAIN_ZERO, ChartRows, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, shape
 
 
@@ -37,7 +37,7 @@ def growth_chart(rows: Sequence[GrowthRow], years: float) -> alt.TopLevelMixin |
     years : float
         The years that the need is for.
     """
-    if not rows:
+    if len(rows) < DOTS_LEAST:
         return None
     resources = ordered(rows, "resource")
     if len(resources) > MAX_SERIES:
@@ -69,10 +69,10 @@ def frontier_chart(rows: Sequence[FrontierRow], cost_title: str) -> alt.TopLevel
     cost_title : str
         What the cost is.
     """
-    if not rows:
+    if len(rows) < DOTS_LEAST:
         return None
     best = frontier(rows)
-    states = ["nothing costs less and answers sooner", "something else costs less and answers sooner"]
+    states = ["best at its cost", "another costs less and answers sooner"]
     data = [{**row, "state": states[0] if row in best else states[1]} for row in rows]
     shown = [state for state in states if any(row["state"] == state for row in data)]
     costs = [row["cost"] for row in rows]

@@ -7,8 +7,8 @@ from typing import Any, NotRequired, TypedDict
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, ChartRows, ordered
-from assay.document.palette import BAND, COLOURS, INK, MAX_SERIES, colour, latency_unit, shape
+from assay.document.charts import DOTS_LEAST, PANEL_WIDTH, ChartRows, ordered
+from assay.document.palette import BAND, COLOURS, COUNT, INK, MAX_SERIES, colour, latency_unit, shape
 from assay.insight.studies.words import full_name_of
 
 
@@ -95,13 +95,13 @@ def level_figure(
     factor_title : str
         What the levels are of.
     joined : bool
-        Lines instead of bars.
+        Lines instead of bars, where they have enough points.
     full_name : str, optional
         The figure in words; those of the kind that was registered first unless given.
     """
     if not rows:
         return None
-    series, levels = ordered(rows, "series"), ordered(rows, "level")
+    joined, series, levels = joined and len(rows) >= DOTS_LEAST, ordered(rows, "series"), ordered(rows, "level")
     if len(series) > MAX_SERIES:
         raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(series)}")
     factor, title = _unit(rows, full_name or full_name_of(figure))
@@ -121,7 +121,7 @@ def level_figure(
         for row in data
         for value in (row["value"], row["low"], row["high"], row["band_low"], row["band_high"])
     )
-    y_axis = alt.Axis(format=",d" if most >= 20 else "~f", tickCount=6)
+    y_axis = alt.Axis(format=COUNT, tickCount=6)
     y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
     step = PANEL_WIDTH[1] / len(levels)
     fit = max(len(level) for level in levels) * LETTER_PX <= step
@@ -225,7 +225,7 @@ def published_figure(rows: Sequence[PublishedRow]) -> alt.TopLevelMixin | None:
     rows : sequence of rows
         The errors, in the order to show.
     """
-    if not rows:
+    if len(rows) < DOTS_LEAST:
         return None
     data: list[PercentRow] = [
         {

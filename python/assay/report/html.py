@@ -6,6 +6,10 @@ from collections.abc import Mapping
 
 from assay.document.elements import Document
 from assay.document.references import numbers_of, plain_text, spans_of
+from assay.document.text import BREAK, breakable
+
+CONTENTS_LEAST = 5
+"""Sections from which on the contents stand beside the text, and stay there."""
 
 
 def html_report(document: Document, drawings: Mapping[str, str], *, style: str | None = None) -> str:
@@ -30,6 +34,7 @@ def html_report(document: Document, drawings: Mapping[str, str], *, style: str |
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breaking"] = lambda text: Markup("<wbr>").join(breakable(text).split(BREAK))
     # No text of a style may end its element.
     rules = [environment.get_template("report.css").render(), (style or "").replace("</", "<\\/")]
     safe = {name: Markup(svg) for name, svg in drawings.items()}
@@ -39,6 +44,7 @@ def html_report(document: Document, drawings: Mapping[str, str], *, style: str |
         drawings=safe,
         style=Markup("\n".join(rule for rule in rules if rule)),
         numbers=numbers,
+        contents_least=CONTENTS_LEAST,
         spans=lambda text: spans_of(text, numbers),
         plainly=lambda text: plain_text(text, numbers),
     )

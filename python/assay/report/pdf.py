@@ -22,7 +22,7 @@ from assay.document.elements import (
     Table,
 )
 from assay.document.references import Numbers, numbers_of, spans_of
-from assay.document.text import cut
+from assay.document.text import breakable, cut
 
 PAPER_PIXELS = 664.0
 """Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""
@@ -31,8 +31,8 @@ RUNNING_LETTERS = 70
 """Letters of the title that fit above every page of a paper."""
 
 _FONT = "Libertinus Serif"
-_LONG_WORD = re.compile(r"\S{18,}")
-_BREAKS = re.compile(r"(?<=[/_\-.,:;=])(?=\S)")
+_SUSPECTS = b"/Suspects false"
+"""The default, written out: poppler takes it for a value of the wrong type. Blanks keep the places of all objects."""
 
 
 def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
@@ -75,8 +75,6 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
                 shown["floats"] = document.is_paper and is_tall and has_text
             elif isinstance(block, Table):
                 shown["places"] = [[place for _, place in row] for row in block.placed()]
-                for column in shown["columns"]:
-                    column["title"] = column["title"].replace("/s", "/\u2060s")
     template = files("assay.report").joinpath("templates", "report.typ").read_bytes()
     fonts = typst.Fonts(include_system_fonts=False, include_embedded_fonts=True)
     compiler = typst.Compiler(template, font_paths=fonts, sys_inputs={"report": json.dumps(content)})
@@ -87,7 +85,7 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
             f"report.pdf: typst refused the document: {error.message}; report.html has the same content"
         ) from error
     assert isinstance(pdf, bytes)
-    return pdf
+    return pdf.replace(_SUSPECTS, b" " * len(_SUSPECTS))
 
 
 def _for_paper(value: Any, numbers: Numbers) -> Any:
@@ -145,22 +143,6 @@ def printable(text: str) -> str:
     return "".join(
         letter if ord(letter) < 0x530 or 0x2010 <= ord(letter) < 0x2800 else f"\\u{ord(letter):04x}" for letter in text
     )
-
-
-def breakable(text: str) -> str:
-    r"""Text whose long words may break: after punctuation, and after every eighth letter of a run without any.
-
-    Examples
-    --------
-    >>> breakable("/data/long/path/to/a/file").split("\u200b")
-    ['/', 'data/', 'long/', 'path/', 'to/', 'a/', 'file']
-    """
-
-    def broken(match: re.Match[str]) -> str:
-        pieces = [piece[at : at + 8] for piece in _BREAKS.split(match[0]) for at in range(0, len(piece), 8)]
-        return "\u200b".join(pieces)
-
-    return _LONG_WORD.sub(broken, text)
 
 
 FIGURE_SHARE, TALLEST_SHARE, FLOATS_SHARE = 0.88, 0.95, 0.36

@@ -9,6 +9,7 @@ from typing import TypedDict
 from xml.sax.saxutils import quoteattr
 
 from assay.document.elements import Document, FigureElement, Specification
+from assay.report.labels import with_placed_labels
 
 _PAIR = re.compile(r"(\\+)ud[89ab][0-9a-f]{2}\1ud[c-f][0-9a-f]{2}")
 
@@ -25,7 +26,7 @@ def render(figure: FigureElement) -> str:
     from assay.document.palette import theme
 
     svg: str = vl_convert.vegalite_to_svg(_measurable(theme(figure.chart)), **_offline(), vl_version=_newest())
-    svg = _own_ids(svg, figure.name)
+    svg = _own_ids(with_placed_labels(svg), figure.name)
     label = f'<svg role="img" aria-label={quoteattr(figure.alternative)} '
     return svg.replace("<svg ", label, 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from assay.base.units import count_of
 from assay.document.elements import Block, Document, Heading, Paragraph, Section
 from assay.document.text import joined
 from assay.report.head import version_of
@@ -68,7 +69,7 @@ def _facts_line(sources: Sequence[PaperSource]) -> str:
 
     count = sum(len(source.facts.points) for source in sources)
     when = front.when(sources)
-    return f"{counted(sources)} · made {when} · {count:,} points"
+    return f"{counted(sources)} · made {when} · {count_of(count, 'point')}"
 
 
 def drafts(sources: Sequence[PaperSource], words: Words, command: str) -> list[Draft]:
@@ -81,8 +82,7 @@ def drafts(sources: Sequence[PaperSource], words: Words, command: str) -> list[D
     target = front.target_words(sources)
     measured = [section_of(source, names[source.number], taken) for source in sources if source.kind not in IN_GUIDANCE]
     held = {str((source.study or {}).get("name")) for source in sources}
-    modelled = next((str(source.study.get("target") or "") for source in sources if source.study), "")
-    absent = [absent_study(name, modelled) for name in dict.fromkeys(words.studies) if name not in held]
+    absent = [absent_study(name) for name in dict.fromkeys(words.studies) if name not in held]
     return [
         front.summary(sources, names, target),
         front.objectives(sources, names, words, target),

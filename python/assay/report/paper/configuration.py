@@ -107,7 +107,7 @@ def _target_blocks(source: PaperSource) -> list[Block]:
         blocks.append(FigureElement("topology", caption, f"Topology. {topology.told}.", topology_figure(topology)))
     if target.get("array"):
         # Parameters stand in the appendix.
-        blocks += array_blocks(target)[:1]
+        blocks += array_blocks(target)
         return blocks
     databases = records(target.get("databases"))
     if databases:

@@ -16,7 +16,7 @@ from assay.report.paper.parts import Draft, flat, own_names
 from assay.report.paper.sources import PaperSource
 from assay.report.sections.best_practice import findings_table, gaps_table
 from assay.report.sections.method import gap_texts
-from assay.report.sections.sizing import sizing_sections
+from assay.report.sections.sizing import REFUSED, sizing_sections
 from assay.report.sections.summary import run_notices
 
 NAMES_LETTERS = 300
@@ -43,8 +43,7 @@ def best_practices(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
         f" {len(unknown)} not checked [{runs}]. What is not known never passes."
         if told
         else "",
-        "missing": "None of the runs holds a check of best practice; give a file of assay check --format json with"
-        " --check, or a run of assay assess.",
+        "missing": "None of the runs holds a check of best practice.",
         "findings": bool(findings),
         "passed": bool(table.rows),
         "unknown": bool(unknown),
@@ -86,12 +85,12 @@ def sizing(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     blocks: list[Block] = []
     for source in answers:
         answer = clean(source.manifest["sizing"])
-        own = flat(sizing_sections(answer))
+        own = flat([section for section in sizing_sections(answer) if section.name != REFUSED])
         if len(answers) > 1:
             blocks.append(Heading(f"{shorten(str(answer['title']), 60)} ({source.number})"))
         blocks += own_names([_marked(block, source.number) for block in own], source.number, taken)
     fields = {
-        "missing": "" if answers else "None of the runs holds a sizing; assay size NEED makes one.",
+        "missing": "" if answers else "None of the runs holds a sizing.",
         "guidance": _guidance(sources),
     }
     return Draft("sizing", "Sizing guideline", "sizing", fields, {"shown": blocks}, listed=True)

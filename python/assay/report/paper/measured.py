@@ -13,10 +13,10 @@ from assay.document.limits import limit_text
 from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
 from assay.insight.studies.files import read_study
+from assay.insight.studies.follows import follows_of
 from assay.record.source import records
 from assay.record.titles import run_title
 from assay.report.assemble import placed, title_of
-from assay.report.paper.follows import follows_of
 from assay.report.paper.parts import Draft, flat, own_names, slug, traced
 from assay.report.paper.sources import PaperSource, covered_s
 from assay.report.sections.recording import recording_document
@@ -281,7 +281,7 @@ def _recording(source: PaperSource, name: str, title: str, taken: set[str]) -> D
     return Draft(name, title, "recording", fields, {"shown": shown})
 
 
-def absent_study(name: str, target: str) -> Draft:
+def absent_study(name: str) -> Draft:
     """The section of a study that the paper shall have and no run holds.
 
     Raises
@@ -296,7 +296,6 @@ def absent_study(name: str, target: str) -> Draft:
     fields = {
         "missing": f"None of the runs holds the study {name}: this paper has no finding on it.",
         "question": study.question,
-        "command": f"assay study run {name}" + (f" {target}" if target else ""),
     }
     return Draft(slug(name), study.title, "absent", fields)
 

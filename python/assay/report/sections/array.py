@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay.base.units import format_bytes
-from assay.document.elements import Block, Cell, Column, FactList, Paragraph, Table
+from assay.document.elements import Block, Cell, Column, FactList, Paragraph, Section, Table
 from assay.document.text import DASH, percent, shorten
 from assay.record.shapes.manifest import Calibration, ModelledArray, Parameter, ShownArray, Target
 
@@ -18,7 +18,7 @@ SURVIVES = {
 
 
 def array_blocks(target: Target) -> list[Block]:
-    """Facts and parameters of the manifest's `target.array`."""
+    """Facts of the manifest's `target.array`."""
     array = target.get("array") or {}
     volumes = target.get("volumes") or []
     sizes = {format_bytes(volume.get("size_bytes") or 0) for volume in volumes}
@@ -32,7 +32,15 @@ def array_blocks(target: Target) -> list[Block]:
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
-    return [FactList("array", facts), parameter_table(array.get("parameters") or {})]
+    return [FactList("array", facts)]
+
+
+def parameters_section(target: Target) -> Section | None:
+    """Every parameter of the model under load; None without one."""
+    array = target.get("array")
+    return (
+        Section("model", "The model's parameters", [parameter_table(array.get("parameters") or {})]) if array else None
+    )
 
 
 def served_blocks(array: ShownArray) -> list[Block]:

@@ -78,8 +78,8 @@ def _own_targets(run: Manifest) -> list[Block]:
     return [
         Paragraph(
             f"{'Some parts have targets of their' if shared else 'Each part has a target of its'} own, which the"
-            f" table names. The array and the parameters below it are those of {shorten(names, 200)} only; in the"
-            " others they differ by what their targets say."
+            f" table names. The array below and its parameters at the end are those of {shorten(names, 200)} only; in"
+            " the others they differ by what their targets say."
         ),
         Table("part-targets", "Targets of parts.", [Column("Part"), Column("Target", weight=3.0)], rows),
     ]

@@ -239,20 +239,22 @@ def _model_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
         "disks busy (%)",
         clock,
         {
-            "mean": _over_entities(disks, "busy_share", 0.01, "mean"),
-            "fullest": _over_entities(disks, "busy_share", 0.01),
+            "mean of disks": _over_entities(disks, "busy_share", 0.01, "mean"),
+            "busiest disk": _over_entities(disks, "busy_share", 0.01),
         },
     )
     rows += panel_rows(
         "disk queue (I/Os)",
         clock,
         {
-            "mean": _over_entities(disks, "queue_mean_count", 1.0, "mean"),
-            "longest": _over_entities(disks, "queue_mean_count", 1.0),
+            "mean of disks": _over_entities(disks, "queue_mean_count", 1.0, "mean"),
+            "longest queue": _over_entities(disks, "queue_mean_count", 1.0),
         },
     )
-    rows += panel_rows("dirty cache (MiB)", clock, {"all members": gauge(model, "dirty_bytes", 2.0**20)})
-    rows += panel_rows("read hits (%)", clock, {"mean": _over_entities(model, "read_hit_share", 0.01, "mean")})
+    rows += panel_rows("dirty cache (MiB)", clock, {"of all members": gauge(model, "dirty_bytes", 2.0**20)})
+    rows += panel_rows(
+        "read hits (%)", clock, {"mean of members": _over_entities(model, "read_hit_share", 0.01, "mean")}
+    )
     rows += panel_rows(
         "reads found in (%)",
         clock,
@@ -264,7 +266,7 @@ def _model_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
         },
     )  # fmt: skip
     rows += panel_rows("write amplification", clock, {"log": _over_entities(model, "write_amplification", 1.0, "mean")})
-    return rows + panel_rows("ports busy (%)", clock, {"fullest": _over_entities(ports, "busy_share", 0.01)})
+    return rows + panel_rows("ports busy (%)", clock, {"busiest port": _over_entities(ports, "busy_share", 0.01)})
 
 
 def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "max") -> pl.DataFrame:

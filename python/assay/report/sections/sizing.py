@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.base.units import format_iops, format_latency, format_share, format_when
+from assay.base.units import count_of, format_iops, format_latency, format_share, format_when
 from assay.document.elements import (
     Block,
     Cell,
@@ -17,7 +17,6 @@ from assay.document.elements import (
     Paragraph,
     Section,
     Table,
-    Tone,
 )
 from assay.document.text import DASH, moment, shorten
 from assay.insight.sizing import text as words
@@ -45,7 +44,7 @@ def sizing_sections(answer: Sizing) -> list[Section]:
     sections = [_summary(answer), _need(answer), _candidates(answer)]
     if (best := purchase_of(answer["chosen"])) is not None:
         sections += [_growth(answer, best), _what_if(answer)]
-    return [*sections, _rules(answer)]
+    return [*sections, _rules(answer), *_refused(answer)]
 
 
 def _summary(answer: Sizing) -> Section:
@@ -128,21 +127,48 @@ def _need(answer: Sizing) -> Section:
 
 
 def _candidates(answer: Sizing) -> Section:
-    # A single candidate has nothing to be compared with.
-    blocks: list[Block] = [_frontier(answer)] if len(_frontier_rows(answer)) > 1 else []
-    rows = []
-    for one, texts in zip(answer["candidates"], words.candidate_rows(answer), strict=True):
-        tone: Tone = "good" if one["holds"] else "quiet"
-        place = words.CANDIDATE_COLUMNS.index("holds")
-        rows.append([Cell(text, tone=tone if number == place else "plain") for number, text in enumerate(texts)])
-    numbers = ("disks", "cost", "full", "latency")
-    weights = {"candidate": 2.2, "why not": 4.0, "disks": 0.6, "full": 0.6, "holds": 0.6}
-    columns = [
-        Column(capital(name), number=name in numbers, weight=weights.get(name, 1.0)) for name in words.CANDIDATE_COLUMNS
-    ]
-    shown = f"Every size that was looked at, and why others do not hold the need; {answer['simulations']} simulations."
-    blocks.append(Table("candidates", shown, columns, rows, dense=True))
+    held, refused = _candidate_rows(answer, holds=True), _candidate_rows(answer, holds=False)
+    sizes = count_of(len(held) + len(refused), "size")
+    looked = f"{sizes} of arrays were looked at with {answer['simulations']} simulations"
+    if not held:
+        return Section(
+            "candidates", "Candidates", [Paragraph(f"{looked}; none holds the need."), refused_table(answer)]
+        )
+    text = f"{looked}. {len(held)} of them {'holds' if len(held) == 1 else 'hold'} the need"
+    text += f"; the report of the sizing lists the other {len(refused)} at its end, with reasons." if refused else "."
+    blocks: list[Block] = [Paragraph(text)]
+    blocks += [found for found in [_frontier(answer)] if found is not None]
+    columns = [name for name in words.CANDIDATE_COLUMNS if name not in ("holds", "why not")]
+    blocks.append(
+        _table("candidates", "Sizes that hold the need", columns, [[row[name] for name in columns] for row in held])
+    )
     return Section("candidates", "Candidates", blocks)
+
+
+def _candidate_rows(answer: Sizing, *, holds: bool) -> list[dict[str, str]]:
+    return [
+        dict(zip(words.CANDIDATE_COLUMNS, texts, strict=True))
+        for one, texts in zip(answer["candidates"], words.candidate_rows(answer), strict=True)
+        if bool(one["holds"]) is holds
+    ]
+
+
+def refused_table(answer: Sizing) -> Table:
+    """The sizes that do not hold the need, each with its reason."""
+    columns = [name for name in words.CANDIDATE_COLUMNS if name != "holds"]
+    rows = [[row[name] for name in columns] for row in _candidate_rows(answer, holds=False)]
+    return _table("refused", "Sizes that do not hold the need, and why", columns, rows)
+
+
+REFUSED = "refused"
+"""The section of the sizes that do not hold the need."""
+
+
+def _refused(answer: Sizing) -> list[Section]:
+    """The refused sizes at the end; none where they are the answer."""
+    if all(one["holds"] for one in answer["candidates"]) or not any(one["holds"] for one in answer["candidates"]):
+        return []
+    return [Section(REFUSED, "Sizes that do not hold the need", [refused_table(answer)])]
 
 
 def _frontier_rows(answer: Sizing) -> list[FrontierRow]:
@@ -156,12 +182,13 @@ def _frontier_rows(answer: Sizing) -> list[FrontierRow]:
     ]
 
 
-def _frontier(answer: Sizing) -> FigureElement:
+def _frontier(answer: Sizing) -> FigureElement | None:
     rows = _frontier_rows(answer)
     by_cost = answer["cheapest_by"] == "cost"
     title = f"cost, {answer['currency']}".rstrip(", ") if by_cost else "disks (no costs are stated)"
     chart = frontier_chart(rows, title)
-    assert chart is not None
+    if chart is None:
+        return None
     caption = (
         "The smallest size of each array that holds the need: what it costs and how soon it answers. The line joins"
         " those that no other beats in both."
@@ -218,10 +245,35 @@ def _rules(answer: Sizing) -> Section:
     return Section("rules", "Rules and assumptions", blocks)
 
 
-_NUMBERS = {"disks", "cost", "IOPS", "IOPS it holds", "latency", "block", "reads", "mean I/O", "runs out in year"}
-_WIDE = {"candidate": 2.4, "rule": 1.6, "effect here": 2.2, "source": 1.6, "assumption": 2.0, "from": 1.6, "what": 1.6}
+_NUMBERS = {
+    "disks",
+    "cost",
+    "full",
+    "IOPS",
+    "IOPS it holds",
+    "latency",
+    "block",
+    "reads",
+    "mean I/O",
+    "runs out in year",
+}
+_WIDE = {
+    "candidate": 2.4,
+    "why not": 4.0,
+    "disks": 0.6,
+    "full": 0.6,
+    "rule": 1.6,
+    "effect here": 2.2,
+    "source": 1.6,
+    "assumption": 2.0,
+    "from": 1.6,
+    "what": 1.6,
+}
 
 
 def _table(name: str, caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    # What is known of no row, such as costs that are not stated, is no column.
+    known = [place for place, _ in enumerate(columns) if not rows or any(row[place] != DASH for row in rows)]
+    columns, rows = [columns[place] for place in known], [[row[place] for place in known] for row in rows]
     heads = [Column(capital(title), number=title in _NUMBERS, weight=_WIDE.get(title, 1.0)) for title in columns]
     return Table(name, f"{caption}.", heads, [[Cell(text) for text in row] for row in rows], dense=True)

@@ -11,6 +11,7 @@ from assay.base.units import count_of
 from assay.document.elements import Block, FigureElement, Heading, Notice, Notices, Paragraph, Section
 from assay.document.remarks import Remarks
 from assay.document.text import joined, sentence
+from assay.insight.studies.follows import follows_of
 from assay.record.judgement import WORDS, counts_words
 from assay.record.limits import show_value
 from assay.record.source import RunFacts
@@ -52,7 +53,10 @@ def summary_section(
     blocks += _answering("What limits it", list(dict.fromkeys([*reasons, *_said(remarks, "limiting"), *likely])))
     blocks += _answering("Where to run it", _said(remarks, "running"))
     steps = [*(next_words(hurts) if hurts is not None else ()), *best_practice.next_words(facts)]
-    blocks += _answering("What to do next", [*_said(remarks, "next_steps"), *map(Paragraph, steps)])
+    choices = follows_of(facts.told("study") or {})
+    # What holds for every level of a study is no answer to its question.
+    own = [] if choices else _said(remarks, "next_steps")
+    blocks += _answering("What to do next", [*map(Paragraph, choices), *own, *map(Paragraph, steps)])
     notices = run_notices(facts, remarks.values())
     if notices:
         blocks.append(Notices(notices))

@@ -38,11 +38,11 @@ def verdict_section(facts: RunFacts) -> Section | None:
 
 def _table(verdict: list[VerdictLine]) -> Table:
     columns = [
-        Column("Question", weight=2.0),
-        Column("Limit", weight=2.3),
-        Column("Value", number=True, weight=1.7),
-        Column("Verdict", weight=1.2),
-        Column("Meaning", weight=3.2),
+        Column("Question", weight=2.4),
+        Column("Limit", weight=2.1),
+        Column("Value", number=True, weight=1.4),
+        Column("Verdict", weight=1.1),
+        Column("Meaning", weight=4.2),
     ]
     rows = []
     for line in verdict:

@@ -9,6 +9,7 @@ import altair as alt
 
 from assay.document.charts import (
     BAR_MAX_PX,
+    DOTS_LEAST,
     PANEL_WIDTH,
     ChartRows,
     LimitLine,
@@ -19,7 +20,7 @@ from assay.document.charts import (
     ordered,
     rings,
 )
-from assay.document.palette import INK, MAX_SERIES, colour, latency_unit, log_scale, shape
+from assay.document.palette import COUNT, INK, MAX_SERIES, colour, latency_unit, log_scale, shape
 
 DIRECTIONS = ("read", "write")
 
@@ -38,7 +39,8 @@ class IopsBar(TypedDict):
 class CurveRow(TypedDict):
     """A latency in nanoseconds of a direction, `read` or `write`, at the I/Os per second of both together.
 
-    `mark` is what the point is of the answer, such as its knee; empty for most.
+    Of several points near one load it is the median, with the least and the most. `mark` is what a point is of the
+    answer, such as its knee; empty for most.
     """
 
     series: str
@@ -46,6 +48,8 @@ class CurveRow(TypedDict):
     iops: float
     latency_ns: float
     load: float
+    low_ns: float | None
+    high_ns: float | None
     mark: str
     point_id: str | None
 
@@ -95,7 +99,7 @@ def iops_bars(rows: Sequence[IopsBar]) -> alt.TopLevelMixin | None:
         xOffset=alt.XOffset("mix:N", sort=mixes, scale=alt.Scale(paddingInner=0.12)),
     )
     bars = base.mark_bar().encode(
-        y=alt.Y("iops:Q", title="I/Os per second within limits", axis=alt.Axis(format=",d", tickCount=6),
+        y=alt.Y("iops:Q", title="I/Os per second within limits", axis=alt.Axis(format=COUNT, tickCount=6),
                 scale=alt.Scale(domain=[0, highest * 1.12], nice=False)),
         color=colour("mix", mixes, "read/write mix (%)"),
     )  # fmt: skip
@@ -129,20 +133,25 @@ def latency_curves(
     """
     labels = ordered(rows, "series")
     shown = [direction for direction in DIRECTIONS if any(row["direction"] == direction for row in rows)]
-    if not shown:
+    if not shown or max(len([row for row in rows if row["direction"] == one]) for one in shown) < DOTS_LEAST:
         return None
     drawn = [row for row in limits if row["direction"] in shown]
     every = [*(row["latency_ns"] for row in rows), *(row["latency_ns"] for row in drawn)]
     factor, unit = latency_unit(every)
     scale, ticks = log_scale([value / factor for value in every])
     most = max(row["iops"] for row in rows) * 1.05
-    x = alt.X("iops:Q", title="I/Os per second, reads and writes together", axis=alt.Axis(format=",d", tickCount=5),
+    x = alt.X("iops:Q", title="I/Os per second, reads and writes together", axis=alt.Axis(format=COUNT, tickCount=5),
               scale=alt.Scale(domain=[0, most], nice=False))  # fmt: skip
     panels = []
     for direction in shown:
         title = f"{direction} latency, {statistic} ({unit}, log)"
         y = alt.Y("latency:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format="~g"))
-        data = [{**row, "latency": row["latency_ns"] / factor} for row in rows if row["direction"] == direction]
+        data = [
+            {**row, "latency": row["latency_ns"] / factor, "low": (row["low_ns"] or 0) / factor,
+             "high": (row["high_ns"] or 0) / factor}
+            for row in rows
+            if row["direction"] == direction
+        ]  # fmt: skip
         base = alt.Chart(ChartRows(values=data)).encode(x=x, y=y)
         hues, marks = colour("series", labels), shape("series", labels)
         own: list[LimitLine] = [
@@ -150,8 +159,10 @@ def latency_curves(
         ]
         layers: list[alt.Chart] = [*limit_lines(own, factor, scale)]
         layers.append(base.mark_line(strokeWidth=1.6).encode(color=hues, order="load:Q"))
+        spans = base.transform_filter("datum.high > datum.low").mark_rule(strokeWidth=1.2)
+        layers.append(spans.encode(y=alt.Y("low:Q"), y2="high:Q", color=hues))
         layers.append(base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks))
-        layers += rings(base)
+        layers += rings(base, len(labels))
         panels.append(alt.layer(*layers).properties(width=PANEL_WIDTH[len(shown)], height=225, title=direction + "s"))
     figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=24).resolve_scale(color="shared", shape="shared")
     return figure
@@ -167,7 +178,7 @@ def percentile_curves(rows: Sequence[PercentileRow]) -> alt.TopLevelMixin | None
     """
     labels = ordered(rows, "series")
     shown = [direction for direction in DIRECTIONS if any(row["direction"] == direction for row in rows)]
-    if not shown:
+    if not shown or max(len([row for row in rows if row["direction"] == one]) for one in shown) < DOTS_LEAST:
         return None
     factor, unit = latency_unit([row["latency_ns"] for row in rows])
     scale, ticks = log_scale([row["latency_ns"] / factor for row in rows])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Literal
 
 from assay.base.units import format_iops, format_latency
-from assay.document.charts import NINES
-from assay.document.elements import Block, FigureElement, Paragraph, Section
+from assay.document.charts import NINES, figure_or_words, near_loads
+from assay.document.elements import Block, Paragraph, Section
 from assay.document.limits import parse_limit
 from assay.document.palette import chunks
 from assay.document.text import id_range, joined, latency_of, load_label, load_size, shorten
@@ -42,8 +43,11 @@ def curves_section(facts: RunFacts) -> Section | None:
     text = (
         "Each curve is one search, from low load to high. Rings mark the most throughput within limits, the knee (the "
         "smallest load with 95 % of it) and the edge (the largest load within limits); dashed lines are the limits. "
-        "A curve that turns back lost throughput under more load."
+        "A curve that turns back lost throughput under more load. Points at loads within 5 % of each other are "
+        "one mark, their median, with a bar over their range."
     )
+    if any(_is_saturated(point) for point in io_points(facts)):
+        text += " Points at which the load generator was the bottleneck are left out."
     return Section("curves", "Latency against I/Os per second", [Paragraph(text), *blocks])
 
 
@@ -65,13 +69,21 @@ class IoCurve:
 
 
 def _curve(facts: RunFacts, answer: Answer) -> IoCurve:
-    """Points of an answer's curve by rising load; of repeats at one load, the first."""
-    by_load: dict[float, Point] = {}
+    """Points of an answer's curve by rising load; those that show the load generator, not the storage, are left out."""
+    points: list[Point] = []
     for point_id in answer.get("point_ids") or []:
         point = facts.point(point_id)
-        if point is not None and (total := point.get("total")) and total.get("iops"):
-            by_load.setdefault(load_size(point.get("load") or {}), point)
-    return IoCurve(asked=asked_of(answer), points=[by_load[load] for load in sorted(by_load)], answer=answer)
+        if point is not None and (total := point.get("total")) and total.get("iops") and not _is_saturated(point):
+            points.append(point)
+    return IoCurve(asked=asked_of(answer), points=sorted(points, key=_load_of), answer=answer)
+
+
+def _is_saturated(point: Point) -> bool:
+    return bool((point.get("generator") or {}).get("saturated"))
+
+
+def _load_of(point: Point) -> float:
+    return load_size(point.get("load") or {})
 
 
 def grouped(curves: Sequence[IoCurve]) -> list[tuple[str, list[IoCurve]]]:
@@ -109,9 +121,9 @@ def _curve_figures(title: str, group: list[IoCurve], number: int) -> list[Block]
                {"direction": direction, "latency_ns": value, "limit": f"limit {format_latency(value)}"}
                for direction, value in sorted({(d, v) for d, s, v, _ in limits if s == statistic})]  # fmt: skip
         shown = statistic.replace("_", ".")
-        chart = latency_curves(rows, own, shown)
-        if chart is None:
+        if not rows:
             continue
+        chart = latency_curves(rows, own, shown)
         ids = id_range(point.get("id") for curve in group for point in curve.points)
         told = [f"{label} at {load_label(knee)} with {format_iops(knee['iops'] or 0.0)} IOPS"
                 for curve, label in zip(group, labels, strict=True)
@@ -121,7 +133,7 @@ def _curve_figures(title: str, group: list[IoCurve], number: int) -> list[Block]
         caption = f"{name}: {shown} latency against I/Os per second. {knee_text} Points {ids}."
         told_ends = _told(group, labels, statistic)
         alternative = f"Curves of {shown} latency against I/Os per second for {name}: {told_ends}. {knee_text}"
-        blocks.append(FigureElement(f"curve-{number}-{statistic.replace('_', '-')}", caption, alternative, chart))
+        blocks.append(figure_or_words(f"curve-{number}-{statistic.replace('_', '-')}", caption, alternative, chart))
     return blocks
 
 
@@ -154,15 +166,18 @@ def _limits_of(point: Point) -> list[tuple[str, str, float, str]]:
 def curve_rows(points: Sequence[Point], label: str, marks: Mapping[Any, str], statistic: str) -> list[CurveRow]:
     """Rows of `charts.latency_curves` for one curve."""
     rows: list[CurveRow] = []
-    for direction in SIDES:
-        for point in points:
-            latency = latency_of(point.get(direction), statistic)
-            if not latency:
+    for loads in near_loads(map(_load_of, points)):
+        together = [point for point in points if _load_of(point) in loads]
+        mark = ", ".join(dict.fromkeys(word for point in together if (word := marks.get(point.get("id"), ""))))
+        for direction in SIDES:
+            own = [(latency, point) for point in together if (latency := latency_of(point.get(direction), statistic))]
+            latencies = [latency for latency, _ in own]
+            if not own:
                 continue
             rows.append(
-                {"series": label, "direction": direction, "iops": float(_iops(point)), "latency_ns": latency,
-                 "load": load_size(point.get("load") or {}), "mark": marks.get(point.get("id"), ""),
-                 "point_id": point.get("id")}
+                {"series": label, "direction": direction, "iops": median(_iops(point) for _, point in own),
+                 "latency_ns": median(latencies), "low_ns": min(latencies), "high_ns": max(latencies),
+                 "load": median(loads), "mark": mark, "point_id": own[0][1].get("id")}
             )  # fmt: skip
     return rows
 
@@ -188,9 +203,9 @@ def percentiles_section(facts: RunFacts) -> Section | None:
         rows = [
             row for curve, label in zip(group, labels, strict=True) for row in percentile_rows(curve.points[0], label)
         ]
-        chart = percentile_curves(rows)
-        if chart is None:
+        if not rows:
             continue
+        chart = percentile_curves(rows)
         ids = id_range(curve.points[0].get("id") for curve in group)
         name = f"{title} blocks" if title else joined(labels)
         told = [
@@ -200,7 +215,9 @@ def percentiles_section(facts: RunFacts) -> Section | None:
         ]
         alternative = f"Latency by percentile for {name}; p99: {joined(told) or 'too few I/Os'}."
         blocks.append(
-            FigureElement(f"percentiles-{number}", f"{name}: latency by percentile. Points {ids}.", alternative, chart)
+            figure_or_words(
+                f"percentiles-{number}", f"{name}: latency by percentile. Points {ids}.", alternative, chart
+            )
         )
     if not blocks:
         return None

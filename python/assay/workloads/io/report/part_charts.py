@@ -8,8 +8,8 @@ from typing import Any, TypedDict
 import altair as alt
 
 from assay.base.units import format_bytes
-from assay.document.charts import NINES, PANEL_WIDTH, ChartRows, marked_lines, ordered
-from assay.document.palette import INK, LIMIT, colour, latency_unit, log_scale, shape
+from assay.document.charts import DOTS_LEAST, NINES, PANEL_WIDTH, ChartRows, marked_lines, ordered
+from assay.document.palette import COUNT, INK, LIMIT, colour, latency_unit, log_scale, shape
 from assay.workloads.io.shapes import CacheStep
 
 
@@ -57,13 +57,13 @@ def throughput_lines(rows: Sequence[ScanRow]) -> alt.TopLevelMixin | None:
     rows : sequence of rows
         Scans in the order of the block sizes.
     """
-    if not rows:
+    if len(rows) < DOTS_LEAST:
         return None
     labels, blocks = ordered(rows, "series"), ordered(rows, "block")
     data = [{**row, "mib_per_s": row["bytes_per_s"] / 2**20} for row in rows]
     base = alt.Chart(ChartRows(values=data)).encode(
         x=alt.X("block:N", sort=blocks, title="block size", axis=alt.Axis(labelAngle=0, grid=False, labelLimit=110)),
-        y=alt.Y("mib_per_s:Q", title="throughput (MiB/s)", scale=alt.Scale(zero=True), axis=alt.Axis(format=",d")),
+        y=alt.Y("mib_per_s:Q", title="throughput (MiB/s)", scale=alt.Scale(zero=True), axis=alt.Axis(format=COUNT)),
     )
     figure: alt.TopLevelMixin = _lines(base, labels).properties(width=PANEL_WIDTH[1], height=220)
     return figure
@@ -77,7 +77,7 @@ def log_write_lines(rows: Sequence[LogWriteRow]) -> alt.TopLevelMixin | None:
     rows : sequence of rows
         Log writes in the order of the block sizes.
     """
-    if not rows:
+    if len(rows) < DOTS_LEAST:
         return None
     labels, blocks = ordered(rows, "series"), ordered(rows, "block")
     every = [value for row in rows for value in (row["mean_ns"], row["p99_ns"]) if value]
@@ -176,7 +176,7 @@ def cache_span(steps: Sequence[CacheStep], ends_at_bytes: float | None) -> alt.T
         for name, latency_ns in (("mean", step.get("latency_mean_ns")), ("p50", step.get("latency_p50_ns")))
         if latency_ns and (span_bytes := step.get("span_bytes"))
     ]
-    if not drawn:
+    if len(drawn) < DOTS_LEAST:
         return None
     factor, unit = latency_unit([latency_ns for _, _, latency_ns in drawn])
     scale, ticks = log_scale([latency_ns / factor for _, _, latency_ns in drawn])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, cast
 
 from assay.base.units import count_of, format_bytes, format_latency, format_throughput
-from assay.document.charts import NINES
+from assay.document.charts import NINES, figure_or_words
 from assay.document.elements import Block, Cell, Column, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.palette import chunks
 from assay.document.text import (
@@ -82,11 +82,9 @@ def _scans(facts: RunFacts) -> list[Block]:
     for number, group in enumerate(chunks(list(dict.fromkeys(row["series"] for row in rows))), start=1):
         own = [row for row in rows if row["series"] in group]
         chart = throughput_lines(own)
-        if chart is None:
-            continue
         told = joined(f"{row['series']} {row['block']} {format_throughput(row['bytes_per_s'])}" for row in own)
         caption = f"Throughput of scans by block size. Points {id_range(row['point_id'] for row in own)}."
-        blocks.append(FigureElement(f"scans-{number}", caption, f"Throughput by block size: {told}.", chart))
+        blocks.append(figure_or_words(f"scans-{number}", caption, f"Throughput by block size: {told}.", chart))
     if not blocks:
         return []
     columns = [
@@ -130,12 +128,10 @@ def _log(facts: RunFacts) -> list[Block]:
     for number, group in enumerate(chunks(sorted({row["series"] for row in rows})), start=1):
         own = [row for row in rows if row["series"] in group]
         chart = log_write_lines(own)
-        if chart is None:
-            continue
         told = joined(f"{row['series']} {row['block']} {format_latency(row['mean_ns'])}" for row in own)
         caption = "Mean latency of log writes by size, appenders and way of syncing; thin lines reach to p99."
         caption += f" Points {id_range(row['point_id'] for row in own)}."
-        blocks.append(FigureElement(f"log-{number}", caption, f"Mean log write latency: {told}.", chart))
+        blocks.append(figure_or_words(f"log-{number}", caption, f"Mean log write latency: {told}.", chart))
     if not blocks:
         return []
     columns = [
@@ -239,8 +235,7 @@ def _cache(facts: RunFacts) -> list[Block]:
     span: CacheSpan = cast("CacheSpan | None", facts.told("cache_span")) or {}
     steps = [step for step in records(span.get("steps")) if step.get("span_bytes") and step.get("latency_mean_ns")]
     end = span.get("ends_at_bytes")
-    chart = cache_span(steps, end)
-    if chart is None:
+    if not steps:
         return []
     found = f"A cache ends near {format_bytes(end)}" if end else "No end of a cache was seen over these spans"
     told = joined(
@@ -250,7 +245,7 @@ def _cache(facts: RunFacts) -> list[Block]:
     note = [Paragraph(sentence(str(span["note"])))] if span.get("note") else []
     return [
         Heading("Span of the cache"),
-        FigureElement("cache-span", caption, f"Mean read latency by span: {told}.", chart),
+        figure_or_words("cache-span", caption, f"Mean read latency by span: {told}. {found}.", cache_span(steps, end)),
         *note,
     ]
 

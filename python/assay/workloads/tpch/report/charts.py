@@ -10,7 +10,7 @@ import altair as alt
 from assay.document.charts import ChartRows, ordered
 from assay.document.palette import COLOURS, INK, LIMIT, colour
 from assay.document.series import PanelRow
-from assay.document.series_charts import HEIGHT, WIDTH, PlacedRow, lines
+from assay.document.series_charts import HEIGHT, WIDTH, PlacedRow, lines, with_course
 
 
 class QueryTime(TypedDict):
@@ -69,6 +69,7 @@ def query_timeline(bars: Sequence[LaneBar], rows: Sequence[PanelRow], *, end_s: 
     end_s
         End of the time axis, seconds.
     """
+    rows = with_course(rows)
     divisor, unit = (60, "min") if end_s > 600 else (1, "s")
     scale = alt.Scale(domain=[0, max(end_s, 0.1) / divisor], nice=False)
     lanes, panels = ordered(bars, "lane"), ordered(rows, "panel")

@@ -9,6 +9,7 @@ import altair as alt
 
 from assay.document.charts import (
     BAR_MAX_PX,
+    DOTS_LEAST,
     PANEL_WIDTH,
     ChartRows,
     SeriesRow,
@@ -17,7 +18,7 @@ from assay.document.charts import (
     nines_of,
     ordered,
 )
-from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
+from assay.document.palette import BAND, COLOURS, COUNT, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
 from assay.document.series import PanelRow
 from assay.document.series_charts import AREA_INK, PlacedRow, TimeAxis, areas, lines, panels_over_time
 
@@ -123,7 +124,7 @@ def response_curves(rows: Sequence[ResponseRow]) -> alt.TopLevelMixin | None:
         `series` (the transaction), `percentile` (a key of `charts.NINES`, or `max`), `latency_ns`.
     """
     labels = ordered(rows, "series")
-    if not labels:
+    if len(rows) < DOTS_LEAST:
         return None
     factor, unit = latency_unit([row["latency_ns"] for row in rows])
     scale, ticks = log_scale([row["latency_ns"] / factor for row in rows])
@@ -173,7 +174,6 @@ def stacked_levels(rows: Sequence[StackedRow], title: str, by: str) -> alt.TopLe
 def _level_bars(rows: Sequence[StackedRow], title: str, by: str, series: Sequence[str], *, width: float) -> alt.Chart:
     levels = ordered(rows, "level")
     data = [{**row, "place": series.index(row["series"])} for row in rows]
-    form = ",d" if max(row["value"] or 0.0 for row in rows) >= 20 else "~f"
     spare = 1 - min(0.9, BAR_MAX_PX * len(levels) / width)
     fits = LETTER_PX * max(map(len, levels)) <= width / len(levels)
     axis = alt.Axis(grid=False, labelAngle=0 if fits else -40, labelLimit=160, labelOverlap=False)
@@ -183,7 +183,7 @@ def _level_bars(rows: Sequence[StackedRow], title: str, by: str, series: Sequenc
         .mark_bar(stroke=AREA_INK, strokeWidth=0.6)
         .encode(
             x=alt.X("level:N", sort=levels, title=by, axis=axis, scale=spread),
-            y=alt.Y("value:Q", title=title, stack="zero", axis=alt.Axis(format=form, tickCount=6)),
+            y=alt.Y("value:Q", title=title, stack="zero", axis=alt.Axis(format=COUNT, tickCount=6)),
             color=colour("series", series),
             order=alt.Order("place:Q"),
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration, format_latency, parse_duration
-from assay.document.charts import NINES, LimitLine, SearchRow, search_curve
+from assay.document.charts import NINES, LimitLine, SearchRow, figure_or_words, search_curve
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.limits import limit_text, search_state
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
@@ -298,17 +298,17 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int, application: Ap
     title = {"rate": "transactions asked for per second"}.get(str(answer.get("axis")), "users")
     limits = _response_limits(answer)
     chart = search_curve(rows, title, rate.full, latency_title=f"{application.first_plural}, p90", limits=limits)
-    if chart is None:
+    if not rows:
         return blocks
     traced = id_range(point.get("id") for point in points)
     caption = (
         f"{rate.full[0].upper()}{rate.full[1:]} and their p90 over {title}. Rings mark the most, the"
         " knee and the edge; where a load was "
-        f"measured again the line is the mean. Points {traced}."
+        f"measured again the line is the median and the bar the range. Points {traced}."
     )
     ends = [f"{rate.words(row['value'])} at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
     alternative = f"{rate.full[0].upper()}{rate.full[1:]} over {title}: from {ends[0]} to {ends[1]}. {said}"
-    return [*blocks, FigureElement(f"oltp-search-{number}", caption, alternative, chart)]
+    return [*blocks, figure_or_words(f"oltp-search-{number}", caption, alternative, chart)]
 
 
 def _load_of(point: Record) -> float:

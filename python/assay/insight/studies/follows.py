@@ -28,7 +28,7 @@ def follows_of(study: Record) -> list[str]:
     texts = [*_of_comparisons(study), *_of_capacity(study), *_of_gaps(study.get("gaps") or [])]
     unsure = [one for one in records(study.get("comparisons")) if one.get("ratio") and not one.get("interval_95")]
     if unsure:
-        texts.append("Some figures have no interval: repeat the study with --repeats 3 before a choice rests on them.")
+        texts.append("Some figures have no interval: the study needs three repeats before a choice rests on them.")
     return texts
 
 
@@ -120,7 +120,7 @@ def _of_capacity(study: Record) -> list[str]:
 def _of_gaps(gaps: Sequence[RawGap]) -> list[str]:
     return [
         f"Derate raw profiles of this storage{' read in order' if in_order else ''} by {percent(fmean(each))} when a"
-        " database is sized by them (assay size --derating)."
+        " database is sized by them."
         for in_order, each in gap_shares(gaps).items()
         if fmean(each) > 0
     ]
