@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from assay.targets.host import memory_bytes
 from assay.workloads.examination import Examination
+from assay.workloads.plan import Part
+from assay.workloads.tpcc import examination as tpcc_examination
 from assay.workloads.tpcc.examination import warehouses_of
+from assay.workloads.tpch import examination as tpch_examination
 from assay_command import Bench, Outcome
 
 PARTS = ("--only", "log,transactions", "--budget", "20s", "--size", "64M")
@@ -98,6 +103,28 @@ def test_a_longer_examination_loads_more(folder: Path) -> None:
 
     assert short == 2
     assert 2 <= half_an_hour <= day <= 1.1 * memory_bytes() / (110 << 20)
+
+
+def test_an_examination_says_where_its_time_does_not_let_a_database_ask_the_storage(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parts(budget_s: float, memory: int) -> dict[str, Part[Any]]:
+        for module in (tpcc_examination, tpch_examination):
+            monkeypatch.setattr(module, "memory_bytes", lambda: memory)
+        asked = Examination(directory=str(folder), budget_s=budget_s, planned_s=60)
+        own = (*tpcc_examination.PARTS, *tpch_examination.PARTS)
+        return {one.name: one.part(asked) for one in own}
+
+    space = os.statvfs(folder)
+    small = int(0.1 * space.f_bavail * space.f_frsize)
+    quick, full = parts(90, small), parts(86_400, small)
+    assert "2 warehouses fit in the memory of this host" in quick["transactions"].notice
+    assert "; --budget " in quick["transactions"].notice
+    assert all("scale 0.02 fits in memory" in quick[name].notice for name in ("queries", "queries-rows"))
+    assert {name: part.notice for name, part in full.items()} == {"transactions": "", "queries": "", "queries-rows": ""}
+    # What memory holds is read from storage all the same: each query begins without caches.
+    assert [full[name].plan.cache for name in ("queries", "queries-rows")] == ["cold", "cold"]
+    assert "of free space" in parts(86_400, 1 << 50)["transactions"].notice
 
 
 # The raw profile beside the database

@@ -12,13 +12,19 @@ from shown import facts_of, section, table, texts
 
 from assay.document.elements import Document, FigureElement
 from assay.record.limits import parse_limits
+from assay.record.shapes.need import AskedNeed
 from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.figures_limits import BARS_MAX
-from assay.report.sections.summary import good_enough
+from assay.report.sections.summary import limits_met
 from assay.report.standings import Standing, standings
+from assay.run.needed import judged_need
 from assay.workloads.registry import workloads
 
+NEED: AskedNeed = {
+    "source": "--need", "limits": ["read.p99<2ms"], "part": "need",
+    "streams": [{"role": "data", "rate": 5000.0, "block_bytes": 8192, "read_share": 0.7, "random_share": 1.0}],
+}  # fmt: skip
 KNEE = {"outstanding": 8, "iops": 1500.0, "bytes_per_s": 12.3e6, "point_id": "p0004"}
 
 
@@ -51,32 +57,48 @@ def stand(facts: RunFacts) -> list[Standing]:
 @pytest.mark.parametrize(
     ("found", "first"),
     [
-        ([standing(True)], "Good enough: 1 of 1 limit met."),
-        ([standing(True), standing(False)], "Not good enough: 1 of 2 limits met; missed: log (log write p99 3.00 ms, "),
-        ([standing(True), standing(False, "shared")], "The storage is good enough: 1 of 2 limits met; missed: log ("),
-        ([standing(False), standing(False, "shared")], "Not good enough: 0 of 2 limits met"),
-        ([standing(True), Standing(question="net", met=None)], "Good enough, as far as it was measured: 1 of 2 limits"),
-        ([Standing(question="net", met=None)], "Undecided: 0 of 1 limit met; unknown: net."),
+        ([standing(True)], "1 of 1 limit met."),
+        ([standing(True), standing(False)], "1 of 2 limits met; missed: log (log write p99 3.00 ms, "),
+        ([standing(True), standing(False, "shared")], "1 of 2 limits met; missed: log ("),
+        ([standing(False), standing(False, "shared")], "0 of 2 limits met"),
+        ([standing(True), Standing(question="net", met=None)], "1 of 2 limits met; unknown: net."),
+        ([Standing(question="net", met=None)], "0 of 1 limit met; unknown: net."),
     ],
 )
-def test_the_first_sentence_says_whether_it_is_good_enough(found: list[Standing], first: str) -> None:
-    assert good_enough(found).startswith(first)
+def test_the_first_sentence_says_how_the_limits_stand(found: list[Standing], first: str) -> None:
+    assert limits_met(found).startswith(first)
 
 
-def test_wrong_data_are_never_good_enough() -> None:
-    assert good_enough([standing(True)], wrong=True) == "Not good enough: 1 of 1 limit met; but the data are wrong."
+def test_limits_that_are_met_do_not_hide_wrong_data() -> None:
+    assert limits_met([standing(True)], wrong=True) == "1 of 1 limit met; but the data are wrong."
+
+
+def test_good_enough_is_said_of_a_need_alone() -> None:
+    sample, fields = searched()
+    said = page((sample, fields | {"verb": "profile"}))
+    assert "good enough" not in " ".join(said).lower()
+    assert said[1].startswith("Whether that is enough is not said, for no need was given: --need")
+
+    need = judged_need({**NEED, "part": sample.answers[0]["part"]}, [])
+    said = page((sample, fields | {"verb": "profile", "need": need}))
+    assert said[0] == (
+        "Whether it is good enough for the need of 5,000 IOPS of 8 KiB, 70/30 random within read.p99<2ms (--need) is"
+        " not known: it was not measured to its end."
+    )
+    assert said[said.index("What to do next") + 1 :].count("For the need: measure it to its end.") == 1
+    assert not any("no need was given" in text for text in said)
 
 
 def test_many_missed_limits_are_counted_once_the_first_are_named() -> None:
     missed = [replace(standing(False), question=f"log {number}") for number in range(5)]
-    assert good_enough(missed).endswith("and 2 more.")
-    assert good_enough([Standing(question="mix", met=None)] * 5).endswith("unknown: mix.")
+    assert limits_met(missed).endswith("and 2 more.")
+    assert limits_met([Standing(question="mix", met=None)] * 5).endswith("unknown: mix.")
 
 
 def test_the_page_answers_in_the_order_a_buyer_asks() -> None:
     found = page(searched())
     asked = ["What it holds", "What limits it", "Where to run it", "What to do next"]
-    assert found[0].startswith("Good enough: ")
+    assert found[0] == "1 of 1 limit met."
     assert [text for text in found if text in asked] == asked
     assert table(assemble(facts_of(searched())), "verdict-table").rows
 
@@ -147,7 +169,7 @@ def test_a_search_that_only_the_load_generator_ended_was_not_measured() -> None:
     sample, fields = searched(max=None, limited_by="generator")
     sample.verdict[0].update(met=False, value=None, point_id=None)
     found = page((sample, fields))
-    assert found[0] == "Undecided: 0 of 1 limit met; unknown: 8 KiB random 70/30."
+    assert found[0] == "0 of 1 limit met; unknown: 8 KiB random 70/30."
     assert any("not measured, because the load generator" in text for text in found)
     assert any("measure again from a host" in text for text in found)
 
@@ -164,7 +186,7 @@ def test_the_cpu_that_load_and_database_share_is_not_the_storages_fault(is_local
     found = texts(section(document, "summary"))
     assert sum("share this host" in text for text in found) == is_local
     assert any(text.startswith("Run the load from another host") for text in found) == is_local
-    assert found[0].startswith("Not good enough") != is_local
+    assert found[0].endswith("; what is missed is not the storage's fault.") == is_local
     assert picture(document)[0]["state"] == ("missed, not by the storage" if is_local else "missed")
 
 

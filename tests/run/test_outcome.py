@@ -12,7 +12,8 @@ from assay.record.limits import parse_limits
 from assay.record.points import describe_load
 from assay.record.shapes.point import VerdictLine
 from assay.run.bracket import SearchCurve
-from assay.run.execute import estimate_s, exit_code_of
+from assay.run.execute import exit_code_of
+from assay.run.part import estimate_s
 from assay.run.points import PointLoop
 from assay.workloads.io.plan import load_plan
 from assay.workloads.io.workload import IoWorkload

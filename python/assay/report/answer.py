@@ -27,6 +27,7 @@ from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.point import Point, VerdictLine
 from assay.record.shapes.study import Study
 from assay.record.standstill import generator_words
+from assay.run.needed import need_tone
 from assay.workloads.registry import figures_of, workload_recorded
 
 LEVELS_SHOWN = 40
@@ -37,11 +38,16 @@ NOTHING = "Nothing was measured to its end."
 
 def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
     """What a run found; everything else is in its report."""
-    study, verdict = manifest.get("study"), verdict_of(cast("Manifest", manifest))
+    study, verdict, need = manifest.get("study"), verdict_of(cast("Manifest", manifest)), manifest.get("need")
     if study and "sentences" in study:
         told = [line for line in verdict if _is_failure(line) or (line.get("asked") and line["met"] is None)]
         return [*_study(study), *map(_conclusion, told)]
-    answers = [one for one in manifest.get("answers") or [] if _first_figure(one) is not None]
+    of_need = need["part"] if need else None
+    answers = [
+        one for one in manifest.get("answers") or [] if _first_figure(one) is not None and one["part"] != of_need
+    ]
+    # The need has a sentence of its own.
+    verdict = [line for line in verdict if need is None or line["meaning"] != need.get("sentence")]
     named = [names_of(one, manifest.get("parts") or []) for one in answers]
     searched = {(name, (one.get("max") or {}).get("point_id")) for one, own in zip(answers, named, strict=True)
                 for name in own}  # fmt: skip
@@ -61,6 +67,10 @@ def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
     counts = standing_counts(verdict)
     if len(found) > 2 and len(points) > 1 and counts:
         found.insert(0, _counted(counts))
+    if need is not None and need.get("sentence"):
+        step = need.get("next_step")
+        words = f"{need['sentence']} To know: {step}." if step else need["sentence"]
+        found.insert(0, Paragraph(words, strong=True, tone=need_tone(need)))
     return found or [Paragraph(NOTHING)]
 
 

@@ -24,6 +24,7 @@ from assay.record.shapes.study import Study
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
 from assay.run.live import Live
+from assay.run.needed import judged_need
 from assay.run.notices import notices_of
 from assay.run.part import part_report
 from assay.run.points import PointLoop
@@ -320,8 +321,17 @@ class Execution:
         return engines[-1] if engines else None
 
     def _conclude(self, status: str) -> None:
+        if (need := self.folder.manifest.get("need")) is not None:
+            self.folder.update(need=judged_need(need, self.answers))
         conclusions = conclusions_of(self.parts, self.points, self.folder.manifest, is_study=self.study is not None)
-        verdict = verdict_of_run(self.parts, self.points, self.answers, conclusions, is_study=self.study is not None)
+        verdict = verdict_of_run(
+            self.parts,
+            self.points,
+            self.answers,
+            conclusions,
+            is_study=self.study is not None,
+            need=self.folder.manifest.get("need"),
+        )
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
         notices += [notice for conclusion in conclusions for notice in conclusion.notices]
         engine = self._engine() or {}
@@ -421,7 +431,7 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
     own = [workload.document_key for workload in workloads() if isinstance(workload, Telling)]
-    special = {key: manifest[key] for key in ("study", "hosts", *own) if manifest.get(key)}
+    special = {key: manifest[key] for key in ("need", "study", "hosts", *own) if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
         **special,
@@ -431,12 +441,6 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
         "verdict": manifest.get("verdict", []),
         "notices": manifest.get("notices", []),
     }
-
-
-def estimate_s(parts: Sequence[Part[Any]]) -> tuple[float, float]:
-    """Shortest and longest time the parts take, infinite until interrupted; without making targets ready."""
-    each = [workload_of(part.plan).estimate_s(part.plan) for part in parts]
-    return sum(shortest for shortest, _ in each), sum(longest for _, longest in each)
 
 
 def new_folder(

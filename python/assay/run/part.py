@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.workloads.plan import Part
-from assay.workloads.registry import load_plan_of_any_kind
+from assay.workloads.registry import load_plan_of_any_kind, workload_of
 
 
 def part_report(part: Part[Any]) -> dict[str, Any]:
@@ -53,3 +53,9 @@ def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None,
         beside=part_from_report(beside, None, source=source) if beside is not None else None,
         published=report.get("published"),
     )
+
+
+def estimate_s(parts: Sequence[Part[Any]]) -> tuple[float, float]:
+    """Shortest and longest time the parts take, infinite until interrupted; without making targets ready."""
+    each = [workload_of(part.plan).estimate_s(part.plan) for part in parts]
+    return sum(shortest for shortest, _ in each), sum(longest for _, longest in each)

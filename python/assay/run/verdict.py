@@ -20,8 +20,10 @@ from assay.record.judgement import (
     unknown_words,
 )
 from assay.record.limits import parse_limits
+from assay.record.shapes.need import AskedNeed
 from assay.record.shapes.point import Answer, JudgedLimit, Point, VerdictLine
 from assay.record.standstill import HOSTS_APART, why_saturated
+from assay.run.needed import need_line
 from assay.workloads.plan import Part
 from assay.workloads.registry import figures_of, workload_of, workloads_of
 from assay.workloads.workload import Conclusion
@@ -50,10 +52,17 @@ def verdict_of_run(
     conclusions: Sequence[Conclusion],
     *,
     is_study: bool,
+    need: AskedNeed | None = None,
 ) -> list[VerdictLine]:
-    """The verdict of a run in the order of its parts, without those for a closer look; what kinds say is around it."""
+    """The verdict of a run in the order of its parts, without those for a closer look; what kinds say is around it.
+
+    The search that measured a need answers for the need.
+    """
     lines = [line for one in conclusions for line in one.first]
     for part in [part for part in parts if not part.aside]:
+        if need is not None and part.name == need["part"]:
+            lines.append(need_line(need, next((one for one in answers if one["part"] == part.name), None)))
+            continue
         lines += verdict_lines(
             [point for point in points if point["part"] == part.name],
             [answer for answer in answers if answer["part"] == part.name],

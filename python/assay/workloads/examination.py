@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.record.shapes.need import AskedNeed
+
 FULL_FROM_S = 15 * 60
 """Smaller budgets measure the levels that matter most instead of all of them too briefly."""
 
@@ -27,6 +29,8 @@ class Examination:
         Whether files in the folder can be opened past the page cache.
     is_alone
         Whether no other part is asked for.
+    need
+        What is needed of the storage, for parts that measure that.
     given
         Other fields of plans that the user gave.
     """
@@ -38,6 +42,7 @@ class Examination:
     timeout_s: float | None = None
     is_direct: bool = True
     is_alone: bool = False
+    need: AskedNeed | None = None
     given: dict[str, Any] = field(default_factory=dict)
 
     @property

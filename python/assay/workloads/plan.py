@@ -105,6 +105,8 @@ class Part(Generic[P]):
     """Goes on with the state in which the part before left the target."""
     published: Record | None = None
     """The published figure that the part stands beside."""
+    notice: str = ""
+    """What an examination could not ask for in its time, and what would."""
     aside: bool = False
     """A closer look that no verdict is about, and that `--plan` does not take back."""
 
@@ -116,3 +118,5 @@ class ExaminationPart:
     name: str
     share: float
     part: Callable[[Examination], Part[Any]]
+    of_need: bool = False
+    """Whether it measures the need of the examination, and is left out where there is none."""

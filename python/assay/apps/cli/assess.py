@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.need import Need, NeedFrom, asked_need
 from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import AssayError, RefusedTarget, UsageError
@@ -33,6 +34,8 @@ Examples:
 `assay assess /data --budget 1h --limit "read.p99<=5ms"`
 
 `assay assess /data --only log,database`
+
+`assay assess /data --need "5000 iops 8k 70/30 read.p99<2ms"`
 """
 
 BUDGET_DEFAULT_S = 30 * 60
@@ -41,6 +44,11 @@ BUDGET_QUICK_S = 90
 
 def parts_known() -> list[ExaminationPart]:
     """The parts of every kind of workload, in the order in which they run; their shares divide the budget."""
+    return [part for part in parts_of_all() if not part.of_need]
+
+
+def parts_of_all() -> list[ExaminationPart]:
+    """Those that measure a need, too."""
     return [part for one in workloads() if isinstance(one, Examining) for part in one.examination]
 
 
@@ -67,6 +75,8 @@ def assess(
     limit: Annotated[
         list[str] | None, typer.Option(help="Instead of the method's limits, in every part.", rich_help_panel=TIME)
     ] = None,
+    need: Need = None,
+    need_from: NeedFrom = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="Also make a paper: HTML, PDF and Markdown.", rich_help_panel=OUTPUT)
     ] = False,
@@ -81,6 +91,55 @@ def assess(
                 f"{option}: assess examines the storage of the host it runs on; the commands of single workloads take"
                 f" {option}"
             )
+    folder = _examinable(directory)
+    budget_s = (
+        parse_duration(budget, what="--budget") / 1e9 if budget else (BUDGET_QUICK_S if quick else BUDGET_DEFAULT_S)
+    )
+    if budget_s < 20:
+        raise UsageError(f"--budget: {budget} is too short to measure anything; give at least 20s")
+    asked = asked_need(need, need_from)
+    direct = takes_direct(folder)
+    of_need = [part for part in parts_of_all() if part.of_need and asked is not None]
+    chosen = [*of_need, *chosen_parts(only, skip)]
+    timeout_s = given.values.pop(("timing", "io_timeout_s"), None)
+    parts = [
+        part.part(
+            Examination(
+                directory=folder,
+                budget_s=budget_s,
+                planned_s=budget_s * part.share / sum(one.share for one in chosen),
+                limits=limit,
+                timeout_s=timeout_s,
+                is_direct=direct,
+                is_alone=len(chosen) == 1,
+                need=asked,
+                given={path[0]: value for path, value in given.values.items()},
+            )
+        )
+        for part in chosen
+    ]
+    told_need = None if asked is None else {**asked, "limits": limit or asked["limits"]}
+    given.shown.notices += [part.notice for part in parts if part.notice]
+    request = given.request([folder])
+    if budget_s < FULL_FROM_S:
+        request.size_most_bytes = 1 << 30
+    if not direct and request.size is None:
+        # Through the page cache only a file twice its size is read from the device.
+        request.size = str(2 * memory_bytes())
+        given.shown.notices.append(
+            f"{folder} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
+        )
+    start("assess", request, parts, given.shown, told=lambda: {"check": checked(folder), "need": told_need})
+
+
+def _examinable(directory: str | None) -> str:
+    """The folder to examine.
+
+    Raises
+    ------
+    UsageError, RefusedTarget
+        It is none.
+    """
     if directory is None:
         raise UsageError("assess: give the folder to examine")
     if directory.startswith("faulty:"):
@@ -90,39 +149,7 @@ def assess(
         raise UsageError("assess: examines a folder's storage, with a database of its own in it; give a folder")
     if not os.path.isdir(directory):
         raise RefusedTarget(f"{directory}: is not a folder; make it with: mkdir -p {directory}")
-    budget_s = (
-        parse_duration(budget, what="--budget") / 1e9 if budget else (BUDGET_QUICK_S if quick else BUDGET_DEFAULT_S)
-    )
-    if budget_s < 20:
-        raise UsageError(f"--budget: {budget} is too short to measure anything; give at least 20s")
-    direct = takes_direct(directory)
-    chosen = chosen_parts(only, skip)
-    timeout_s = given.values.pop(("timing", "io_timeout_s"), None)
-    parts = [
-        part.part(
-            Examination(
-                directory=directory,
-                budget_s=budget_s,
-                planned_s=budget_s * part.share / sum(one.share for one in chosen),
-                limits=limit,
-                timeout_s=timeout_s,
-                is_direct=direct,
-                is_alone=len(chosen) == 1,
-                given={path[0]: value for path, value in given.values.items()},
-            )
-        )
-        for part in chosen
-    ]
-    request = given.request([directory])
-    if budget_s < FULL_FROM_S:
-        request.size_most_bytes = 1 << 30
-    if not direct and request.size is None:
-        # Through the page cache only a file twice its size is read from the device.
-        request.size = str(2 * memory_bytes())
-        given.shown.notices.append(
-            f"{directory} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
-        )
-    start("assess", request, parts, given.shown, told=lambda: {"check": checked(directory)})
+    return directory
 
 
 def checked(directory: str) -> CheckDocument | Check:

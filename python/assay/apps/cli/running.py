@@ -28,8 +28,8 @@ from assay.record.run_folder import RunFolder
 from assay.record.shapes.study import Study
 from assay.report.answer import answer_of
 from assay.run.chains import in_order, points_least
-from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, run_document
-from assay.run.part import part_from_report, part_report
+from assay.run.execute import Execution, exit_code_of, failures_told, new_folder, run_document
+from assay.run.part import estimate_s, part_from_report, part_report
 from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
 from assay.run.targets import choose_targets
@@ -275,7 +275,9 @@ def show_finished(folder: RunFolder, parts: Sequence[Part[Any]], options: Output
     manifest = folder.manifest
     is_study = bool(manifest.get("study"))
     conclusions = conclusions_of(parts, points, manifest, is_study=is_study)
-    code = exit_code_of(verdict_of_run(parts, points, answers, conclusions, is_study=is_study), manifest)
+    need = manifest.get("need")
+    verdict = verdict_of_run(parts, points, answers, conclusions, is_study=is_study, need=need)
+    code = exit_code_of(verdict, manifest)
     code = export_all(options.export if points else [], folder, code)
     _print_folder(folder, options)
     return code

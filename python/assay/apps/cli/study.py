@@ -17,7 +17,7 @@ from assay.insight.studies.files import read_study, study_names, study_variants
 from assay.insight.studies.parts import places_missing, shown_target, study_parts
 from assay.insight.studies.plan_settings import RAW, places_asked, with_settings
 from assay.insight.studies.study import StudyPlan, choose_target, has_options, load_study, target_kind
-from assay.run.execute import estimate_s
+from assay.run.part import estimate_s
 from assay.workloads.capabilities import OnDatabases
 from assay.workloads.options import TARGET, TIME
 from assay.workloads.plan import Part

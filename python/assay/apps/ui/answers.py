@@ -132,7 +132,7 @@ def _without(answer: SearchAnswer) -> str:
 
 
 def findings(asked: PageQuestion) -> FindingsView:
-    """What a run's report says first: whether it is good enough, what limits it, what to do next."""
+    """What a run's report says first: how limits and a need stand, what limits it, what to do next."""
     from assay.report.assemble import assemble
     from assay.report.facts import load_facts
 

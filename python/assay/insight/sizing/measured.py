@@ -103,6 +103,7 @@ def measure(
     short: bool = False,
     volumes: Sequence[str] = (),
     rate: float | None = None,
+    what: str = "--from",
 ) -> MeasuredDemand:
     """What a run, a recording or a file of another tool says of the load.
 
@@ -116,6 +117,8 @@ def measure(
         Accept less than an hour.
     volumes
         Of files of other tools: what a device is for, such as `log=sdb`.
+    what
+        The option that names it.
     rate
         Of a run: the transactions, or without any the I/Os, a second that are needed of its mix.
 
@@ -129,17 +132,17 @@ def measure(
     sources, notices, _ = sources_of([path], Options(host="imported", zone_s=None, roles=roles))
     source = sources[0]
     if "recording" not in source.manifest:
-        return _of_run(source, percentile, notices, rate)
+        return _of_run(source, percentile, notices, rate, what)
     if rate is not None:
         raise UsageError(f"--rate: {source.name} is a recording, whose rate is measured; leave out --rate")
-    return _of_recording(source, percentile, busiest, notices, short=short)
+    return _of_recording(source, percentile, busiest, notices, short=short, what=what)
 
 
 # Recordings
 
 
 def _of_recording(
-    source: ObservedSource, percentile: float, busiest: int, notices: Sequence[str], *, short: bool
+    source: ObservedSource, percentile: float, busiest: int, notices: Sequence[str], *, short: bool, what: str
 ) -> MeasuredDemand:
     import polars as pl
 
@@ -147,11 +150,11 @@ def _of_recording(
     rows = device_rows(source.series)
     own = rows.filter(pl.col("entity").is_in([name for name in rows["entity"].unique() if not is_stacked(str(name))]))
     if own.is_empty() or not own["ios"].sum():
-        raise UsageError(f"--from {source.name}: no device did any I/O there; record the hosts of the databases")
+        raise UsageError(f"{what} {source.name}: no device did any I/O there; record the hosts of the databases")
     covered_s = recorded_s(own)
     if covered_s < LEAST_S and not short:
         raise UsageError(
-            f"--from {source.name}: covers {format_duration(covered_s)} and has no busiest hours; record an hour at"
+            f"{what} {source.name}: covers {format_duration(covered_s)} and has no busiest hours; record an hour at"
             " least, a week if you can, or give --short"
         )
     hours = _busiest(own, busiest)
@@ -302,20 +305,29 @@ def size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
 
 # Runs
 
+RATE_ASKED = {
+    "--from": (
+        "give the rate that is needed of its mix: --rate 500 (transactions a second, of I/Os where there are none)"
+    ),
+    "--need-from": "give the rate that is needed: --need '500 iops 8k 70/30 read.p99<5ms'",
+}
+"""How to say the rate that a saturated run does not say, by the option that names the run."""
 
-def _of_run(source: ObservedSource, percentile: float, notices: Sequence[str], rate: float | None) -> MeasuredDemand:
+
+def _of_run(
+    source: ObservedSource, percentile: float, notices: Sequence[str], rate: float | None, what: str
+) -> MeasuredDemand:
     """The busiest point of a run: a run holds one load at a time, and no week."""
     found = [
         (seen, is_paced(point)) for point in source.points if (seen := seen_at(point) or _plain(point)) is not None
     ]
     if not found:
-        raise UsageError(f"--from {source.name}: no point of the run says how many I/Os the storage did")
+        raise UsageError(f"{what} {source.name}: no point of the run says how many I/Os the storage did")
     asked = [seen for seen, paced in found if paced]
     if rate is None and not asked:
         raise UsageError(
-            f"--from {source.name}: the run went as fast as its target let it (no rate, no think time), and a saturated"
-            " benchmark is no need; give the rate that is needed of its mix: --rate 500 (transactions a second, of"
-            " I/Os where there are none), or measure it with --rate or --think"
+            f"{what} {source.name}: the run went as fast as its target let it (no rate, no think time), and a saturated"
+            f" benchmark is no need; {RATE_ASKED[what]}, or measure it with --rate or --think"
         )
     seen = max(asked or [seen for seen, _ in found], key=lambda one: one.iops)
     if rate is not None:

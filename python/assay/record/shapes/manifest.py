@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
+from assay.record.shapes.need import AskedNeed
 from assay.record.shapes.point import Answer, Engine, VerdictLine
 from assay.record.shapes.sizing import Sizing
 from assay.record.shapes.study import Reliability, Study
@@ -406,6 +407,7 @@ class Manifest(OfVerbs, total=False):
     answers: list[Answer] | None
     verdict: list[VerdictLine] | None
     notices: Texts
+    need: AskedNeed | None
 
 
 GOES_ON = ("request", "parts", "target", "answers", "verdict", "notices", "status", "started_utc_ns")

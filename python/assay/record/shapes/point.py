@@ -361,6 +361,7 @@ class End(TypedDict, total=False):
     queue_depth: Depth
     rate: MaybeAmount
     users: Depth
+    iops: MaybeAmount
     interval_95: Interval
     limiting: Limiting | None
     point_id: PointId | None

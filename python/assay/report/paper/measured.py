@@ -14,6 +14,7 @@ from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
 from assay.insight.studies.files import read_study
 from assay.insight.studies.follows import follows_of
+from assay.record.shapes.need import AskedNeed
 from assay.record.source import records
 from assay.record.titles import run_title
 from assay.report.assemble import placed, title_of
@@ -22,7 +23,7 @@ from assay.report.paper.sources import PaperSource, covered_s
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.study import UNFINISHED, study_method, study_of, study_shown
-from assay.report.sections.summary import good_enough
+from assay.report.sections.summary import limits_met
 from assay.report.sections.verdict import verdict_section
 from assay.report.standings import standings
 from assay.targets.arrays.model.reliability_text import ratio_sentence
@@ -45,7 +46,7 @@ def question_of(source: PaperSource) -> str:
         case "check":
             return "Which settings differ from best practice?"
         case _:
-            return "What does the storage hold within the limits, and is it good enough?"
+            return "What does the storage hold within the limits?"
 
 
 def title_of_source(source: PaperSource) -> str:
@@ -95,7 +96,9 @@ def findings_of(source: PaperSource) -> tuple[str, list[str]]:
     made = source.made
     found = standings(made.facts, made.remarks)
     told = [line for one in made.remarks.values() for line in one.headlines]
-    verdict = good_enough(found, wrong=any(line.tone == "bad" for line in told)) if found else ""
+    verdict = limits_met(found, wrong=any(line.tone == "bad" for line in told)) if found else ""
+    need: AskedNeed | None = made.facts.manifest.get("need")
+    verdict = " ".join(filter(None, [need and need.get("sentence"), verdict]))
     return traced(verdict, [], source.number) if verdict else "", [
         traced(line.text, [], source.number) for line in told
     ]

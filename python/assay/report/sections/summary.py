@@ -1,4 +1,4 @@
-"""The first page: whether it is good enough, what it holds, what limits it, where to run it, and what to do next."""
+"""The first page: whether a need is held, what storage holds, what limits it, where to run it, and what to do next."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from assay.document.text import joined, sentence
 from assay.insight.studies.follows import follows_of
 from assay.record.judgement import WORDS, counts_words
 from assay.record.limits import show_value
+from assay.record.shapes.need import AskedNeed
 from assay.record.source import RunFacts
 from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, UNKNOWN, LimitBar, limit_bars
 from assay.report.sections import best_practice
 from assay.report.sections.diagnosis import limiting_words, next_words
 from assay.report.standings import Standing, standings
+from assay.run.needed import need_tone
 from assay.run.notices import notices_of
 from assay.workloads.capabilities import OnDatabases, Telling
 from assay.workloads.registry import workloads
@@ -28,6 +30,14 @@ if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import Diagnosis
 
 NO_VERDICT = "The run holds no verdict: nothing here says whether a limit was met or missed."
+
+NO_NEED = (
+    'Whether that is enough is not said, for no need was given: --need "5000 iops 8k 70/30 read.p99<2ms" does. Nor is'
+    " where the storage stands in its class: no published figures of classes come with Assay."
+)
+NEED_OPEN = "Whether the need is held is not known: it was not measured to its end."
+TAKE_NEEDS = ("assess", "profile")
+"""Verbs that take a need."""
 
 NAMED_MAX = 3
 """Limits that the first sentence names; the verdict lists all."""
@@ -40,9 +50,16 @@ def summary_section(
     found = standings(facts, remarks)
     told = [line for one in remarks.values() for line in one.headlines]
     bad, good = ([line for line in told if line.tone == tone] for tone in ("bad", "good"))
+    need: AskedNeed | None = facts.manifest.get("need")
     blocks: list[Block] = [*bad]
+    if need is not None:
+        blocks.append(Paragraph(str(need.get("sentence") or NEED_OPEN), strong=True, tone=need_tone(need)))
     if found:
-        blocks += [Paragraph(good_enough(found, wrong=bool(bad)), strong=True), *_picture(found)]
+        blocks.append(Paragraph(limits_met(found, wrong=bool(bad)), strong=need is None))
+        blocks += (
+            [Paragraph(NO_NEED, tone="quiet")] if need is None and facts.manifest.get("verb") in TAKE_NEEDS else []
+        )
+        blocks += _picture(found)
     else:
         without = [one.without_verdict for one in remarks.values() if one.without_verdict]
         blocks += [*good, Paragraph(without[0] if without else NO_VERDICT)]
@@ -52,7 +69,8 @@ def summary_section(
     likely = [Paragraph(limiting_words(hurts))] if hurts is not None and hurts.causes else []
     blocks += _answering("What limits it", list(dict.fromkeys([*reasons, *_said(remarks, "limiting"), *likely])))
     blocks += _answering("Where to run it", _said(remarks, "running"))
-    steps = [*(next_words(hurts) if hurts is not None else ()), *best_practice.next_words(facts)]
+    needed = [f"For the need: {need['next_step']}."] if need is not None and need.get("next_step") else []
+    steps = [*needed, *(next_words(hurts) if hurts is not None else ()), *best_practice.next_words(facts)]
     choices = follows_of(facts.told("study") or {})
     # What holds for every level of a study is no answer to its question.
     own = [] if choices else _said(remarks, "next_steps")
@@ -71,15 +89,15 @@ def _said(remarks: Mapping[Workload[Any], Remarks], what: str) -> list[Paragraph
     return [Paragraph(text) for one in remarks.values() for text in dict.fromkeys(getattr(one, what))]
 
 
-def good_enough(found: Sequence[Standing], *, wrong: bool = False) -> str:
-    """Whether all that was asked is met, in one sentence that names what is missed.
+def limits_met(found: Sequence[Standing], *, wrong: bool = False) -> str:
+    """How the limits stand, in one sentence that names what is missed; whether that is enough depends on a need.
 
     Parameters
     ----------
     found
         What was asked, and how it stands.
     wrong
-        Whether the data themselves are wrong: then no speed is good enough.
+        Whether the data themselves are wrong: then no speed helps.
     """
     missed = [one for one in found if one.met is False]
     blamed = [one for one in missed if not one.excuse]
@@ -89,19 +107,12 @@ def good_enough(found: Sequence[Standing], *, wrong: bool = False) -> str:
     counted += f"; missed: {_listed(missed)}" if missed else ""
     # A value that is no answer is not told as one.
     counted += f"; unknown: {_listed([replace(one, value=None) for one in unknown])}" if unknown else ""
-    if blamed or wrong:
-        word = "Not good enough"
-    elif not any(one.met for one in found):
-        word = "Undecided"
-    else:
-        word = "The storage is good enough" if missed else "Good enough"
-        word += ", as far as it was measured" if unknown else ""
     tail = ""
     if wrong and not blamed:
         tail = "; but the data are wrong"
     elif missed and not blamed:
         tail = "; what is missed is not the storage's fault"
-    return f"{word}: {counted}{tail}."
+    return f"{counted}{tail}."
 
 
 def _listed(found: Sequence[Standing]) -> str:

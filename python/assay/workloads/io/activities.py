@@ -221,6 +221,7 @@ class IoWorkloadSpec(Strict):
     def with_load(self, axis: str, load: float, workers: int) -> IoWorkloadSpec:
         """The same workload with its first activity under another load, in total over its workers.
 
+        Rates of the others follow a rate that the first had.
         `axis` is `outstanding` or `rate`. What divides evenly among the workers is a queue depth.
         """
         change: dict[str, float | None] = {"rate": load}
@@ -228,8 +229,12 @@ class IoWorkloadSpec(Strict):
             depth, left_over = divmod(int(load), workers)
             in_total: dict[str, float | None] = {"queue_depth": None, "outstanding": int(load)}
             change = in_total if left_over else {"queue_depth": depth, "outstanding": None}
-        first = self.activities[0].model_copy(update=change)
-        return self.model_copy(update={"activities": (first, *self.activities[1:])})
+        before, *others = self.activities
+        if axis == "rate" and before.rate is not None:
+            # Several rates are of one demand: they keep their proportion.
+            times = load / before.rate
+            others = [one if one.rate is None else one.model_copy(update={"rate": one.rate * times}) for one in others]
+        return self.model_copy(update={"activities": (before.model_copy(update=change), *others)})
 
     def fitted(self, sector_bytes: int) -> IoWorkloadSpec | None:
         """The workload without blocks that are no multiple of the sector; None when an activity has no block left."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from assay.workloads.examination import Examination
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span_plan import cache_span_plan
+from assay.workloads.io.needed import needed_plan_data
 from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan
 from assay.workloads.plan import ExaminationPart, Part
 from assay.workloads.registry import workload_named
@@ -31,9 +34,20 @@ def _preset(name: str, share: float) -> ExaminationPart:
 
 
 def _measured(name: str, asked: Examination) -> Part[IoPlan]:
-    """A preset, fitted to its share of the budget."""
+    """A preset."""
     preset = workload_named("io").preset(name)
-    data = preset.model_dump(mode="json", exclude_unset=True) | asked.given | asked.own_limits
+    return _fitted(name, preset.model_dump(mode="json", exclude_unset=True) | asked.given, asked)
+
+
+def _needed(asked: Examination) -> Part[IoPlan]:
+    """The need that the user gave."""
+    assert asked.need is not None
+    return _fitted(asked.need["part"], needed_plan_data(asked.need) | asked.given, asked)
+
+
+def _fitted(name: str, data: dict[str, Any], asked: Examination) -> Part[IoPlan]:
+    """A plan, fitted to its share of the budget."""
+    data = data | asked.own_limits
     activities = list(data["activity"])
     if not asked.is_full:
         activities[0] = {**activities[0], **REDUCED.get(name, {})}
@@ -63,6 +77,7 @@ def _timing(draft: IoPlan, asked: Examination) -> dict[str, float]:
 
 
 PARTS = (
+    ExaminationPart(name="need", share=0.25, part=_needed, of_need=True),
     ExaminationPart(name=CACHE_SPAN, share=0.06, part=_cache_span),
     _preset("oltp", 0.42),
     _preset("dss", 0.13),

@@ -108,7 +108,7 @@ class IoJob(Job):
         workers = first.workers * len(volumes_for(first, self.volumes))
         outstanding = settings.axis == "queue-depth"
         end = min(settings.last_load, float(deepest_queue(first))) if outstanding else settings.last_load
-        start = settings.first_load if outstanding else first.rate or settings.first_load
+        start = settings.first_load if outstanding or settings.start is not None else first.rate or settings.first_load
         # A plan counts outstanding I/Os per worker; the axis and answers count them in total.
         each = workers if outstanding else 1
         axis = Axis(
@@ -476,13 +476,14 @@ class Measurement:
 
     def _offered(self, report: SessionReport | None, figures: CoreFigures) -> Offered | None:
         """Whether an open loop got the rate it asked for."""
-        first = self.workload.activities[0]
-        if first.rate is None or len(self.workload.activities) > 1:
+        rates = [activity.rate for activity in self.workload.activities]
+        asked = [rate for rate in rates if rate is not None]
+        if len(asked) < len(rates):
             return None
         detail = report["detail"] if report is not None else None
         left = detail if isinstance(detail, dict) else None
         return judge.offered(
-            first.rate,
+            sum(asked),
             figures["total"]["iops"] if figures["total"] else 0.0,
             self.window.seconds,
             unfinished=left["unfinished"] if left else 0,

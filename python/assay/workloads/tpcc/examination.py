@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 
+from assay.base.units import format_bytes, format_duration
 from assay.targets.host import memory_bytes
-from assay.workloads.examination import Examination
+from assay.workloads.examination import FULL_FROM_S, Examination
 from assay.workloads.plan import ExaminationPart, Part
 from assay.workloads.registry import workload_named
 from assay.workloads.tpcc.plan import TpccPlan
@@ -25,6 +27,9 @@ MEMORY_FACTOR = 1.1
 """Size of a database that no memory holds, as a factor of the memory."""
 
 
+TITLE = "Transactions on PostgreSQL"
+
+
 def _part(asked: Examination) -> Part[TpccPlan]:
     """A database of its own in the folder, loaded unless an earlier examination left one that is large enough."""
     preset = workload_named("tpcc").preset("hammerdb")
@@ -40,7 +45,8 @@ def _part(asked: Examination) -> Part[TpccPlan]:
     }
     return Part(
         name=NAME,
-        title="Transactions on PostgreSQL",
+        title=TITLE,
+        notice=memory_notice(asked),
         plan=workload_named("tpcc").load_plan(data | asked.own_limits, source=f"part {NAME}"),
         planned_s=asked.planned_s,
         target_text=f"embedded:{os.path.join(asked.directory, FOLDER)}",
@@ -66,6 +72,23 @@ def warehouses_of(asked: Examination) -> int:
         FREE_SHARE * space.f_bavail * space.f_frsize,
     )
     return max(int(wanted_bytes / BYTES_PER_WAREHOUSE), WAREHOUSES_MIN)
+
+
+def memory_notice(asked: Examination) -> str:
+    """What says that memory holds the database, and what would ask the storage; empty where it does not hold it."""
+    memory, held = memory_bytes(), warehouses_of(asked)
+    needed = MEMORY_FACTOR * memory
+    if (held + 1) * BYTES_PER_WAREHOUSE > needed:
+        return ""
+    space = os.statvfs(asked.directory)
+    budget_s = max(needed / (LOAD_BUDGET_SHARE * LOAD_BYTES_PER_S), FULL_FROM_S)
+    cure = f"--budget {format_duration(math.ceil(budget_s / 60) * 60).replace(' ', '')} loads a larger database"
+    if FREE_SHARE * space.f_bavail * space.f_frsize < needed:
+        cure = f"that takes {format_bytes(round(needed / FREE_SHARE))} of free space"
+    return (
+        f"{TITLE}: {held} warehouses fit in the memory of this host ({format_bytes(memory)}), so that reads hardly ask"
+        f" the storage, and commits alone do; {cure}"
+    )
 
 
 PARTS = (ExaminationPart(name=NAME, share=0.12, part=_part),)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.need import Need, NeedFrom, asked_need
 from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
+from assay.record.shapes.need import AskedNeed
 from assay.workloads.io.cache_span import PART
+from assay.workloads.io.needed import needed_plan_data
 from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan
 from assay.workloads.options import TIME, Keys
 from assay.workloads.plan import Part
@@ -26,6 +29,8 @@ Examples:
 `assay profile --volume data=/dev/sdb,log=/dev/sdc --overwrite /dev/sdb --overwrite /dev/sdc --preset database`
 
 `assay profile "model:ps6100xv?raid=50&volumes=12&members=2" --block 8K --read 70`
+
+`assay profile /data --need "5000 iops 8k 70/30 read.p99<2ms"`
 
 `assay profile /data --search rate --block 8K --read 70 --limit "read.p99<=2ms"`
 """
@@ -64,9 +69,12 @@ def profile(
     cache_span: Annotated[
         bool, typer.Option("--cache-span", help="Show where a cache ends.", rich_help_panel=TIME)
     ] = False,
+    need: Need = None,
+    need_from: NeedFrom = None,
 ) -> None:
     """Find how much load files, devices or volumes hold within latency limits."""
-    chosen = build_plan(given, quick=quick)
+    asked = asked_need(need, need_from)
+    chosen = build_plan(given, quick=quick, need=asked)
     request = given.request(path, size=chosen.size)
     if quick:
         request.size_most_bytes = 1 << 30
@@ -75,10 +83,11 @@ def profile(
         from assay.workloads.io.cache_span_plan import cache_span_plan
 
         parts.insert(0, Part(name=PART, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=10.0))
-    start("profile", request, parts, given.shown)
+    told = {} if asked is None else {"need": {**asked, "limits": list(chosen.limits)}}
+    start("profile", request, parts, given.shown, told=lambda: told)
 
 
-def build_plan(given: Given, *, quick: bool) -> IoPlan:
+def build_plan(given: Given, *, quick: bool, need: AskedNeed | None = None) -> IoPlan:
     """The plan that preset, file and options ask for together: options win over both.
 
     Raises
@@ -89,7 +98,13 @@ def build_plan(given: Given, *, quick: bool) -> IoPlan:
     access = given.take("activity")
     bursts = {key: access.pop(key) for key in BURSTS if key in access}
     searched = ("search", "axis") in given.values
-    base: Any = given.base() or (_custom(access, searched=searched) if access else given.preset_default())
+    if need is not None:
+        _refuse_beside_need(given, [*access, *bursts])
+    base: Any = (
+        _needed(need)
+        if need is not None
+        else given.base() or (_custom(access, searched=searched) if access else given.preset_default())
+    )
     data = given.changed(base, QUICK if quick else None)
     _choose_duration(data, given, base, quick=quick)
     _apply_access(data, access, searched=searched)
@@ -99,6 +114,26 @@ def build_plan(given: Given, *, quick: bool) -> IoPlan:
         data["search"] = {**data["search"], "start": given.values.get(("search", "start"), depth)}
     chosen: IoPlan = given.plan(data)
     return chosen
+
+
+def _refuse_beside_need(given: Given, loads: Sequence[str]) -> None:
+    """Refuse options that say what a need says.
+
+    Raises
+    ------
+    UsageError
+        Such an option is given.
+    """
+    taken = ("preset", given.preset), ("plan", given.plan_file)
+    both = [f"--{name}" for name, value in taken if value is not None]
+    says = {("activity", key) for key in loads} | {("search", key) for key in ("axis", "start", "end")}
+    both += [flag for path, flag in given.flags.items() if path in says]
+    if both:
+        raise UsageError(f"{both[0]}: the need says which I/O is asked for, and how much; leave out {both[0]}")
+
+
+def _needed(need: AskedNeed) -> IoPlan:
+    return load_plan(needed_plan_data(need), source="--need")
 
 
 def _custom(access: Mapping[str, object], *, searched: bool) -> IoPlan:

@@ -18,6 +18,7 @@ from assay.workloads.transactions.report.study import study_figures
 from assay.workloads.transactions.report.transactions import (
     answer_sentence,
     consistency_sentence,
+    in_memory,
     oltp_answers,
     oltp_of,
     oltp_points,
@@ -68,18 +69,20 @@ def transaction_remarks(facts: RunFacts, application: Application) -> Remarks:
         return f"{latency_text(record, 'p90')} for 9 of 10 {application.first_plural}"
 
     shared = bool(not_storage) and _misses(points, CPU_LIMIT, answers)
+    # Searches of transactions whose data came from memory give no advice about storage.
+    advised = [] if points and all(in_memory(point["oltp"]) for point in points) else answers
     return Remarks(
         headlines=headlines,
         limiting=[
             *([SHARED_HOST] if shared else []),
-            *(said for answer in answers if (said := limiting_text(answer, name(answer)))),
+            *(said for answer in advised if (said := limiting_text(answer, name(answer)))),
         ],
         running=[
             said for answer in answers if (said := running_text(facts, answer, throughput, name(answer), response))
         ],
         next_steps=[
             *([REMOTE_LOAD] if shared else []),
-            *next_texts(facts, application.kind, answers, name, not_storage),
+            *next_texts(facts, application.kind, advised, name, not_storage),
         ],
         not_storage=not_storage,
         study=_states(facts, points),

@@ -12,6 +12,8 @@ from assay.document.limits import limited_text
 from assay.document.text import DASH, interval_text, joined, load_label, shorten
 from assay.record.answers import answer_words
 from assay.record.source import RunFacts, records
+from assay.workloads.databases.in_memory import transactions_in_memory
+from assay.workloads.databases.shapes import Storage
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.figures import figures_of, throughput_of
 
@@ -83,10 +85,19 @@ def throughput_sentence(facts: RunFacts, application: Application) -> str | None
     )
     tpm = f" and {found['tpm_client']:,.0f} transactions a minute (TPM)" if found.get("tpm_client") else ""
     where = joined(text for text in size if text)
+    held = in_memory(found)
+    tail += f"; its data fit in memory: {held}, so that it says little of how the storage reads" if held else ""
     return (
         f"{rate.number(found[rate.key])} {rate.said}{tpm}{f' with {where}' if where else ''}{tail}"
         f" [{found.get('point_id') or DASH}]."
     )
+
+
+def in_memory(found: Record) -> str:
+    """How few reads a point's transactions asked of storage, where memory answered them; empty where storage did."""
+    storage: Storage = found.get("storage") or {}
+    count = (found.get("tpm_client") or 0.0) / 60 * (storage.get("seconds") or 0.0)
+    return transactions_in_memory(storage, count)
 
 
 def answer_sentence(answer: Record, application: Application, *, with_ends: bool = True) -> str:
