@@ -10,6 +10,7 @@ import operator
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from assay.base.tables import Record
@@ -59,7 +60,12 @@ class RunFacts:
 
     def point(self, point_id: str | None) -> Point | None:
         """Point of an id, or None."""
-        return next((point for point in self.points if point.get("id") == point_id), None)
+        return self._by_id.get(point_id)
+
+    @cached_property
+    def _by_id(self) -> dict[str | None, Point]:
+        # Of points with one id the first is meant.
+        return {point.get("id"): point for point in reversed(self.points)}
 
     def told(self, key: str | None) -> Record | None:
         """What a workload told of the run as a whole, under its key of the manifest; None when it told nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 
@@ -33,8 +34,10 @@ def join_shapes(kind: str | None, shapes: Callable[[], Shapes]) -> None:
     The kind is asked for its shapes when they are needed, so that it need not be imported before.
     """
     _KINDS[kind] = shapes
+    all_shapes.cache_clear()
 
 
+@cache
 def all_shapes() -> list[Shapes]:
     """What the kinds add."""
     return list(dict.fromkeys(shapes() for shapes in _KINDS.values()))
