@@ -19,7 +19,7 @@ FILES = ("schema", "indexes", "statements", "procedures", "conditions", "drop")
 LAYERS = {
     "postgresql": ("base", "postgresql"),
     "mariadb": ("base", "mariadb"),
-    "mysql": ("base", "mariadb", "mysql"),
+    "mysql": ("base", "mariadb"),
     "mssql": ("base", "mssql"),
 }
 TABLES = ("warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock", "item")
@@ -28,10 +28,13 @@ Rows = list[tuple[Any, ...]]
 
 
 def sections(dialect: str, file: str) -> dict[str, str]:
-    """Texts by name, in order; a section without a statement takes away what a layer below it has."""
+    """Texts by name, in order; a section without a statement takes away what a layer below it has.
+
+    A layer without the file differs in nothing.
+    """
     merged: dict[str, str] = {}
     of_sessions = [SESSION / layer / "session.sql" for layer in LAYERS[dialect] if file == "statements"]
-    for path in [*filter(Path.exists, of_sessions), *(SQL / layer / f"{file}.sql" for layer in LAYERS[dialect])]:
+    for path in filter(Path.exists, [*of_sessions, *(SQL / layer / f"{file}.sql" for layer in LAYERS[dialect])]):
         own = re.split(r"(?m)^-- name: ", path.read_text())[1:]
         names = [part.partition("\n")[0].strip() for part in own]
         assert len(names) == len(set(names)), f"{path} has a name twice"
