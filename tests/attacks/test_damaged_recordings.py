@@ -312,7 +312,7 @@ def test_show_diagnosis_and_report_tell_the_damage(three_days: Path, bench: Benc
     assert (shown.code, found.code, report.code) == (0, 0, 0)
     assert "recording-000002.sqlite" in shown.stdout.replace("\n", "")
     assert any("recording-000002.sqlite" in text for text in found.document["notices"])
-    assert "recording-000002.sqlite" in (three_days / "report.html").read_text()
+    assert "recording-000002.sqlite" in (three_days / "report.html").read_text().replace("<wbr>", "")
 
 
 def test_a_recording_of_which_no_file_is_whole_is_one_line(three_days: Path, bench: Bench) -> None:

@@ -133,7 +133,7 @@ POSTGRESQL: dict[str, tuple[Talk, str]] = {
     "rows without end": (postgresql(after_prepared(rows_without_end)), "did not come back"),
     "settings without end": (settings_without_end, "does not answer"),
     "an endless proof": (endless_proof, "a proof that takes too long"),
-    "a long error": (postgresql(after_prepared(lambda _: error_of(32 << 20))), "aaaa"),
+    "a long error": (postgresql(after_prepared(lambda _: error_of(4 << 20))), "aaaa"),
     "a message of 2 GiB": (postgresql(after_prepared(lambda _: b"D" + b"\x7f\xff\xff\xff")), "no PostgreSQL server"),
     "silence": (silent, "does not answer"),
     "noise": (noise, "invalid message length"),
