@@ -30,7 +30,9 @@ def test_a_title_is_kept_and_a_bad_one_refused_before_anything_is_made(bench: Be
 
     assert bench.profile(bench.target, *SHORT, "--title", "Old firmware").code == 0
     assert bench.manifest()["title"] == "Old firmware"
-    assert "Old firmware: " in bench.assay("compare", bench.run, bench.run).stdout
+    compared = bench.assay("compare", bench.run, bench.run, "--html", bench.folder / "compared.html")
+    assert "A = Old firmware, " in compared.stdout
+    assert "<h1>Comparison: Old firmware" in (bench.folder / "compared.html").read_text()
 
     assert bench.assay("report", bench.run, "--no-pdf").code == 0
     assert "<title>Old firmware" in (bench.run / "report.html").read_text()
@@ -41,3 +43,13 @@ def test_a_title_is_kept_and_a_bad_one_refused_before_anything_is_made(bench: Be
 def test_verbs_that_measure_nothing_take_one_too(bench: Bench) -> None:
     assert bench.assay("record", "rec", "--for", "1s", "--no-processes", "--title", "Monday").code == 0
     assert json.loads((bench.folder / "rec" / "run.json").read_text())["title"] == "Monday"
+
+    need = bench.folder / "need.toml"
+    need.write_text(bench.assay("size", "--template").stdout)
+    for into, words in (
+        ("purchase", ("size", str(need), "--no-sensitivity")),
+        ("array", ("model", "reliability", "fas2040", "--trials", "5000")),
+    ):
+        assert bench.assay(*words, "--no-report", "-o", into, "--title", "Tuesday").code == 0
+        (run,) = (bench.folder / into).iterdir()
+        assert json.loads((run / "run.json").read_text())["title"] == "Tuesday"

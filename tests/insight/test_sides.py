@@ -13,6 +13,7 @@ from assay.apps.api import profile
 from assay.apps.ui.runs import Runs
 from assay.insight.sides import read_sides, target_identity
 from assay.record.repeats import sides_below
+from assay.record.titles import run_title
 from assay.record.types import Manifest
 
 PLAN = {"timing": {"warmup_s": 0.0, "duration_s": 0.5}, "activity": [{"block_bytes": 8192, "queue_depth": 2}]}
@@ -53,6 +54,19 @@ def test_repeats_need_no_history(tmp_path: Path) -> None:
     assert read.history == []
     assert read.compared().compared[0].method == "repeats"
     assert read.compared(paired=True).basis == ""
+
+
+def test_sides_are_called_by_their_titles_with_their_folders_beside(tmp_path: Path) -> None:
+    runs = [made(tmp_path / side, target) for side, target in (("before", "null:?latency=1ms"),) * 2
+            + (("after", "null:?latency=2ms"),)]  # fmt: skip
+    manifest = json.loads((runs[2] / "run.json").read_text())
+    (runs[2] / "run.json").write_text(json.dumps(manifest | {"title": "New firmware"}))
+
+    before, after = read_sides(runs).names
+
+    assert after == ("New firmware", str(runs[2]))
+    assert before.folders == f"{runs[0]}, {runs[1]}"
+    assert before.title == f"{run_title(json.loads((runs[0] / 'run.json').read_text()))} (2 runs)"
 
 
 @pytest.mark.parametrize(

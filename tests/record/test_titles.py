@@ -30,6 +30,14 @@ def run_on(path: str, **fields: Any) -> dict[str, Any]:
             "pg in /srv on db1: TPC-C-like",
         ),
         ({"recording": {"hosts": ["web1"]}}, "web1: recording"),
+        (
+            {"study": {"title": "RAID policy", "target": "model:ps6100xv"}, "host": {"hostname": "db1"},
+             "target": {"volumes": [{"kind": "model", "model": "ps6100xv, RAID 10"}]}},
+            "model:ps6100xv: RAID policy",
+        ),
+        ({"verb": "size", "sizing": {"title": "Orders"}, "host": {"hostname": "db1"}}, "Sizing: Orders"),
+        ({"reliability": {"array": {"title": "FAS2040"}}}, "Reliability of FAS2040"),
+        (run_on("/srv/f", verb="check"), "f in /srv on db1: check of best practice"),
         ({"run_id": "20261120-101500-profile-a1b2c3"}, "20261120-101500-profile-a1b2c3"),
     ],
 )  # fmt: skip
@@ -46,6 +54,19 @@ def test_two_folders_files_of_one_name_are_never_alike() -> None:
     assert len(set(titles)) == len(paths)
     assert "/one/" in titles[2]
     assert "/two/" in titles[3]
+
+
+def test_targets_are_told_apart_under_one_given_title_and_among_several_files() -> None:
+    titles = run_titles([run_on("/srv/a/f", title="New"), run_on("/srv/b/f", title="New"), run_on("/d/f")])
+    assert [title[:13] for title in titles] == ["New, f in /sr", "New, f in /sr", "f in /d on db"]
+    assert len(set(titles)) == 3
+
+    both = [run_on("/srv/a/f"), run_on("/srv/a/f")]
+    for one, path in zip(both, ("/srv/b/f", "/srv/c/f"), strict=True):
+        one["target"]["volumes"].append({"name": "f", "path": path, "kind": "file"})
+    assert [title.partition(" on ")[0] for title in run_titles(both)] == [
+        "f in /srv/a and f in /srv/b", "f in /srv/a and f in /srv/c",
+    ]  # fmt: skip
 
 
 def test_runs_of_one_target_are_told_apart_by_their_time_then_by_their_ids() -> None:

@@ -238,17 +238,16 @@ def test_what_ended_a_search_is_said_with_what_to_do(limited_by: str, limiting: 
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
-        ({}, "ext4 on vda"),
-        ({"model": "Fast 9"}, "ext4 on Fast 9 (vda)"),
-        ({"kind": "device", "file_system": None, "model": "Fast 9"}, "Fast 9 (vda)"),
-        ({"kind": "null", "file_system": None, "device": None, "path": None}, "f"),
+        ({}, "assay.data in /srv/db on db07"),
+        ({"kind": "device", "path": "/dev/vda"}, "/dev/vda on db07"),
+        ({"kind": "null", "file_system": None, "device": None, "path": None}, "f on db07"),
         ({"kind": "model", "model": "ps6100xv"}, "ps6100xv"),
     ],
 )
-def test_the_title_names_the_target_and_not_its_path(changes: dict[str, Any], name: str) -> None:
+def test_the_heading_is_the_title_of_the_run(changes: dict[str, Any], name: str) -> None:
     sample, fields = searched()
     target = sample.manifest()["target"]
     fields["target"] = {**target, "volumes": [target["volumes"][0] | changes]}
     document = assemble(facts_of((sample, fields)))
-    assert document.title == f"Storage report: {name}"
+    assert document.title == f"{name}: whole examination"
     assert ("/srv/db/assay.data" in document.facts_line) == ("path" not in changes)

@@ -203,7 +203,7 @@ def test_a_value_without_a_limit_is_not_counted_as_unmeasured(document: Document
     assert isinstance(first, Paragraph)
     assert first.text == (
         "5 of 7 limits met; missed: log writes with fsync (log write p99 3.45 ms, limit"
-        " \N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}2ms); not measured: tcp retransmits."
+        " \N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}2ms); unknown: tcp retransmits."
     )
 
 

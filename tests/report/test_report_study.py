@@ -14,6 +14,7 @@ from assay.document.charts import with_others
 from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.document.palette import MAX_SERIES
 from assay.insight.studies.files import study_names
+from assay.record.titles import target_title
 from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.facts import load_facts
@@ -54,7 +55,7 @@ def test_every_preset_has_a_section_with_sentences_figure_and_table(tmp_path: Pa
     assert figures
     assert all(figure.chart.to_dict() for figure in figures)
     assert [table.name for table in blocks(document, Table)] == ["published-table" if told["published"] else "levels"]
-    assert document.title.startswith(f"Study report: {told['title']}")
+    assert document.title == f"{target_title(load_facts(run).manifest)}: {told['title']}"
 
 
 def test_the_table_names_the_baseline_and_what_each_level_differs_by(tmp_path: Path) -> None:
@@ -286,4 +287,4 @@ def test_html_and_pdf_are_written(tmp_path: Path) -> None:
 
 def test_a_run_that_is_no_study_has_no_such_section(document: Document) -> None:
     assert "study" not in [section.name for section in document.sections]
-    assert document.title.startswith("Storage report")
+    assert document.title == "assay.data in /srv/db on db07: whole examination"

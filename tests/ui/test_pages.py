@@ -33,6 +33,21 @@ class TestList:
         assert rows["profile"]["title"].startswith("assay.dat in ")
         assert not rows["profile"]["live"]
 
+    def test_two_files_never_look_alike(self, site: Site, results: Path) -> None:
+        deep = "a-folder-with-a-long-name/" * 4
+        path = results / "profile" / "run.json"
+        manifest = json.loads(path.read_text())
+        for name in ("one", "two", "two-again"):
+            shutil.copytree(results / "profile", results / name)
+            volumes = [one | {"path": f"/{name[:3]}/{deep}assay.dat"} for one in manifest["target"]["volumes"][:1]]
+            told = manifest | {"target": {**manifest["target"], "volumes": volumes}}
+            (results / name / "run.json").write_text(json.dumps(told))
+        rows = listed(site)
+        assert f"assay.dat in /one/{deep}"[:-1] in rows["one"]["title"]
+        assert f"assay.dat in /two/{deep}"[:-1] in rows["two"]["title"]
+        # A column says when each of one file was made.
+        assert rows["two"]["title"] == rows["two-again"]["title"]
+
     def test_the_newest_comes_first(self, site: Site) -> None:
         started = [row["started_s"] for row in site.ask("/api/runs").document["runs"]]
         assert started == sorted(started, reverse=True)

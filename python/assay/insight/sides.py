@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from assay.base.errors import AssayError
 from assay.base.paths import printable
@@ -23,11 +23,18 @@ OTHER_RUNS_MAX = 100
 """Newest other runs of a folder that are looked at for a history."""
 
 
+class SideName(NamedTuple):
+    """What a side is called, and the folders of its runs."""
+
+    title: str
+    folders: str
+
+
 @dataclass(frozen=True)
 class ReadSides:
     """The sides of a comparison, as they are shown and as they are compared."""
 
-    names: list[str]
+    names: list[SideName]
     sides: list[ComparedSide]
     history: list[ComparedSide]
 
@@ -47,8 +54,8 @@ def read_sides(paths: Sequence[Path]) -> ReadSides:
     placed = sides_of([run for path in paths for side in sides_below(path) or [[path]] for run in side])
     folders = [[RunFolder.open(run) for run in side] for side in placed]
     sides = [ComparedSide(tuple(_run(folder) for folder in side)) for side in folders]
-    titles = iter(run_titles([folder.manifest for side in folders for folder in side]))
-    names = [_named(side, [next(titles) for _ in side]) for side in folders]
+    titles = run_titles([side[0].manifest for side in folders])
+    names = [_named(side, title) for side, title in zip(folders, titles, strict=True)]
     alone = all(len(side) == 1 for side in folders)
     return ReadSides(names, sides, _history([folder for side in folders for folder in side]) if alone else [])
 
@@ -73,13 +80,12 @@ def _run(folder: RunFolder) -> ComparedRun:
     return ComparedRun(folder.manifest, current_points(folder.whole_points()))
 
 
-def _named(side: Sequence[RunFolder], titles: Sequence[str]) -> str:
-    """Runs by their titles and paths, and who measured them where Assay did not."""
-    programs = [(folder.manifest.get("imported") or {}).get("programs") or [] for folder in side]
-    return ", ".join(
-        f"{title}: {printable(folder.path)}" + (f" (measured by {', '.join(map(str, by))})" if by else "")
-        for folder, title, by in zip(side, titles, programs, strict=True)
-    )
+def _named(side: Sequence[RunFolder], title: str) -> SideName:
+    """Runs by their title and folders, and who measured them where Assay did not."""
+    by = dict.fromkeys(str(one) for run in side for one in (run.manifest.get("imported") or {}).get("programs") or [])
+    told = [*([f"{len(side)} runs"] if len(side) > 1 else []), *([f"measured by {', '.join(by)}"] if by else [])]
+    shown = f"{title} ({', '.join(told)})" if told else title
+    return SideName(shown, ", ".join(printable(run.path) for run in side))
 
 
 def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:

@@ -18,8 +18,12 @@ from assay.base.paths import printable
 TITLE_MAX = 120
 """Letters of a title: a line of a list, or the head of a page."""
 FOLDER_MAX = 48
+WHOLE_MAX = 4096
+"""Letters of a title that says whole paths."""
 
 _OWN = re.compile(r"(?:embedded|duckdb|spark-local):(?P<path>[^?]+)")
+
+_VERBS = {"assess": "whole examination", "check": "check of best practice"}
 
 Manifest = Mapping[str, Any]
 
@@ -51,17 +55,32 @@ def run_title(manifest: Manifest) -> str:
     return _bounded(str(given)) if given else _made(manifest, FOLDER_MAX)
 
 
+def whole_title(manifest: Manifest) -> str:
+    """The title of a run with every file and its whole path, also where a title was given."""
+    given, made = manifest.get("title"), _made(manifest, None)
+    return _bounded(f"{given}, {made}" if given else made, WHOLE_MAX)
+
+
 def run_titles(manifests: Sequence[Manifest]) -> list[str]:
     """Titles of runs that stand beside each other: none of two targets, or of two moments, is like another."""
-    found = [run_title(manifest) for manifest in manifests]
-    for tell in (lambda one: _made(one, None), _with_moment, _with_id):
-        for title in {one for one in found if found.count(one) > 1}:
-            same = [at for at, one in enumerate(found) if one == title]
-            told = [tell(manifests[at]) for at in same]
-            if len(set(told)) > 1:
-                for at, text in zip(same, told, strict=True):
-                    found[at] = text
+    found = told_apart([run_title(one) for one in manifests], [whole_title(one) for one in manifests])
+    for tell in (_moment, _id):
+        found = told_apart(found, [title + tell(one) for title, one in zip(found, manifests, strict=True)])
     return found
+
+
+def told_apart(titles: Sequence[str], longer: Sequence[str]) -> list[str]:
+    """Titles; of those that are alike the longer ones, where these differ.
+
+    Examples
+    --------
+    >>> told_apart(["f", "f", "g", "g"], ["f in a", "f in b", "g in a", "g in a"])
+    ['f in a', 'f in b', 'g', 'g']
+    """
+    alike: dict[str, set[str]] = {}
+    for title, text in zip(titles, longer, strict=True):
+        alike.setdefault(title, set()).add(text)
+    return [text if len(alike[title]) > 1 else title for title, text in zip(titles, longer, strict=True)]
 
 
 def target_title(manifest: Manifest, folder_max: int | None = FOLDER_MAX) -> str:
@@ -73,8 +92,16 @@ def target_title(manifest: Manifest, folder_max: int | None = FOLDER_MAX) -> str
     names = [_volume(one, folder_max) for one in volumes] or [_file(path, folder_max) for path in asked]
     names = names or [str(one.get("name") or "") for one in target.get("databases") or []]
     names = names or [str(one) for one in (manifest.get("recording") or {}).get("hosts") or []]
-    names = list(dict.fromkeys(name for name in names if name))
+    names = [_asked_model(manifest)] if _asked_model(manifest) else list(dict.fromkeys(name for name in names if name))
+    if folder_max is None:
+        return " and ".join(names)
     return " and ".join([*names[:1], *([f"{len(names) - 1} more"] if len(names) > 1 else [])])
+
+
+def _asked_model(manifest: Manifest) -> str:
+    """The array of a study, of which its levels make others; empty where it is of something else."""
+    asked = str((manifest.get("study") or {}).get("target") or "")
+    return asked if asked.startswith("model:") else ""
 
 
 def _volume(volume: Mapping[str, Any], folder_max: int | None) -> str:
@@ -93,38 +120,44 @@ def _file(path: str, folder_max: int | None) -> str:
 
 
 def _made(manifest: Manifest, folder_max: int | None) -> str:
-    host = str((manifest.get("host") or {}).get("hostname") or "").partition(".")[0]
+    if sizing := manifest.get("sizing"):
+        return _bounded(f"Sizing: {sizing.get('title')}")
+    if reliability := manifest.get("reliability"):
+        return _bounded(f"Reliability of {(reliability.get('array') or {}).get('title')}")
+    volumes = (manifest.get("target") or {}).get("volumes") or []
+    # A model gives the same figures on every host.
+    is_model = bool(_asked_model(manifest)) or any(one.get("kind") == "model" for one in volumes)
+    host = "" if is_model else str((manifest.get("host") or {}).get("hostname") or "").partition(".")[0]
     target, load = target_title(manifest, folder_max), _load(manifest)
     where = f"{target} on {host}" if target and host and target != host else target or host
     made = f"{where}: {load}" if where and load else where or load
-    return _bounded(made, None if folder_max is None else TITLE_MAX) or str(manifest.get("run_id") or "a run")
+    return _bounded(made, WHOLE_MAX if folder_max is None else TITLE_MAX) or str(manifest.get("run_id") or "a run")
 
 
 def _load(manifest: Manifest) -> str:
     """What was asked: of one question its words, of several their parts."""
-    for key, name in (("study", "title"), ("sizing", "title")):
-        if (manifest.get(key) or {}).get(name):
-            return str(manifest[key][name])
+    if title := (manifest.get("study") or {}).get("title"):
+        return str(title)
     if manifest.get("recording") is not None and manifest.get("imported") is None:
         return "recording"
-    if manifest.get("verb") == "assess":
-        return "whole examination"
+    if words := _VERBS.get(str(manifest.get("verb"))):
+        return words
     lines = [line for line in manifest.get("verdict") or [] if line.get("point_id")]
     asked = list(dict.fromkeys(str(line.get("question") or "") for line in lines))
     parts = [str(part.get("title") or part.get("name") or "") for part in manifest.get("parts") or []]
     return asked[0] if len(asked) == 1 else ", ".join(dict.fromkeys(parts[:3])) or str(manifest.get("verb") or "")
 
 
-def _with_moment(manifest: Manifest) -> str:
+def _moment(manifest: Manifest) -> str:
     started = manifest.get("started_utc_ns") or 0
     moment = datetime.fromtimestamp(started / 1e9, UTC) if 0 < started < 1 << 62 else None
-    return run_title(manifest) + (f", {moment:%Y-%m-%d %H:%M:%S}" if moment is not None else "")
+    return f", {moment:%Y-%m-%d %H:%M:%S}" if moment is not None else ""
 
 
-def _with_id(manifest: Manifest) -> str:
-    return f"{_with_moment(manifest)}, {printable(str(manifest.get('run_id') or ''))}"
+def _id(manifest: Manifest) -> str:
+    return f", {printable(str(manifest.get('run_id') or ''))}"
 
 
-def _bounded(text: str, most: int | None = TITLE_MAX) -> str:
+def _bounded(text: str, most: int = TITLE_MAX) -> str:
     shown = printable(" ".join(text.split()))
-    return shown if most is None or len(shown) <= most else f"{shown[: most - 3]}..."
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."

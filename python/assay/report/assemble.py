@@ -10,11 +10,9 @@ from assay.base.units import count_of, format_bytes, format_duration
 from assay.document.elements import Document, Place, Section
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, joined, moment, server_text, shorten
-from assay.insight.studies.study import target_kind
 from assay.record.shapes.manifest import Manifest, Volume
 from assay.record.source import RunFacts
-from assay.record.titles import run_title
-from assay.report.facts import remarks_of, sections_of, workload_of_run, workloads_of
+from assay.report.facts import remarks_of, sections_of, workloads_of
 from assay.report.head import headed
 from assay.report.sections.array import parameters_section
 from assay.report.sections.best_practice import best_practice_section
@@ -95,7 +93,7 @@ def assemble(facts: RunFacts) -> Document:
         parameters_section(facts.manifest.get("target") or {}),
     ]
     shown = [section for section in sections if section is not None]
-    return headed(title_of(facts), _facts_words(facts), shown, facts.manifest)
+    return headed(_facts_words(facts), shown, facts.manifest)
 
 
 def _is_diagnosed(facts: RunFacts) -> bool:
@@ -115,23 +113,6 @@ def placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list
         is_later = with_storage and isinstance(workload, OnDatabases)
         found += [one for one in sections if ("detail" if is_later and one.place == "answer" else one.place) == place]
     return found
-
-
-def title_of(facts: RunFacts) -> str:
-    """Title of a report of the run."""
-    if facts.manifest.get("title"):
-        return run_title(facts.manifest)
-    study = study_of(facts)
-    if study is not None:
-        on = f", {_study_target(facts, str(study['target']))}" if study.get("target") else ""
-        return f"Study report: {shorten(str(study['title']) + on, 90)}"
-    workload = workload_of_run(facts)
-    return f"{workload.report_title if workload else 'Run'} report: {shorten(target_names(facts), 70)}"
-
-
-def _study_target(facts: RunFacts, target: str) -> str:
-    """What all levels are of: of a model what was asked for, as levels change it, of anything else its name."""
-    return target if target_kind(target) == "model" else target_names(facts)
 
 
 def target_names(facts: RunFacts) -> str:

@@ -17,7 +17,9 @@ from assay.document.elements import (
     Section,
     Table,
 )
+from assay.document.text import joined
 from assay.insight.differences import COLUMNS, RunComparison, run_letter
+from assay.insight.sides import SideName
 from assay.report.figures_compare import compare_figure
 from assay.report.files import replace_file
 from assay.report.html import html_report
@@ -26,7 +28,7 @@ from assay.report.render import render_figures
 NUMBERS = frozenset({"A", "other", "difference"})
 
 
-def write_comparison(comparison: RunComparison, runs: Sequence[str], path: Path) -> None:
+def write_comparison(comparison: RunComparison, runs: Sequence[SideName], path: Path) -> None:
     """Write a self-contained page.
 
     Raises
@@ -38,9 +40,9 @@ def write_comparison(comparison: RunComparison, runs: Sequence[str], path: Path)
     replace_file(path, html_report(document, render_figures(document)).encode())
 
 
-def comparison_document(comparison: RunComparison, runs: Sequence[str]) -> Document:
+def comparison_document(comparison: RunComparison, runs: Sequence[SideName]) -> Document:
     """The document of a comparison."""
-    names = [(run_letter(index), run) for index, run in enumerate(runs)]
+    names = [(run_letter(index), run.title) for index, run in enumerate(runs)]
     summary = Section(
         name="summary",
         title="What changed",
@@ -66,8 +68,9 @@ def comparison_document(comparison: RunComparison, runs: Sequence[str]) -> Docum
     blocks = [table for table in (answers, points) if table.rows]
     if blocks:
         sections.append(Section(name="tables", title="Every figure", blocks=[*blocks], wide=True))
-    title = f"Comparison: {' and '.join(letter for letter, _ in names)}"
-    return Document(title=title, facts_line=" · ".join(runs), sections=sections, footer="Assay")
+    folders = " · ".join(f"{letter}: {run.folders}" for (letter, _), run in zip(names, runs, strict=True))
+    title = f"Comparison: {joined(run.title for run in runs)}"
+    return Document(title=title, facts_line=folders, sections=sections, footer="Assay")
 
 
 def _table(name: str, caption: str, rows: Sequence[Sequence[str]]) -> Table:

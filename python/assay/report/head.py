@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from assay.document.elements import Document, Section
 from assay.document.text import DASH, moment, shorten
 from assay.record.shapes.manifest import Manifest
+from assay.record.titles import run_title
 
 RUN_ID_LETTERS = 80
 
@@ -16,13 +17,11 @@ def version_of(manifest: Manifest) -> str:
     return str((manifest.get("build") or {}).get("version") or "")
 
 
-def headed(title: str, facts: Iterable[str], sections: Sequence[Section], manifest: Manifest) -> Document:
+def headed(facts: Iterable[str], sections: Sequence[Section], manifest: Manifest) -> Document:
     """The document of one run.
 
     Parameters
     ----------
-    title
-        What it is called.
     facts
         Of the line below the title; empty ones are left out.
     sections
@@ -33,7 +32,7 @@ def headed(title: str, facts: Iterable[str], sections: Sequence[Section], manife
     version = version_of(manifest) or "of unknown version"
     run_id = str(manifest.get("run_id") or DASH)
     return Document(
-        title=title,
+        title=run_title(manifest),
         facts_line=" · ".join(word for word in facts if word),
         sections=list(sections),
         footer=f"Assay {version} · run {shorten(run_id, RUN_ID_LETTERS)}",

@@ -16,6 +16,7 @@ from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
     from assay.insight.differences import RunComparison
+    from assay.insight.sides import SideName
 
 EXAMPLES = """
 Examples:
@@ -69,7 +70,7 @@ def compare(
     show_comparison(comparison, read.names)
 
 
-def show_comparison(comparison: RunComparison, runs: Sequence[str]) -> None:
+def show_comparison(comparison: RunComparison, runs: Sequence[SideName]) -> None:
     """Print what changed."""
     from assay.document.elements import Bullets, Paragraph
     from assay.document.terminal import show, table
@@ -79,7 +80,7 @@ def show_comparison(comparison: RunComparison, runs: Sequence[str]) -> None:
         [
             Paragraph(comparison.sentence, strong=True),
             *([Paragraph(comparison.basis)] if comparison.basis else []),
-            Bullets([f"{run_letter(index)} = {run}" for index, run in enumerate(runs)]),
+            Bullets([f"{run_letter(index)} = {run.title}, {run.folders}" for index, run in enumerate(runs)]),
             table("Points", COLUMNS, comparison.rows()),
             table("Most within limits, knee and edge", COLUMNS, comparison.answer_rows()),
             *(Paragraph(f"not compared: {line}") for line in comparison.unmatched),

@@ -83,12 +83,15 @@ def export_all(
     return code
 
 
-def keep_answer(verb: str, key: str, answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:
+def keep_answer(
+    verb: str, key: str, answer: Mapping[str, Any], output: Path, *, report: bool, title: str | None
+) -> Path:
     """Write an answer that was worked out, not measured, into a run folder of its own."""
     from assay import _core
 
     manifest = {"command": sys.argv[1:], "build": _core.build_info(), key: answer, "parts": [], "answers": [],
                 "verdict": [], "notices": answer["notices"]}  # fmt: skip
+    manifest |= {"title": title} if title else {}
     with RunFolder.create(output, verb, manifest) as folder:
         if report:
             from assay.report.write import write_report

@@ -7,6 +7,7 @@ import math
 import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -68,6 +69,7 @@ def reliability(
     ] = None,
     trials: Annotated[int, typer.Option(help="Cycles of the Monte Carlo check of each policy.")] = 200_000,
     seed: opt.Seed = None,
+    title: opt.Title = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,
     json: opt.Json = False,
     report: opt.Report = True,
@@ -95,7 +97,11 @@ def reliability(
     )
     question = question_of(asked, rebuild_hours)
     answer = interruptible(lambda: assess_question(question, compiled_assess()))
-    folder = keep_answer("model-reliability", "reliability", answer, output, report=report)
+    folder = keep_answer("model-reliability", "reliability", answer, output, report=report, title=title)
+    _show(answer, folder, json=json)
+
+
+def _show(answer: Reliability, folder: Path, *, json: bool) -> None:
     if json:
         document = {"schema_version": 1, "verb": "model reliability", "run_folder": str(folder), "reliability": answer}
         print(json_module.dumps(document, allow_nan=False, indent=1))

@@ -89,6 +89,7 @@ def size(
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity/--no-sensitivity", help="Look for what would change the purchase.")
     ] = True,
+    title: opt.Title = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,
     json: opt.Json = False,
     report: opt.Report = True,
@@ -110,18 +111,7 @@ def size(
     from assay.insight.sizing.judge import Judge
 
     asked, measured = _asked(need, measured_from, percentile, busiest, volume or [], short=short, rate=rate)
-    if derating is not None:
-        from assay.insight.sizing.measured_need import derating_of
-
-        for keys, value, origin in derating_of(derating):
-            asked = asked.with_value(keys, value, origin)
-    changed = asked.with_changes(changes) if changes else None
-    if hit_curve is not None:
-        from assay.insight.sizing.hit_curve import cache_study, with_hit_curve
-
-        study = cache_study(hit_curve)
-        asked = with_hit_curve(asked, study)
-        changed = with_hit_curve(changed, study) if changed is not None else None
+    asked, changed = _with_studies(asked, changes, derating, hit_curve)
     judge = Judge()
     # Two needs have what one has.
     ios = ALL_IOS if changed is None else ALL_IOS / 2
@@ -144,17 +134,36 @@ def size(
         raise
     answer = sized.answer
     answer["difference"] = difference(before.answer, answer, changes or ()) if before is not None else None
-    _keep_and_show(answer, output, report=report, json=json, quiet=quiet)
+    _keep_and_show(answer, output, title, report=report, json=json, quiet=quiet)
 
 
-def _keep_and_show(answer: Sizing, output: Path, *, report: bool, json: bool, quiet: bool) -> None:
+def _with_studies(
+    asked: NeedAsWritten, changes: Sequence[str] | None, derating: Path | None, hit_curve: Path | None
+) -> tuple[NeedAsWritten, NeedAsWritten | None]:
+    """The need with what studies found, and as it is changed."""
+    if derating is not None:
+        from assay.insight.sizing.measured_need import derating_of
+
+        for keys, value, origin in derating_of(derating):
+            asked = asked.with_value(keys, value, origin)
+    changed = asked.with_changes(changes) if changes else None
+    if hit_curve is not None:
+        from assay.insight.sizing.hit_curve import cache_study, with_hit_curve
+
+        study = cache_study(hit_curve)
+        asked = with_hit_curve(asked, study)
+        changed = with_hit_curve(changed, study) if changed is not None else None
+    return asked, changed
+
+
+def _keep_and_show(answer: Sizing, output: Path, title: str | None, *, report: bool, json: bool, quiet: bool) -> None:
     """Keep the answer as a run folder, print it, and exit as it says."""
     from assay.apps.cli.console import print_end, say
     from assay.apps.cli.exporting import keep_answer
     from assay.insight.sizing.text import headline
 
     answer["sentence"] = headline(answer)
-    folder = keep_answer("size", "sizing", answer, output, report=report)
+    folder = keep_answer("size", "sizing", answer, output, report=report, title=title)
     if json:
         document = {"schema_version": 1, "verb": "size", "run_folder": str(folder), **answer}
         print(json_module.dumps(document, allow_nan=False, indent=1))

@@ -24,7 +24,7 @@ from assay.record.folder import Folder
 from assay.record.judgement import standing_counts, standing_word, verdict_of
 from assay.record.repeats import runs_in
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
-from assay.record.titles import run_title
+from assay.record.titles import run_title, told_apart, whole_title
 
 if TYPE_CHECKING:
     from assay.record.types import Manifest
@@ -86,6 +86,14 @@ class RunRow(RunListed):
     reports: list[str]
 
 
+class _Kept(NamedTuple):
+    """A run as it was read, and its title with whole paths."""
+
+    stamp: Stamp
+    row: RunListed
+    whole_title: str
+
+
 class Runs:
     """Runs below some folders; what was read is kept until its files change.
 
@@ -97,7 +105,7 @@ class Runs:
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = [Path(root) for root in roots]
-        self._rows: dict[str, tuple[Stamp, RunListed]] = {}
+        self._rows: dict[str, _Kept] = {}
         # The list is read by several threads.
         self._reading = threading.Lock()
 
@@ -115,9 +123,11 @@ class Runs:
         return next((place for place in self.places() if place.id == run_id), None)
 
     def rows(self) -> list[RunRow]:
-        """What a list says of every run, the newest first."""
+        """What a list says of every run, the newest first; the titles of two files are never alike."""
         places = self.places()
-        rows = [self.row(place) for place in places]
+        kept = [self._kept(place) for place in places]
+        titles = told_apart([one.row["title"] for one in kept], [one.whole_title for one in kept])
+        rows = [_shown(place, one, title) for place, one, title in zip(places, kept, titles, strict=True)]
         known = {place.id for place in places}
         with self._reading:
             self._rows = {key: kept for key, kept in self._rows.items() if key in known}
@@ -125,13 +135,15 @@ class Runs:
 
     def row(self, place: RunPlace) -> RunRow:
         """What a list says of one run."""
+        return _shown(place, self._kept(place))
+
+    def _kept(self, place: RunPlace) -> _Kept:
         stamp = stamp_of(place.path)
         with self._reading:
             kept = self._rows.get(place.id)
-            if kept is None or kept[0].manifest != stamp.manifest or kept[0].recording != stamp.recording:
-                kept = (stamp, _row(place))
-                self._rows[place.id] = kept
-        return {**kept[1], "live": is_live(stamp), "reports": reports_of(place.path)}
+            if kept is None or kept.stamp.manifest != stamp.manifest or kept.stamp.recording != stamp.recording:
+                kept = self._rows[place.id] = _Kept(stamp, *_row(place))
+        return kept._replace(stamp=stamp)
 
 
 def id_of(path: Path) -> str:
@@ -190,7 +202,12 @@ def reports_of(path: Path) -> list[str]:
     return [name for name in REPORTS if _state(path / name) != NOTHING]
 
 
-def _row(place: RunPlace) -> RunListed:
+def _shown(place: RunPlace, kept: _Kept, title: str = "") -> RunRow:
+    row: RunListed = {**kept.row, "title": title or kept.row["title"]}
+    return {**row, "live": is_live(kept.stamp), "reports": reports_of(place.path)}
+
+
+def _row(place: RunPlace) -> tuple[RunListed, str]:
     row: RunListed = {
         "id": place.id,
         "name": printable(place.path.name or place.path)[:TEXT_MAX],
@@ -209,12 +226,13 @@ def _row(place: RunPlace) -> RunListed:
         "is_recording": False,
     }
     if _state(place.path / MANIFEST_NAME)[2] > LISTED_BYTES_MAX:
-        return {**row, "status": "not read", "error": "its run.json is too large for the list"}
+        return {**row, "status": "not read", "error": "its run.json is too large for the list"}, ""
     try:
         with RunFolder.open(place.path) as folder:
-            return {**row, **_told(cast("Manifest", folder.manifest))}
+            manifest = cast("Manifest", folder.manifest)
+            return {**row, **_told(manifest)}, whole_title(manifest)
     except (AssayError, OSError, ValueError) as error:
-        return {**row, "status": "not readable", "error": " ".join(str(error).split())[:TEXT_MAX]}
+        return {**row, "status": "not readable", "error": " ".join(str(error).split())[:TEXT_MAX]}, ""
 
 
 def _told(manifest: Manifest) -> RunHeadline:

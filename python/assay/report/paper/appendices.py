@@ -14,7 +14,6 @@ from assay.document.elements import Block, Cell, Column, FactList, Heading, Para
 from assay.document.text import DASH, joined, moment, shorten
 from assay.record.shapes.manifest import Parameter
 from assay.record.source import records
-from assay.report.paper.measured import title_of_source
 from assay.report.paper.parts import Draft, own_names
 from assay.report.paper.sources import PaperSource
 from assay.report.sections.array import parameter_table
@@ -45,7 +44,7 @@ def settings(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
             own.append(_differing(differing, number))
         if own:
             blocks += [
-                Heading(f"Run {source.number}: {title_of_source(source)}"),
+                Heading(f"Run {source.number}: {source.title}"),
                 *own_names(own, source.number, taken),
             ]
     shown = blocks or [Paragraph("The runs hold no settings.")]
@@ -141,7 +140,7 @@ def points(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
         made = points_section(source.made.facts, list(source.made.remarks.values()))
         # Words stand in the section of terms.
         own = [block for block in made.blocks if not isinstance(block, Heading | FactList)]
-        blocks += [Heading(f"Run {source.number}: {title_of_source(source)}"), *own_names(own, source.number, taken)]
+        blocks += [Heading(f"Run {source.number}: {source.title}"), *own_names(own, source.number, taken)]
     shown = blocks or [Paragraph("The runs hold no points.")]
     return Draft("points", "Every point", "points", {}, {"points": shown}, wide=bool(blocks), lettered=True)
 
@@ -158,7 +157,7 @@ def commands(sources: Sequence[PaperSource], command: str, taken: set[str]) -> D
         rows.append(
             [
                 Cell(source.number, anchor=source.number),
-                Cell(f"{title_of_source(source)}, {manifest.get('run_id') or DASH}"),
+                Cell(f"{source.title}, {manifest.get('run_id') or DASH}"),
                 Cell(f"assay {shlex.join(words)}" if words else DASH),
                 Cell(moment(manifest.get("started_utc_ns"))),
                 Cell(" ".join(str(word) for word in (build.get("version"), build.get("commit")) if word) or DASH),

@@ -48,7 +48,7 @@ def paper(sources: Sequence[PaperSource], words: Words, texts: Texts, command: s
     by = [joined(authors)] if authors else []
     by += [f"for {_line(words.customer)}"] if words.customer else []
     made = Document(
-        title=_line(words.title) or f"Storage examined: {target}",
+        title=_line(words.title) or (sources[0].title if len(sources) == 1 else f"Storage examined: {target}"),
         subtitle=_line(words.subtitle),
         authors=" ".join(by),
         facts_line=_facts_line(sources),

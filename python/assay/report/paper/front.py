@@ -11,7 +11,7 @@ from assay.document.remarks import WORDS, Word
 from assay.document.text import joined, moment
 from assay.insight.sizing.text import headline
 from assay.report.assemble import target_names
-from assay.report.paper.measured import counted, findings_of, follows_from, question_of, title_of_source
+from assay.report.paper.measured import counted, findings_of, follows_from, question_of
 from assay.report.paper.parts import Draft, traced
 from assay.report.paper.sources import PaperSource
 from assay.report.paper.words import Words, paragraphs
@@ -48,9 +48,7 @@ def summary(sources: Sequence[PaperSource], sections: Mapping[str, str], target:
         shown = [_BASIS.sub(" (90 % band)", text) for text in sentences[:SENTENCES_MAX]]
         if more > 0:
             shown = [*shown[:-1], f"{shown[-1]} See {see(sections[source.number])} for more."]
-        findings.append(
-            {"title": title_of_source(source), "run": source.number, "verdict": verdict, "sentences": shown}
-        )
+        findings.append({"title": source.title, "run": source.number, "verdict": verdict, "sentences": shown})
         advice += follows_from(source)[:2]
     opening = f"This paper examines {target}. It rests on {counted(sources)}, made {when(sources)}."
     fields = {

@@ -16,8 +16,7 @@ from assay.insight.studies.files import read_study
 from assay.insight.studies.follows import follows_of
 from assay.record.shapes.need import AskedNeed
 from assay.record.source import records
-from assay.record.titles import run_title
-from assay.report.assemble import placed, title_of
+from assay.report.assemble import placed
 from assay.report.paper.parts import Draft, flat, own_names, slug, traced
 from assay.report.paper.sources import PaperSource, covered_s
 from assay.report.sections.recording import recording_document
@@ -47,27 +46,6 @@ def question_of(source: PaperSource) -> str:
             return "Which settings differ from best practice?"
         case _:
             return "What does the storage hold within the limits?"
-
-
-def title_of_source(source: PaperSource) -> str:
-    """What a run is called in the paper."""
-    if source.manifest.get("title"):
-        return run_title(source.manifest)
-    if source.study is not None:
-        return str(source.study["title"])
-    match source.kind:
-        case "recording":
-            hosts = joined(str(host) for host in source.manifest["recording"].get("hosts") or [])
-            return f"Recorded load of {shorten(hosts, 50) or 'a host'}"
-        case "reliability":
-            title = str(source.manifest["reliability"]["array"]["title"]).partition(",")[0]
-            return f"Reliability of {shorten(title, 50)}"
-        case "sizing":
-            return f"Sizing: {shorten(str(source.manifest['sizing']['title']), 60)}"
-        case "check":
-            return "Check of best practice"
-        case _:
-            return title_of(source.facts)
 
 
 def name_of_source(source: PaperSource, taken: set[str]) -> str:
@@ -139,7 +117,7 @@ def follows_from(source: PaperSource) -> list[str]:
 
 def section_of(source: PaperSource, name: str, taken: set[str]) -> Draft:
     """The section of a run; sizings have theirs in the guideline."""
-    title = title_of_source(source)
+    title = source.title
     match source.kind:
         case "study":
             return _study(source, name, title, taken)

@@ -16,6 +16,7 @@ from assay.base.units import format_duration
 from assay.insight.recording import recorded_s
 from assay.record.shapes.manifest import Manifest
 from assay.record.source import RunFacts
+from assay.record.titles import run_titles
 from assay.report.assemble import ReportInputs, examined
 from assay.report.facts import load_facts
 from assay.report.paper.findings import read_findings
@@ -41,11 +42,14 @@ class PaperSource:
         Its facts, with points so called.
     path
         Its folder as it was named.
+    title
+        What it is called, unlike any other of the paper.
     """
 
     number: str
     facts: RunFacts
     path: Path
+    title: str
     kind: Kind = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,9 +123,11 @@ def read_sources(
     read += [read_findings(path) for path in checks]
     paths = [*paths, *checks]
     names.learn(facts.manifest for facts in read)
+    read = [names.facts(facts) for facts in read]
+    titles = run_titles([facts.manifest for facts in read])
     return [
-        PaperSource(f"R{number}", lettered(names.facts(facts), f"R{number}"), path)
-        for number, (path, facts) in enumerate(zip(paths, read, strict=True), 1)
+        PaperSource(f"R{number}", lettered(facts, f"R{number}"), path, title)
+        for number, (path, facts, title) in enumerate(zip(paths, read, titles, strict=True), 1)
     ]
 
 

@@ -55,7 +55,6 @@ def recording_document(facts: RunFacts) -> Document:
     """Build the document of a recording."""
     told = facts.manifest["recording"]
     rows = device_rows(facts.series) if facts.series is not None else None
-    hosts = [shorten(str(host), 30) for host in told.get("hosts") or []]
     hurts = diagnosis_of(facts)
     diagnosis = [diagnosis_section(hurts)] if hurts is not None else []
     sections = [
@@ -73,7 +72,7 @@ def recording_document(facts: RunFacts) -> Document:
         count_of(len(told.get("files") or []), "file"),
         f"{told.get('rows') or 0:,} values",
     ]
-    return headed(f"Recording: {shorten(joined(hosts), 70) or 'nothing'}", words, sections, facts.manifest)
+    return headed(words, sections, facts.manifest)
 
 
 def _summary(facts: RunFacts, told: Recording, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:

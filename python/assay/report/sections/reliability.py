@@ -20,7 +20,7 @@ from assay.document.elements import (
     Table,
 )
 from assay.document.palette import chunks
-from assay.document.text import DASH, moment, shorten
+from assay.document.text import DASH, moment
 from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.study import Input, Policy, Reliability
 from assay.record.source import clean
@@ -56,7 +56,7 @@ def reliability_document(manifest: Manifest) -> Document:
     started = moment(manifest.get("started_utc_ns"))
     sections = [_summary(answer), _policies(answer), _inputs(answer), _sensitivity(answer)]
     facts = ("assay model reliability", started, f"{format_years(answer['service_years'])} of service")
-    return headed(f"Reliability report: {shorten(str(answer['array']['title']), 70)}", facts, sections, manifest)
+    return headed(facts, sections, manifest)
 
 
 def _summary(answer: Reliability) -> Section:

@@ -36,7 +36,7 @@ def sizing_document(manifest: Manifest) -> Document:
     answer: Sizing = manifest["sizing"]
     started = moment(manifest.get("started_utc_ns"))
     facts = ("assay size", started, shorten(str(answer["source"]), 60))
-    return headed(f"Sizing report: {shorten(str(answer['title']), 80)}", facts, sizing_sections(answer), manifest)
+    return headed(facts, sizing_sections(answer), manifest)
 
 
 def sizing_sections(answer: Sizing) -> list[Section]:

@@ -11,8 +11,9 @@ export function comparePage(a, b) {
   const charts = [];
   const names = h("div", {}, h("p", {}, "A: ", h("a", { href: `#/run/${a}` }, a)), h("p", {}, "B: ", h("a", { href: `#/run/${b}` }, b)));
   get("/api/runs").then(({ runs }) => {
-    const name = (id) => runs.find((row) => row.id === id)?.name ?? "not there any more";
-    names.replaceChildren(...[["A", a], ["B", b]].map(([letter, id]) => h("p", {}, `${letter}: `, h("a", { href: `#/run/${id}` }, name(id)))));
+    const shown = (id) => runs.find((row) => row.id === id) ?? { title: "not there any more", name: "" };
+    names.replaceChildren(...[["A", a, shown(a)], ["B", b, shown(b)]].map(([letter, id, row]) => h("p", {},
+      `${letter}: `, h("a", { href: `#/run/${id}` }, row.title || row.name), " ", h("small", { class: "quiet" }, row.title ? row.name : ""))));
   }, () => {});
 
   const differences = reading("the comparison", get(`/api/compare?${query}`), (found) => {

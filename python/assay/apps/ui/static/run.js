@@ -39,11 +39,11 @@ export function runPage(run, wanted) {
   }
 
   function head() {
-    title.textContent = row.name;
-    document.title = `${row.name} - Assay`;
+    title.textContent = row.title || row.name;
+    document.title = `${title.textContent} - Assay`;
     const took = row.ended_s && row.started_s ? `took ${duration(row.ended_s - row.started_s)}` : "";
     const state = row.live ? (row.is_recording ? "recording" : "going on") : row.status;
-    facts.textContent = [row.is_recording ? "recording" : `assay ${row.verb}`, row.title, row.started_s ? `${moment(row.started_s)} UTC` : "", took, state, row.error].filter(Boolean).join(" · ");
+    facts.textContent = [row.is_recording ? "recording" : `assay ${row.verb}`, row.name, row.started_s ? `${moment(row.started_s)} UTC` : "", took, state, row.error].filter(Boolean).join(" · ");
     const link = (href, text) => h("a", { href, target: "_blank", rel: "noopener" }, text);
     links.replaceChildren(...row.reports.map((name) => link(`/runs/${run}/${name}`, `Report, ${name.split(".")[1].toUpperCase()}`)),
       link(`/runs/${run}/now.html`, "Report as it stands"), ...(row.is_recording ? [] : [link(`/runs/${run}/points.csv`, "Points as CSV")]));
