@@ -45,7 +45,7 @@ def test_what_is_not_checked_stands_with_its_reason_once(facts: RunFacts) -> Non
 
     assert len(reasons) == len(rows)
     assert "host-zone-reclaim" in reasons["this kernel does not show it"]
-    assert "network-jumbo-hops" in reasons["A site.toml can say it (assay check --site-template)"]
+    assert "network-jumbo-hops" in reasons["Nothing on the host shows it; the owner of the site can state it"]
 
 
 def test_the_first_page_says_what_to_do_about_the_worst(facts: RunFacts) -> None:

@@ -77,16 +77,17 @@ def test_good_enough_is_said_of_a_need_alone() -> None:
     sample, fields = searched()
     said = page((sample, fields | {"verb": "profile"}))
     assert "good enough" not in " ".join(said).lower()
-    assert said[1].startswith("Whether that is enough is not said, for no need was given: --need")
+    assert said[1].startswith("Whether that is enough is not said, for no need was stated: ")
+    assert not any("--" in text or "`" in text for text in said)
 
     need = judged_need({**NEED, "part": sample.answers[0]["part"]}, [])
     said = page((sample, fields | {"verb": "profile", "need": need}))
     assert said[0] == (
-        "Whether it is good enough for the need of 5,000 IOPS of 8 KiB, 70/30 random within read.p99<2ms (--need) is"
+        "Whether it is good enough for the need of 5,000 IOPS of 8 KiB, 70/30 random within read.p99<2ms is"
         " not known: it was not measured to its end."
     )
     assert said[said.index("What to do next") + 1 :].count("For the need: measure it to its end.") == 1
-    assert not any("no need was given" in text for text in said)
+    assert not any("no need was stated" in text for text in said)
 
 
 def test_many_missed_limits_are_counted_once_the_first_are_named() -> None:

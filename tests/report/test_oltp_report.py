@@ -17,6 +17,8 @@ from assay.report.assemble import assemble
 from assay.report.render import render_figures
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.transactions.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of
+from assay.workloads.transactions.shapes import Condition
+from assay.workloads.transactions.verdict import consistency_line
 
 # What comes first
 
@@ -52,7 +54,7 @@ def test_violated_conditions_come_before_everything_else() -> None:
     )
     rows = cells(document, "conditions")
     assert rows[1][2:] == ["100", "2", "✗ violated", "tpcc: w_id 3, d_id 7: 3,412 and 3,411"]
-    assert rows[10] == ["11", "holds after loading only", "-", "-", "left out", ""]
+    assert rows[10] == ["11", "applies only after loading", "-", "-", "left out", ""]
     assert len(rows) == 12
     assert "Example" not in [column.title for column in table(assemble(facts_of(run())), "conditions").columns]
 
@@ -350,7 +352,7 @@ def test_a_search_that_found_nothing_says_so() -> None:
     sample, fields = search()
     sample.answers[0] |= {"max": None, "limited_by": "errors", "interval_95": None}
     said = texts(section(assemble(facts_of((sample, fields))), "oltp-search"))[0]
-    assert said == "hammerdb: no load was found that meets the limits (transactions failed)."
+    assert said == "hammerdb: no load that was tried met the limits (transactions failed); the smallest was 64 users."
 
 
 def test_points_of_transactions_have_a_table_of_their_own(searched: Document) -> None:
@@ -463,3 +465,13 @@ def test_the_sample_records_what_a_run_records() -> None:
     rows = sample.series()
     assert {row["source"] for row in rows} == {*TIERS, "tpcc"}
     assert min(row["t_ns"] for row in rows) > START_NS
+
+
+def test_conditions_that_were_left_out_are_not_among_those_that_hold() -> None:
+    checked: list[Condition] = [
+        {"id": number, "title": "", "met": True, "violations": 0, "database": "d"} for number in range(1, 13)
+    ]
+    assert consistency_line(checked, TPCC)["meaning"] == "all 12 conditions hold"
+    checked.pop(10)
+    said = "11 of 12 conditions checked, all hold; no. 11 applies only after loading"
+    assert consistency_line(checked, TPCC)["meaning"] == said

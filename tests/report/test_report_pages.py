@@ -227,7 +227,7 @@ def test_a_search_that_found_no_load_says_so() -> None:
     sample = Sample(4)
     sample.search("oltp", io(8192, 1.0, "slow"), limit_ms=0.001)
     document = assemble(facts_of((sample, {})))
-    assert any("no load was found" in getattr(block, "text", "") for block in document.sections[0].blocks)
+    assert any("no load that was tried met" in getattr(block, "text", "") for block in document.sections[0].blocks)
     assert "iops-1" not in [figure.name for figure in document.figures]
 
 

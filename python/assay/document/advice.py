@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from assay.base.tables import Record
-from assay.base.units import count_of
 from assay.document.limits import MEETS, limit_text, search_state
-from assay.document.text import DASH, load_label, load_size, percent
+from assay.document.text import DASH, load_size, load_words, percent
 from assay.record.answers import KNEE_SHARE, edge_words
 from assay.record.figures import Figure, value_of
 from assay.record.source import RunFacts
@@ -35,8 +34,8 @@ _NEXT = {
 def limiting_text(answer: Record, name: str) -> str | None:
     """What ended a search, as a sentence; None where that is not recorded."""
     limited_by = str(answer.get("limited_by") or "")
-    other = "{name}: with more load it misses {limit}." if answer.get("max") else "{name}: every load misses {limit}."
-    text = _LIMITING.get(limited_by, other)
+    where = "with more load it misses" if answer.get("max") else "the smallest load that was tried misses"
+    text = _LIMITING.get(limited_by, f"{{name}}: {where} {{limit}}.")
     return text.format(name=name, limit=limit_text(limited_by)) if limited_by else None
 
 
@@ -111,12 +110,6 @@ def knee_of(facts: RunFacts, answer: Record, figure: Figure) -> Record | None:
     return min(passing, key=lambda point: load_size(point["load"]), default=None)
 
 
-def _load_words(load: Record) -> str:
-    """A load as a reader of the first page alone understands it."""
-    outstanding = load.get("outstanding")
-    return load_label(load) if outstanding is None else count_of(outstanding, "outstanding I/O")
-
-
 def running_text(
     facts: RunFacts,
     answer: Record,
@@ -132,7 +125,7 @@ def running_text(
         Gives the latency of a point in words.
     """
     if not answer.get("max"):
-        return f"{name}: not known, because no load was found that meets the limits."
+        return f"{name}: not known, because no load that was tried met the limits."
     point, most = knee_of(facts, answer, figure), (answer.get("max") or {}).get(figure.name)
     value = value_of(figure, point) if point else None
     if point is None or value is None or not most:
@@ -142,6 +135,6 @@ def running_text(
     edge = answer.get("edge")
     further = f"; {edge_words(answer)}" if edge and edge.get("point_id") != point.get("id") else ""
     return (
-        f"{name}: {_load_words(point['load'])}, which gives {figure.words(value)} ({share})"
+        f"{name}: {load_words(point['load'])}, which gives {figure.words(value)} ({share})"
         f"{f' at {waits}' if waits else ''} [{point.get('id') or DASH}]{further}."
     )

@@ -9,7 +9,7 @@ from assay.base.tables import Record
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.charts import SearchRow, figure_or_words, search_curve
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table
-from assay.document.limits import limit_text, limited_text, search_state
+from assay.document.limits import limit_text, limited_text, nothing_held_text, search_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
 from assay.record import student
@@ -74,8 +74,7 @@ def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure
     """
     name, most = _name(answer), answer.get("max")
     if not most:
-        why = limited_text(answer, by="missed ", errors=figure.failed)
-        return f"{name}: no load was found that meets the limits ({why})."
+        return nothing_held_text(answer, name, figure.failed)
     span = interval_text(answer.get("interval_95"), figure.words)
     axis = str(answer.get("axis"))
     load = f" with {load_label({axis: most[axis]})}" if axis in most else ""

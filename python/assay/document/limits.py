@@ -6,7 +6,7 @@ import re
 
 from assay.base.tables import Record
 from assay.base.units import parse_duration
-from assay.document.text import DASH
+from assay.document.text import DASH, load_words
 from assay.record.judgement import concerns, met
 from assay.record.standstill import HOSTS_APART, were_apart
 
@@ -79,6 +79,14 @@ def limited_text(answer: Record, *, by: str = "more load misses ", errors: str =
         return "what limited it is not recorded"
     known = {**STOPPED, "errors": errors}
     return known.get(str(limited_by), f"{by}{limit_text(limited_by)}")
+
+
+def nothing_held_text(answer: Record, name: str, errors: str) -> str:
+    """What a search says where no load met its limits: the smallest load that was tried, and what ended the search."""
+    failing = answer.get("first_failing")
+    least = f"; the smallest was {load_words(failing)}" if failing else ""
+    why = limited_text(answer, by="missed ", errors=errors)
+    return f"{name}: no load that was tried met the limits ({why}){least}."
 
 
 def search_state(point: Record, failed: str = "errors") -> str:

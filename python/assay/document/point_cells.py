@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assay.base.tables import Record
 from assay.document.elements import Cell, Tone
 from assay.document.limits import limit_text
@@ -32,15 +34,8 @@ def limits_cell(point: Record, span: int = 1) -> Cell:
     """Which limits were missed, that one is unknown and why, or that all were met."""
     limits = point.get("limits") or []
     unknown = [one for one in limits if one.get("met") is None and concerns(one)]
-    scopes: dict[str, list[str]] = {}
-    for limit in limits:
-        if limit.get("met") is False:
-            scopes.setdefault(limit_text(limit.get("limit")), []).append(shorten(str(limit.get("scope") or ""), 30))
-    missed = [
-        f"{limit} on {len(where)} volumes" if len(where) > SCOPES_MAX else f"{scope} {limit}".strip()
-        for limit, where in scopes.items()
-        for scope in (where[:1] if len(where) > SCOPES_MAX else where)
-    ]
+    names = dict.fromkeys(str(one.get("limit")) for one in limits if one.get("met") is False)
+    missed = [text for limit in names for text in _missed_words(limits, limit)]
     met = sum(limit.get("met") is True for limit in limits)
     if missed:
         return Cell("missed: " + "; ".join(missed), "bad", rowspan=span)
@@ -48,3 +43,13 @@ def limits_cell(point: Record, span: int = 1) -> Cell:
         limit, why = limit_text(unknown[0]["limit"]), unknown[0].get("why")
         return Cell(f"unknown: {limit}" + (f", {why}" if why else ""), "warn", rowspan=span)
     return Cell("met", "good", rowspan=span) if met else Cell(DASH, "quiet", rowspan=span)
+
+
+def _missed_words(limits: Sequence[Record], limit: str) -> list[str]:
+    """Where a limit is missed: each scope while they are few, else the number of volumes; a role's sum is no volume."""
+    own = [one for one in limits if str(one.get("limit")) == limit]
+    where = [str(one.get("scope") or "") for one in own if one.get("met") is False]
+    missed, judged = sum("/" in scope for scope in where), sum("/" in str(one.get("scope")) for one in own)
+    if missed <= SCOPES_MAX:
+        return [f"{shorten(scope, 30)} {limit_text(limit)}".strip() for scope in where]
+    return [f"{limit_text(limit)} on {f'all {judged}' if missed == judged else f'{missed} of {judged}'} volumes"]

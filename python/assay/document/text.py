@@ -50,6 +50,12 @@ def cut(text: str, length: int) -> str:
     return f"{words or text[: length - 1]}…"
 
 
+def load_words(load: Record) -> str:
+    """A load as a reader of the first page alone understands it."""
+    outstanding = load.get("outstanding")
+    return load_label(load) if outstanding is None else count_of(outstanding, "outstanding I/O")
+
+
 def load_label(load: Record) -> str:
     """Load of a point.
 
@@ -223,8 +229,15 @@ def interval_text(interval: Sequence[float] | None, words: Callable[[float], str
     --------
     >>> interval_text((1.0, 2.0), "{:.0f}".format)
     ' (95 % interval 1 to 2)'
+    >>> interval_text((19.0, 21.0), "{:.0f} transactional IOPS".format)
+    ' (95 % interval 19 to 21 transactional IOPS)'
     """
-    return f" (95 % interval {words(interval[0])} to {words(interval[1])})" if interval else ""
+    if not interval:
+        return ""
+    low, high = words(interval[0]), words(interval[1])
+    # A unit that both have is said once.
+    low = low.partition(" ")[0] if low.partition(" ")[2] == high.partition(" ")[2] else low
+    return f" (95 % interval {low} to {high})"
 
 
 BREAK = "\u200b"

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from assay.base.units import format_bytes, format_iops, format_share
+from assay.record.limits import parse_limits, show_value
 from assay.record.shapes.need import AskedNeed, NeededStream
-from assay.record.shapes.point import Answer, Crossing, End, VerdictLine
+from assay.record.shapes.point import Answer, Crossing, End, Limiting, VerdictLine
 from assay.record.standstill import HOSTS_APART
 
 NOT_STORAGE = {
@@ -24,6 +25,12 @@ WORDS: Mapping[bool | None, str] = {
     False: "Not good enough for the need of {}",
     None: "Whether it is good enough for the need of {} is not known",
 }
+MISSES = {
+    "rate not sustained": "requests arrive faster than they are served",
+    "saturation": "throughput stops rising",
+    "errors": "I/O fails",
+}
+"""What more than the storage holds brings, besides a missed limit."""
 SAME_SHARE = 1e-6
 """Rates nearer than this are one: they come from doublings."""
 
@@ -53,7 +60,9 @@ def judged_need(need: AskedNeed, answers: Sequence[Answer]) -> AskedNeed:
     """The need with whether it is held, how many times, both in a sentence, and what to do where it is not known."""
     answer = next((one for one in answers if one["part"] == need["part"]), None)
     held, times, told, step = _judged(need, answer)
-    asked = WORDS[held].format(f"{need_words(need)} ({need['source']})")
+    # The option of the command is no word of the reader's.
+    source = need["source"].removeprefix("--need").lstrip(", ")
+    asked = WORDS[held].format(need_words(need) + (f" ({source})" if source else ""))
     told = f"{asked}: {told}."
     return {**need, "held": held, "times": times, "next_step": step, "sentence": told}
 
@@ -66,22 +75,50 @@ def _judged(need: AskedNeed, answer: Answer | None) -> tuple[bool | None, float 
     edge, failing, reason = answer.get("edge"), answer.get("first_failing"), answer.get("limited_by") or ""
     times = _rate(edge) / wanted if edge else None
     reached = times is not None and times >= 1 - SAME_SHARE
-    if failing is not None and not reached and reason in NOT_STORAGE:
+    if not reached and reason in NOT_STORAGE:
         why, step = NOT_STORAGE[reason]
-        return None, times, f"{why} at {_held_words(need, failing, wanted)}", step
+        where = _held_words(need, failing, wanted) if failing is not None else "every rate that was tried"
+        return None, times, f"{why} at {where}", step
     low, high = _crossing(answer.get("crossing"), edge, failing)
     if answer.get("undecided") and low / wanted < 1 <= high / wanted * (1 + SAME_SHARE):
         ends = f"{format_share(low / wanted)} and {format_share(high / wanted)}"
         near = f"the limits are crossed between {ends} of it, too near to tell"
         return None, times, near, "measure again with longer points and more repeats (--min-time, --repeats)"
     if not reached:
-        most = _held_words(need, edge, wanted) if edge else "less than a quarter of it"
-        return False, times, f"within the limits the storage holds {most}; with more it misses {reason}", None
+        return False, times, _short_words(need, edge, failing, reason), None
     assert edge is not None
     if failing is None or reason in NOT_STORAGE:
         return True, times, f"it is held, and so is {_held_words(need, edge, wanted)}, the most that was tried", None
     spare = f"{format_share(times - 1)} to spare" if times and times > 1 + SAME_SHARE else "nothing to spare"
-    return True, times, f"it is held with {spare}, up to {_held_words(need, edge, wanted)}; more misses {reason}", None
+    most = f"up to {_held_words(need, edge, wanted)}; with more {_miss_words(reason)}"
+    return True, times, f"it is held with {spare}, {most}", None
+
+
+def _short_words(need: AskedNeed, edge: End | None, failing: End | None, reason: str) -> str:
+    """How far the storage falls short of a need: the most that it holds, or what the smallest rate tried gave."""
+    wanted = need["streams"][0]["rate"]
+    if edge is not None:
+        most = _held_words(need, edge, wanted)
+        return f"within the limits the storage holds {most}; with more {_miss_words(reason)}"
+    if failing is None:
+        return f"no rate that was tried met the limits: {_miss_words(reason)}"
+    limiting = failing.get("limiting")
+    found = _measured_words(limiting) if limiting is not None and reason not in MISSES else None
+    return f"at {_held_words(need, failing, wanted)}, {found or _miss_words(reason)}; lower rates were not tried"
+
+
+def _miss_words(reason: str) -> str:
+    return MISSES.get(reason, f"it misses {reason}")
+
+
+def _measured_words(limiting: Limiting) -> str | None:
+    """A measured value beside its limit; None where the share of the limit does not give it."""
+    text, share = limiting.get("limit"), limiting.get("share")
+    if not text or share is None or not (limit := parse_limits([text])[0]).is_upper:
+        return None
+    name = f"{limit.role or ''} {limit.name}".replace(".", " ").strip()
+    value, bound = (show_value(one, limit.unit) for one in (share * limit.value, limit.value))
+    return f"{name} is {value} (limit {bound})"
 
 
 def _held_words(need: AskedNeed, end: End, wanted: float) -> str:

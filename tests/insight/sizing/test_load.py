@@ -94,17 +94,22 @@ def test_what_is_no_need_is_refused(tmp_path: Path) -> None:
 
 
 def end(rate: float) -> dict[str, Any]:
-    return {"rate": rate, "iops": rate, "point_id": "p0001"}
+    limiting = {"limit": "data.read.p99<2ms", "scope": "data/v04", "share": 7.15}
+    return {"rate": rate, "iops": rate, "point_id": "p0001", "limiting": limiting}
 
 
 @pytest.mark.parametrize(
     ("edge", "failing", "reason", "others", "held", "says"),
     [
-        (1500, 1600, "read.p99<2ms", {}, True, "held with 50 % to spare, up to 1,500 IOPS, 150 % of it; more"),
+        (1500, 1600, "read.p99<2ms", {}, True, "held with 50 % to spare, up to 1,500 IOPS, 150 % of it; with more it"),
         (4000, None, "axis end", {}, True, "it is held, and so is 4,000 IOPS, 400 % of it, the most that was tried"),
         (2000, 2200, "generator", {}, True, "and so is 2,000 IOPS, 200 % of it, the most that was tried"),
         (800, 900, "read.p99<2ms", {}, False, "holds 800 IOPS, 80 % of it; with more it misses read.p99<2ms"),
-        (None, 250, "read.p99<2ms", {"undecided": True}, False, "less than a quarter of it"),
+        (None, 250, "read.p99<2ms", {"undecided": True}, False,
+         ": at 250 IOPS, 25 % of it, data read p99 is 14.3 ms (limit 2.00 ms); lower rates were not tried."),
+        (None, 250, "rate not sustained", {}, False, "of it, requests arrive faster than they are served; lower rates"),
+        (None, None, "generator", {}, None, "the load generator was the bottleneck at every rate that was tried"),
+        (800, 900, "rate not sustained", {}, False, "80 % of it; with more requests arrive faster than they are"),
         (500, 1000, "generator", {}, None, "the load generator was the bottleneck at 1,000 IOPS, 100 % of it"),
         (1000, 1060, "read.p99<2ms", {"undecided": True, "crossing": {"rate": 1030, "interval_95": [940, 1100]}}, None,
          "the limits are crossed between 94 % and 110 % of it, too near to tell"),

@@ -59,11 +59,11 @@ def findings_table(findings: Sequence[CheckedRule]) -> Table:
 
 
 def gaps_table(gaps: Sequence[CheckedRule]) -> Table:
-    """What is not known, each reason once; what a site.toml can say is one reason."""
+    """What is not known, each reason once; what only the owner of the site knows is one reason."""
     rules: dict[str, dict[str, None]] = {}
     for gap in gaps:
         reason = str(gap.get("reason"))
-        words = "A site.toml can say it (assay check --site-template)" if "site.toml" in reason else reason
+        words = "Nothing on the host shows it; the owner of the site can state it" if "site.toml" in reason else reason
         rules.setdefault(words, {})[str(gap.get("rule"))] = None
     columns = [Column("Why"), Column("Not checked", weight=2.0)]
     rows = [[Cell(shorten(reason, 160)), Cell(", ".join(names))] for reason, names in rules.items()]

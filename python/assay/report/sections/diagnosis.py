@@ -22,6 +22,9 @@ STEPS_MAX = 400
 
 CAUSES_MAX = 6
 
+LIKELY = 0.5
+"""From this confidence on a cause is more likely than not."""
+
 _TONES: dict[str, Tone] = {HOT: "bad", WARM: "warn", "ok": "good"}
 
 
@@ -60,7 +63,8 @@ def limiting_words(found: Diagnosis) -> str:
     verdict = found.verdict
     if found.causes:
         first = found.causes[0]
-        words = f"Most likely: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
+        likely = "Most likely" if first.confidence >= LIKELY else "Possibly"
+        words = f"{likely}: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
         return f"{words} To confirm: {first.confirm}." if first.confirm else words
     if verdict["state"] == BAD:
         return f"It is bad, and the cause is not found: {verdict['what']}."
@@ -90,7 +94,11 @@ def _matrix(found: Diagnosis) -> Table:
                 row.append(Cell(NONE, "quiet"))
                 continue
             words = f"{cell.state}: {cell.words}"
-            words += f"; {format_duration(cell.minutes * 60)} beyond its threshold" if cell.minutes else ""
+            words += (
+                f"; {format_duration(cell.minutes * 60)} beyond its threshold"
+                if cell.minutes and cell.state != "ok"
+                else ""
+            )
             if cell.is_bad:
                 words += f"; {', '.join(found.of_cell(cell).causes) or 'cause not found'}"
             row.append(Cell(shorten(words, 110), _TONES.get(cell.state, "quiet")))

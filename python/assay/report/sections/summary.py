@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 NO_VERDICT = "The run holds no verdict: nothing here says whether a limit was met or missed."
 
 NO_NEED = (
-    'Whether that is enough is not said, for no need was given: --need "5000 iops 8k 70/30 read.p99<2ms" does. Nor is'
-    " where the storage stands in its class: no published figures of classes come with Assay."
+    "Whether that is enough is not said, for no need was stated: I/Os a second, their size and mix, and limits on their"
+    " latency. Nor is where the storage stands in its class: no published figures of classes come with Assay."
 )
 NEED_OPEN = "Whether the need is held is not known: it was not measured to its end."
 TAKE_NEEDS = ("assess", "profile")

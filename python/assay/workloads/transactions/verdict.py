@@ -38,9 +38,10 @@ def consistency_line(conditions: Sequence[Condition], application: Application) 
     else:
         count = len({condition["id"] for condition in conditions})
         left_out = sorted(application.after_load_only - {condition["id"] for condition in conditions})
-        meaning = f"all {count} conditions hold" + "".join(
-            f"; condition {one} holds after loading only" for one in left_out
-        )
+        meaning = f"all {count} conditions hold"
+        if left_out:
+            applies = "".join(f"; no. {one} applies only after loading" for one in left_out)
+            meaning = f"{count} of {application.conditions_count} conditions checked, all hold{applies}"
     value = sum(condition["violations"] for condition in conditions)
     return VerdictLine(
         question="consistency violations",

@@ -43,7 +43,7 @@ function cells(found, shown, words) {
     [...rows].map(([name, own]) => [name, ...found.resources.map((resource) => {
       const cell = own[resource];
       if (!cell || cell.state === "no data") return { class: "quiet", text: "no data" };
-      const long = cell.minutes ? `; ${duration(cell.minutes * 60)} beyond its threshold` : "";
+      const long = cell.minutes && cell.state !== "ok" ? `; ${duration(cell.minutes * 60)} beyond its threshold` : "";
       return { class: `state-${cell.state}`, text: `${STATES[cell.state] ?? cell.state}: ${cell.words}${long}` };
     })]), "matrix");
 }

@@ -8,7 +8,7 @@ from assay.base.tables import Record
 from assay.base.units import format_bytes, format_iops, format_latency, format_throughput
 from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.elements import Paragraph
-from assay.document.limits import limited_text
+from assay.document.limits import limited_text, nothing_held_text
 from assay.document.remarks import (
     BYTES,
     INTERVAL,
@@ -90,7 +90,7 @@ def _held(answer: Answer) -> str:
             return f"{_name(answer)}: not measured, because the load generator was the bottleneck at every load."
         if answer.get("limited_by") == HOSTS_APART:
             return f"{_name(answer)}: not measured, because hosts measured too far apart at every load."
-        return f"{_name(answer)}: no load was found that meets the limits ({stopped_text(answer)})."
+        return nothing_held_text(answer, _name(answer), IOPS.failed)
     span = interval_text(answer.get("interval_95"), format_iops)
     return f"Holds {format_iops(most['iops'] or 0.0)} IOPS of {_name(answer)}{span} [{most.get('point_id') or DASH}]."
 

@@ -104,7 +104,7 @@ def _next(points: list[Record]) -> list[str]:
         tables = point["dss"].get("tables") or []
         if tables and (tables[0].get("share") or 0) >= 0.5:
             return [
-                f"{tables[0]['table']} is {percent(tables[0]['share'])} of the bytes read: try `assay study run"
-                " partitions`, or keep it by columns (`assay study run columnstore`)."
+                f"{tables[0]['table']} is {percent(tables[0]['share'])} of the bytes read:"
+                " partition it, or keep it by columns; the studies partitions and columnstore measure what each brings."
             ]
     return []

@@ -241,7 +241,7 @@ def _consistency(conditions: list[Record], application: Application) -> list[Blo
     for number in range(1, max([application.conditions_count, *by_id]) + 1):
         found = by_id.get(number)
         if not found:
-            why = "holds after loading only" if number in application.after_load_only else ""
+            why = "applies only after loading" if number in application.after_load_only else ""
             rows.append([Cell(str(number)), Cell(why or DASH, "quiet"), *(Cell(DASH, "quiet") for _ in range(2)),
                          Cell("left out", "quiet"), *([Cell("")] if has_examples else [])])  # fmt: skip
             continue

@@ -8,7 +8,7 @@ from typing import Any
 from assay.base.tables import Record
 from assay.base.units import count_of, format_latency
 from assay.document.elements import Tone
-from assay.document.limits import limited_text
+from assay.document.limits import limited_text, nothing_held_text
 from assay.document.text import DASH, interval_text, joined, load_label, shorten
 from assay.record.answers import answer_words
 from assay.record.source import RunFacts, records
@@ -105,8 +105,7 @@ def answer_sentence(answer: Record, application: Application, *, with_ends: bool
     throughput = throughput_of(application)
     name, most = shorten(str(answer["workload"].get("name") or "transactions"), 40), answer.get("max")
     if not most:
-        why = limited_text(answer, by="missed ", errors=throughput.failed)
-        return f"{name}: no load was found that meets the limits ({why})."
+        return nothing_held_text(answer, name, throughput.failed)
     span = interval_text(answer.get("interval_95"), "{:,.0f}".format)
     further = ""
     if with_ends:
