@@ -7,11 +7,8 @@ use crate::connection::Kind;
 #[macro_export]
 macro_rules! layers {
     ($folder:literal, $name:literal $(, $dialect:ident)*) => {
-        $crate::Layers {
-            base: include_str!(concat!($folder, "/base/", $name, ".sql")),
-            $($dialect: include_str!(concat!($folder, "/", stringify!($dialect), "/", $name, ".sql")),)*
-            ..$crate::Layers::SAME
-        }
+        $crate::Layers::of(include_str!(concat!($folder, "/base/", $name, ".sql")))
+            $(.$dialect(include_str!(concat!($folder, "/", stringify!($dialect), "/", $name, ".sql"))))*
     };
 }
 
@@ -25,15 +22,35 @@ pub struct Section {
 /// A file of SQL in all dialects: a base, and the sections that each dialect overrides. MySQL takes those of MariaDB.
 #[derive(Debug, Clone, Copy)]
 pub struct Layers {
-    pub base: &'static str,
-    pub postgresql: &'static str,
-    pub mariadb: &'static str,
-    pub mssql: &'static str,
+    base: &'static str,
+    postgresql: &'static str,
+    mariadb: &'static str,
+    mssql: &'static str,
 }
 
 impl Layers {
-    /// Nothing: no dialect differs.
-    pub const SAME: Self = Self { base: "", postgresql: "", mariadb: "", mssql: "" };
+    /// A base from which no dialect differs.
+    pub const fn of(base: &'static str) -> Self {
+        Self { base, postgresql: "", mariadb: "", mssql: "" }
+    }
+
+    /// PostgreSQL differs.
+    #[must_use]
+    pub const fn postgresql(self, postgresql: &'static str) -> Self {
+        Self { postgresql, ..self }
+    }
+
+    /// MariaDB and MySQL differ.
+    #[must_use]
+    pub const fn mariadb(self, mariadb: &'static str) -> Self {
+        Self { mariadb, ..self }
+    }
+
+    /// SQL Server differs.
+    #[must_use]
+    pub const fn mssql(self, mssql: &'static str) -> Self {
+        Self { mssql, ..self }
+    }
 
     /// The sections in one dialect: the base's in their order, then the dialect's own.
     pub fn sections(&self, dialect: Kind) -> Vec<Section> {
