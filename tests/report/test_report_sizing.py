@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.document.elements import Document, Paragraph, Table
+from assay.document.elements import Document, FactList, Paragraph, Table
 from assay.insight.sizing.answer import size
 from assay.insight.sizing.judge import Judge
 from assay.insight.sizing.need import NeedAsWritten, need_of
@@ -52,6 +52,13 @@ def test_every_section_is_there_and_tables_hold_what_was_found(answer: dict[str,
     assert len(tables["assumptions"].rows) == len(answer["assumptions"])
     told = [block.text for part in document.sections for block in part.blocks if isinstance(block, Paragraph)]
     assert any("post: 100 mailboxes take 1 server" in text for text in told)
+
+
+def test_a_model_is_named_by_product_and_configuration(answer: dict[str, Any]) -> None:
+    facts = next(block for block in document_of(answer).sections[0].blocks if isinstance(block, FactList))
+    model = dict(facts.items)["Model"]
+    assert "volumes" in model
+    assert not any(sign in model for sign in ("model:", "?", "&", "="))
 
 
 def test_a_purchase_is_said_with_what_it_rests_on(answer: dict[str, Any]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from assay.base.units import format_bytes
 from assay.document.elements import Block, Cell, Column, FactList, Paragraph, Section, Table
-from assay.document.text import DASH, percent, shorten
+from assay.document.text import DASH, joined, percent, shorten
 from assay.record.shapes.manifest import Calibration, ModelledArray, Parameter, ShownArray, Target
 
 SURVIVES = {
@@ -33,6 +34,28 @@ def array_blocks(target: Target) -> list[Block]:
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
     return [FactList("array", facts)]
+
+
+def model_words(title: str, target: str) -> str:
+    """A model by product and configuration, as far as its target states it.
+
+    Examples
+    --------
+    >>> model_words("PS6100XV, 24 disks", "model:ps6100xv?raid=10&volumes=data:12,log:2&volume_size=log:1073741824B")
+    'PS6100XV, RAID 10, 12 data and 2 log volumes, volume size 1 GiB log'
+    """
+    words = [title.partition(",")[0]]
+    for key, _, value in (option.partition("=") for option in target.partition("?")[2].split("&") if option):
+        parts = [part.rpartition(":") for part in value.split(",")]
+        amounts = [format_bytes(int(one[:-1])) if re.fullmatch(r"\d+B", one) else one for _, _, one in parts]
+        shown = joined([f"{amount} {role}".strip() for amount, (role, _, _) in zip(amounts, parts, strict=True)])
+        if key == "raid":
+            words.append(f"RAID {shown.upper()}")
+        elif key in ("volumes", "members"):
+            words.append(f"{shown} {key.removesuffix('s') if value == '1' else key}")
+        else:
+            words.append(f"{key.replace('_', ' ')} {shown}")
+    return ", ".join(words)
 
 
 def parameters_section(target: Target) -> Section | None:

@@ -27,6 +27,7 @@ from assay.record.shapes.sizing import Chosen, Sizing
 from assay.record.source import clean
 from assay.report.figures_sizing import FrontierRow, GrowthRow, frontier_chart, growth_chart
 from assay.report.head import headed
+from assay.report.sections.array import model_words
 from assay.targets.arrays.model.configuration import size_text
 
 
@@ -84,7 +85,7 @@ def _choices(answer: Sizing) -> list[list[str]]:
 def _facts(answer: Sizing, best: Chosen) -> list[tuple[str, str]]:
     items = [
         ("Array", f"{best['title']}, {best['members']} of them, RAID {str(best['raid']).upper()}"),
-        ("Model", ", ".join(best["targets"])),
+        ("Model", "; ".join(model_words(best["title"], one) for one in best["targets"])),
         ("Cost", cost_text(answer, best["cost"])),
         ("Rack units", f"{best['rack_units']:g}" if best["rack_units"] is not None else DASH),
         ("Power", f"{best['power_w']:,.0f} W" if best["power_w"] is not None else DASH),
