@@ -9,6 +9,7 @@ import pytest
 
 from assay.insight.studies.files import read_study
 from assay.insight.studies.findings import study_findings
+from assay.insight.studies.follows import follows_of
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.result import ratio_95
 from assay.insight.studies.study import choose_target
@@ -142,6 +143,39 @@ def test_a_band_of_the_model_is_said_beside_the_interval() -> None:
 
     assert told["results"][0]["band_90"] == [900, 1150]
     assert told["sentences"][0].endswith("; the model may be off by -10 % to +15 % at a (90 % band; 2 parameters).")
+
+
+def test_an_order_that_the_model_does_not_show_is_said_to_be_likely() -> None:
+    basis = "calibrated to 4 points of published.toml"
+    answers = [
+        answer("RAID 50", 3251, band_90=[2799, 3777], band_basis=f"{basis}; none of them under RAID 50"),
+        answer("RAID 6", 2481, band_90=[1874, 3284], band_basis=f"{basis}; none of them under RAID 6"),
+        answer("RAID 10", 4194, band_90=[3800, 4600], band_basis=basis),
+    ]
+    asked = study(["RAID 50", "RAID 6", "RAID 10"])
+    told = found(asked, answers)
+
+    fewer, more = told["sentences"][:2]
+    assert fewer.startswith(
+        "RAID 6 likely holds 24 % +- 2.2 % fewer IOPS than RAID 50 (2,481 against 3,251), which is not shown: the"
+        " model's bands overlap, and no point of its calibration is under RAID 6 or RAID 50; the model may be off by"
+    )
+    assert "RAID 10 likely holds" in more
+    assert "bands overlap" not in more
+    assert follows_of(asked | told) == [
+        "Where IOPS decide, RAID 10 is likely the choice (4,194), which the model does not show: measure it first."
+    ]
+
+
+def test_the_failures_that_each_level_survives_stand_beside_the_advice_on_space() -> None:
+    known = read_study("raid-policy", None)
+    parts, facts = study_parts(known, target=choose_target(known, None, {}))
+    told = study_findings(facts, [part(one.name) for one in parts], [], [answer(one.name, 4000) for one in parts])
+
+    assert follows_of(facts | told)[-1] == (
+        "Where space decides, choose RAID 50 (2.60 TB usable); disk failures in a group that lose no data:"
+        " RAID 10 1, RAID 50 1 and RAID 6 2."
+    )
 
 
 def test_a_band_follows_the_figure_that_is_compared() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.record.judgement import judge
+from assay.record.judgement import judge, verdict_of
 from assay.record.limits import parse_limits
 from assay.run.verdict import verdict_lines, with_parts
 from assay.workloads.io.plan import IoPlan
@@ -163,6 +163,31 @@ class TestKneeAndEdge:
 
         assert words in line["meaning"]
         assert ("(95 % interval 3.2 to 3.8)" in line["meaning"]) is bool(doubt)
+
+    def test_repeats_that_disagree_with_the_answer_are_counted_in_its_sentence(self) -> None:
+        most = end(43, 3251.0, repeats=6, repeats_met=2)
+        failing = end(45, 3291.0, repeats=6, repeats_met=1)
+        (line,) = verdict_lines([], [answer(max=most, edge=most, first_failing=failing)])
+
+        assert line["met"] is True
+        assert "; at 43 outstanding 2 of 6 repeats met every limit, the mean of all does;" in f"{line['meaning']};"
+        assert "; at 45 outstanding 1 of 6 repeats met every limit, the mean of all does not;" in f"{line['meaning']};"
+
+    @pytest.mark.parametrize(
+        ("interval", "met"), [([0.0, 5204.0], None), ([1100.0, 5204.0], None), ([2000.0, 2700.0], True)]
+    )
+    def test_an_answer_that_may_be_less_than_half_of_itself_is_not_known(
+        self, interval: list[float], met: bool | None
+    ) -> None:
+        vague = answer(max=end(1, 2352.0), interval_95=interval)
+        (line,) = verdict_lines([], [vague])
+
+        assert line["met"] is met
+        assert line["meaning"].startswith("holds ") is (met is True)
+        # A load met the limits: what is not known is how much more would.
+        assert line["asked"] is (met is True)
+        older = {"answers": [vague], "verdict": [line | {"met": True}]}
+        assert [one["met"] for one in verdict_of(older)] == [met]
 
 
 class TestPoints:

@@ -247,6 +247,20 @@ def test_a_limit_too_near_to_tell_is_undecided() -> None:
     assert low < 1 < high
 
 
+def test_the_point_of_an_answer_shows_what_is_said_of_its_load_and_the_others_are_counted() -> None:
+    """Each repeat misses by a volume of its own, while the mean of each volume meets the limit."""
+    unlucky = iter([(0.01, -0.05), (-0.02, -0.02), (-0.05, 0.01), (0.01, -0.05), (-0.05, 0.01), (-0.05, 0.01)])
+    device = Device(lambda load: next(unlucky) if load == 64 else (-FAR, -FAR) if load < 64 else (FAR, FAR))
+    read, points = device.read, []
+    answer = search(depths(), device.measure, lambda point: points.append(point) or read(point), figures=FIGURES)
+
+    edge, failing = answer["edge"], answer["first_failing"]
+    assert (edge["outstanding"], edge["repeats"], edge["repeats_met"]) == (64, 6, 1)
+    assert failing["repeats_met"] == 0
+    shown = {point["id"]: point["missed_by"] for point in points}
+    assert max(shown[edge["point_id"]]) <= 0 < max(shown[failing["point_id"]])
+
+
 def test_a_step_wider_than_the_resolution_is_said_and_the_crossing_interpolated() -> None:
     """One I/O more or less is 25 % of the load."""
     answer = Device(lambda load: math.log(load / 3.5)).search(depths())

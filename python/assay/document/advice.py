@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from assay.base.tables import Record
 from assay.document.limits import MEETS, limit_text, search_state
-from assay.document.text import DASH, load_size, load_words, percent
-from assay.record.answers import KNEE_SHARE, edge_words
+from assay.document.text import DASH, interval_text, load_size, load_words, percent
+from assay.record.answers import KNEE_SHARE, edge_words, is_vague
 from assay.record.figures import Figure, value_of
 from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART
@@ -86,6 +86,21 @@ def _remedy(limit: str) -> str:
     if "read" in where or "write" in where:
         return f"{shown}: to hold more within it, add devices or paths, or faster ones; else keep the load below it."
     return f"{shown}: find out what else uses it, or ask for less."
+
+
+def held_text(answer: Record, value: float, held: str, name: str, words: Callable[[float], str]) -> str:
+    """What a search found to be held, with its interval: the beginning of a sentence.
+
+    Examples
+    --------
+    >>> held_text({"interval_95": [0.0, 5204.0]}, 2352.0, "2,352 IOPS", "64 KiB reads", "{:,.0f}".format)
+    '64 KiB reads: how much it holds is not known, 2,352 IOPS (95 % interval 0 to 5,204)'
+    """
+    interval = answer.get("interval_95")
+    span = interval_text(interval, words)
+    if is_vague(value, interval):
+        return f"{name}: how much it holds is not known, {held}{span}"
+    return f"Holds {held} of {name}{span}"
 
 
 def knee_of(facts: RunFacts, answer: Record, figure: Figure) -> Record | None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import cast
 
 from assay.base.tables import Record
-from assay.document.advice import limiting_text, next_texts, running_text
+from assay.document.advice import held_text, limiting_text, next_texts, running_text
 from assay.document.charts import SearchRow, figure_or_words, search_curve
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table
 from assay.document.limits import limit_text, limited_text, nothing_held_text, search_state
 from assay.document.remarks import Remarks
-from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
+from assay.document.text import DASH, id_range, load_label, load_size, shorten
 from assay.record import student
 from assay.record.answers import answer_marks, answer_words
 from assay.record.figures import Figure as Measure
@@ -75,15 +75,14 @@ def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure
     name, most = _name(answer), answer.get("max")
     if not most:
         return nothing_held_text(answer, name, figure.failed)
-    span = interval_text(answer.get("interval_95"), figure.words)
-    axis = str(answer.get("axis"))
+    value, axis = most[figure.name], str(answer.get("axis"))
     load = f" with {load_label({axis: most[axis]})}" if axis in most else ""
-    held = f"{figure.words(most[figure.name])} of {name}{span}{load}"
+    held = held_text(answer, value, figure.words(value), name, figure.words) + load
     further = ""
     if latencies is not None:
         ended = limited_text(answer, errors=f"more load brings {figure.failed}")
         further = f"{answer_words(answer, figure, latencies)}; {ended}"
-    return f"Holds {held}{further} [{most.get('point_id') or DASH}]."
+    return f"{held}{further} [{most.get('point_id') or DASH}]."
 
 
 def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:

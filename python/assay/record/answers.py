@@ -36,6 +36,53 @@ def load_words(load: float, axis: str) -> str:
     return f"with {count_of(int(load), axis.removesuffix('s'))}" if load == int(load) else f"with {number} {axis}"
 
 
+KNOWN_SHARE = 0.5
+"""How much is held is not known where the 95 % interval reaches below this share of it."""
+LONGER = "measure longer points, or repeat them"
+"""What makes an interval narrower."""
+
+
+def is_vague(value: float | None, interval_95: Sequence[float] | None) -> bool:
+    """Whether a value may as well be less than half of what it says.
+
+    Examples
+    --------
+    >>> is_vague(2352.0, [0.0, 5204.0]), is_vague(3251.0, [3062.0, 3427.0]), is_vague(3251.0, None)
+    (True, False, False)
+    """
+    return value is not None and interval_95 is not None and interval_95[0] < KNOWN_SHARE * value
+
+
+def repeats_against(end: Record | None, *, holds: bool = True) -> str:
+    """How many repeats at a load met every limit; empty where they agree with the answer, or were not counted.
+
+    Examples
+    --------
+    >>> repeats_against({"repeats": 6, "repeats_met": 2}), repeats_against({"repeats": 6, "repeats_met": 6})
+    ('2 of 6 repeats', '')
+    """
+    of, held = (end or {}).get("repeats"), (end or {}).get("repeats_met")
+    return f"{held} of {count_of(of, 'repeat')}" if of and held != (of if holds else 0) else ""
+
+
+def repeats_words(answer: Record) -> list[str]:
+    """Where repeats at the loads of an answer disagree with it: the mean of all of them decides.
+
+    Examples
+    --------
+    >>> best, failing = ({"outstanding": at, "repeats": 6, "repeats_met": met} for at, met in ((43, 2), (45, 0)))
+    >>> repeats_words({"axis": "outstanding", "max": best, "edge": best, "first_failing": failing})
+    ['at 43 outstanding 2 of 6 repeats met every limit, the mean of all does']
+    """
+    axis, told = str(answer["axis"]), []
+    for name in ("max", "edge", "first_failing"):
+        end, holds = answer.get(name), name != "first_failing"
+        if end and (counted := repeats_against(end, holds=holds)):
+            how = "does" if holds else "does not"
+            told.append(f"{load_words(end[axis], axis)} {counted} met every limit, the mean of all {how}")
+    return list(dict.fromkeys(told))
+
+
 def answer_words(answer: Record, figure: Figure, latencies: Sequence[Figure]) -> str:
     """What follows the most throughput in a sentence: the knee with its latency, the edge, and what is not sure.
 
@@ -56,7 +103,7 @@ def answer_words(answer: Record, figure: Figure, latencies: Sequence[Figure]) ->
         told.append(("the knee as well" if knee[axis] == best[axis] else held) + (f" ({waits})" if waits else ""))
     if edge and edge[axis] != best[axis]:
         told.append(edge_words(answer))
-    return "".join(f"; {text}" for text in [*told, *_doubts(answer, axis)])
+    return "".join(f"; {text}" for text in [*repeats_words(answer), *told, *_doubts(answer, axis)])
 
 
 def edge_words(answer: Record) -> str:

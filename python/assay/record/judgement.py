@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from assay.base.tables import Record
 from assay.base.units import count_of
-from assay.record.answers import names_of
+from assay.record.answers import LONGER, is_vague, names_of
 from assay.record.common_figures import DIRECTIONS, share_words
 from assay.record.figures import PERCENTILES, Figure
 from assay.record.histograms import histogram_of
@@ -34,7 +34,7 @@ ADVICE: Mapping[str, str] = {
     NOT_RECORDED: "leave the limit out, or measure where it is recorded",
     NOTHING_ENDED: "measure longer points",
     TOO_FEW: "measure longer points",
-    IN_INTERVAL: "measure longer points, or repeat them",
+    IN_INTERVAL: LONGER,
 }
 """What to do about each reason for which a limit is unknown."""
 NOT_ASKED = frozenset({NO_SUCH_IO, NOT_RECORDED})
@@ -232,7 +232,10 @@ def judged_words(limit: Limit, value: float) -> str:
 
 
 def verdict_of(manifest: Manifest) -> list[VerdictLine]:
-    """The verdict of a run; of older runs, a search that the load generator ended says nothing of a limit."""
+    """The verdict of a run; of older runs, a search that the load generator ended says nothing of a limit.
+
+    Nor does one whose answer may as well be less than half of itself.
+    """
     lines = [line for line in manifest.get("verdict") or [] if isinstance(line, Mapping)]
     return [_undecided(line, manifest) for line in lines]
 
@@ -246,9 +249,20 @@ def failed_answer(line: VerdictLine, manifest: Manifest) -> Answer | None:
     return next((answer for answer in failed if line.get("part") in (None, answer.get("part"))), None)
 
 
+def answer_found(line: VerdictLine, manifest: Manifest) -> Answer | None:
+    """The search of which a line tells what it found; None for any other line."""
+    point_id, parts = line.get("point_id"), manifest.get("parts") or []
+    if point_id is None:
+        return None
+    found = [one for one in manifest.get("answers") or [] if (one.get("max") or {}).get("point_id") == point_id]
+    return next((one for one in found if line["question"] in names_of(one, parts)), None)
+
+
 def _undecided(line: VerdictLine, manifest: Manifest) -> VerdictLine:
-    answer = failed_answer(line, manifest)
-    return {**line, "met": None} if answer is not None and answer.get("limited_by") in UNDECIDED else line
+    answer, found = failed_answer(line, manifest), answer_found(line, manifest)
+    if answer is not None and answer.get("limited_by") in UNDECIDED:
+        return {**line, "met": None}
+    return {**line, "met": None} if found and is_vague(line.get("value"), found.get("interval_95")) else line
 
 
 def standing_word(line: Mapping[str, object]) -> str:

@@ -20,7 +20,7 @@ from assay.insight.studies.words import (
     full_name_of,
     published_texts,
 )
-from assay.record.answers import load_words, names_of
+from assay.record.answers import is_vague, load_words, names_of, repeats_words
 from assay.record.figures import Figure
 from assay.record.judgement import UNDECIDED, counts_words, standing_counts, standing_word, unknown_words, verdict_of
 from assay.record.shapes.manifest import Manifest
@@ -116,8 +116,11 @@ def _search(answer: Record, title: str) -> Paragraph:
         if low is not None
     ]
     sure = f" ({'; '.join(ends)})" if ends else ""
-    load = load_words(best[answer["axis"]], answer["axis"])
-    return Paragraph(f"{title}: {first.words(best[first.name])}{sure} {load}{within}; {stopped}.")
+    load, value = load_words(best[answer["axis"]], answer["axis"]), best[first.name]
+    vague = is_vague(value, answer.get("interval_95"))
+    unknown = "how much it holds is not known, " if vague else ""
+    told = "; ".join([f"{title}: {unknown}{first.words(value)}{sure} {load}{within}", *repeats_words(answer), stopped])
+    return Paragraph(f"{told}.", tone="warn" if vague else "plain")
 
 
 def _stopped(answer: Record, *, by: str) -> str:

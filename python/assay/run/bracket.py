@@ -273,7 +273,9 @@ class SearchCurve:
         """The answer as in docs/results.md, without what it is about."""
         best, failing = self.best, self.first_failing
         ends = {"max": best, "knee": self.knee, "edge": self.edge, "first_failing": failing}
-        answered = {name: None if load is None else self._end(load) for name, load in ends.items()}
+        answered = {
+            name: None if load is None else self._end(load, holds=load != failing) for name, load in ends.items()
+        }
         bracket = [load for load in (self.edge, failing) if load is not None]
         return {
             "axis": self.axis.name,
@@ -296,14 +298,19 @@ class SearchCurve:
                 return "saturation"
         return self.stopped_by if failing is None else self.judged(failing).reason
 
-    def _end(self, load: float) -> dict[str, Any]:
+    def _end(self, load: float, *, holds: bool) -> dict[str, Any]:
         points = self.sound(load)
+        found = list(zip(self.points[load], map(_meets, self._readings[load]), strict=True))
+        # The point that is cited shows what the answer says of its load.
+        shown = next((point for point, met in found if met is holds), points[0])
         return {
             self.axis.name: int(load) if self.axis.whole else load,
             **end_figures(self.figures, points),
             "interval_95": self._interval_95(load),
             "limiting": _limiting(self.judged(load)),
-            "point_id": points[0]["id"],
+            "point_id": shown["id"],
+            "repeats": len(found),
+            "repeats_met": sum(met for _, met in found),
         }
 
     def _interval_95(self, load: float) -> list[float] | None:
@@ -391,6 +398,10 @@ def _judge(readings: Sequence[LoadReading], deviations: Mapping[tuple[str, str],
         missed_by=means[worst],
         half_width=half_width,
     )
+
+
+def _meets(reading: LoadReading) -> bool:
+    return reading.fault is None and all(one.missed_by <= 0 for one in reading.distances)
 
 
 def _by_scope(readings: Sequence[LoadReading]) -> dict[tuple[str, str], list[float]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.base.tables import Record
 from assay.base.units import format_latency
-from assay.record.answers import answer_words, load_words, named_part, without_brackets
+from assay.record.answers import LONGER, answer_words, is_vague, load_words, named_part, without_brackets
 from assay.record.common_figures import DIRECTIONS
 from assay.record.figures import Figure
 from assay.record.judgement import (
@@ -126,9 +126,18 @@ def _answer_line(answer: Answer, points: Sequence[Point]) -> VerdictLine | None:
             part=answer["part"], asked=True,
         )  # fmt: skip
     beside = ", ".join(without_brackets(figure.words(best[figure.name])) for figure in others)
-    meaning = f"holds {first.words(best[first.name])} {load_words(best[answer['axis']], answer['axis'])}" + (
-        f" ({beside})" if beside else ""
+    value, load, interval = (
+        best[first.name],
+        load_words(best[answer["axis"]], answer["axis"]),
+        answer.get("interval_95"),
     )
+    meaning = f"holds {first.words(value)} {load}"
+    if vague := is_vague(value, interval):
+        low, high = map(first.words, interval or ())
+        meaning = (
+            f"how much it holds is not known: {first.words(value)} {load}, 95 % interval {low} to {high}; {LONGER}"
+        )
+    meaning += f" ({beside})" if beside and not vague else ""
     meaning += answer_words(answer, first, [figure for figure in figures_of(answer) if figure.at_ends])
     meaning += {
         "saturation": "; more load brings no more",
@@ -142,10 +151,11 @@ def _answer_line(answer: Answer, points: Sequence[Point]) -> VerdictLine | None:
     too_few = _too_few(best, answer, points)
     if too_few:
         meaning += f"; whether it does so within {too_few['limit']} is {unknown_words(TOO_FEW, too_few.get('why'))}"
-    value, point_id = best[first.name], best["point_id"]
+    # A load meets the limits, so that the exit code has nothing to say of how much more would.
     return VerdictLine(
-        question=title, limit=limit, value=value, unit=first.unit, met=None if too_few or not limit else True,
-        meaning=meaning, point_id=point_id, part=answer["part"], asked=limit is not None,
+        question=title, limit=limit, value=value, unit=first.unit, meaning=meaning, point_id=best["point_id"],
+        met=None if too_few or vague or not limit else True, part=answer["part"],
+        asked=limit is not None and not (vague and not too_few),
     )  # fmt: skip
 
 

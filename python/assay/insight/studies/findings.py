@@ -442,10 +442,17 @@ def _compare(study: Study, series: ResultSeries, one: StudyResult, base: StudyRe
         differs=None if estimate is None or reasons else estimate[0] > 1 or estimate[1] < 1,
         band_90=bands[0],
         baseline_band_90=bands[1],
-        # The level that was measured less says more.
-        band_basis=max(one.band_basis or "", base.band_basis or "", key=len) or None,
+        band_basis=_bases(one.band_basis or "", base.band_basis or ""),
         reason="; ".join(reasons),
     )
+
+
+def _bases(*bases: str) -> str | None:
+    """What two bands rest on: of one model what each lacks, of several that of the level that was measured less."""
+    parts = [text.split("; ") for text in bases]
+    if len({part[0] for part in parts}) > 1:
+        return max(bases, key=len)
+    return "; ".join(dict.fromkeys(text for part in parts for text in part)) or None
 
 
 def _band(result: StudyResult, figure: str) -> tuple[float, float] | None:

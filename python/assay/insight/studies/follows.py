@@ -9,7 +9,7 @@ from assay.base.tables import Record
 from assay.document.text import joined, percent
 from assay.insight.studies.raw_gap import gap_shares
 from assay.insight.studies.result import study_figures
-from assay.insight.studies.words import capacity_texts, capital, ending_of, figure_text, noun_of
+from assay.insight.studies.words import capacity_texts, capital, ending_of, figure_text, noun_of, why_not_shown
 from assay.record.shapes.study import RawGap, Result
 from assay.record.source import records
 
@@ -90,7 +90,10 @@ def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Rec
             f"Size with the figure of the level that will be reached: {figure_text(values[last], unit)} at {last}, not"
             f" {shown} at {best}."
         )
-    return f"Where {noun} decide{ending_of(unit)}, choose {best} ({shown})."
+    deciding = f"Where {noun} decide{ending_of(unit)}"
+    if any(why_not_shown(one.get("band_90"), one.get("baseline_band_90"), one.get("band_basis")) for one in compared):
+        return f"{deciding}, {best} is likely the choice ({shown}), which the model does not show: measure it first."
+    return f"{deciding}, choose {best} ({shown})."
 
 
 def _of_steps(values: Mapping[str, float], best: float, unit: str, title: str, *, is_more: bool) -> str:
@@ -114,7 +117,10 @@ def _of_capacity(study: Record) -> list[str]:
         return []
     most = max(sizes, key=lambda title: sizes[title])
     shown = next(capacity_texts(result)[1] for result, _ in held if result["title"] == most)
-    return [f"Where space decides, choose {most} ({shown} usable)."]
+    survived = {str(result["title"]): size.get("survives") for result, size in held}
+    told = joined(f"{title} {'none' if count == 0 else count}" for title, count in survived.items())
+    lost = f"; disk failures in a group that lose no data: {told}" if None not in survived.values() else ""
+    return [f"Where space decides, choose {most} ({shown} usable){lost}."]
 
 
 def _of_gaps(gaps: Sequence[RawGap]) -> list[str]:

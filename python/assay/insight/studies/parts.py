@@ -29,6 +29,7 @@ from assay.insight.studies.study import (
     with_options,
 )
 from assay.record.shapes.study import Capacity, Compared, PublishedOrder, Study
+from assay.targets.arrays.model.capacity import survived_failures
 from assay.targets.arrays.model.configuration import configure
 from assay.targets.arrays.model.options import parse_model_target
 from assay.targets.databases import is_database, parse_database
@@ -176,7 +177,14 @@ def _capacities(study: StudyPlan, target: str, parts: Sequence[Part[Any]]) -> di
     arrays = {
         name: configure(*parse_model_target(text)) for name, text in texts.items() if target_kind(text) == "model"
     }
-    return {name: {"raw_bytes": one.raw_bytes, "usable_bytes": one.usable_bytes} for name, one in arrays.items()}
+    return {
+        name: {
+            "raw_bytes": one.raw_bytes,
+            "usable_bytes": one.usable_bytes,
+            "survives": survived_failures(one.policies),
+        }
+        for name, one in arrays.items()
+    }
 
 
 def _places(study: StudyPlan, target: str, given: Mapping[str, str], source: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -178,6 +179,26 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def why_not_shown(band: Sequence[float] | None, baseline_band: Sequence[float] | None, basis: str | None) -> str:
+    """Why a model makes the order of two levels likely and does not show it; empty where it does, or none is meant.
+
+    Examples
+    --------
+    >>> why_not_shown((1874, 3284), (2799, 3777), "calibrated to 4 points of a.toml; none of them under RAID 6")
+    "the model's bands overlap, and no point of its calibration is under RAID 6"
+    >>> why_not_shown((1874, 2284), (2799, 3777), "calibrated to 4 points of a.toml")
+    ''
+    """
+    reasons = []
+    if band and baseline_band and band[0] <= baseline_band[1] and baseline_band[0] <= band[1]:
+        reasons.append("the model's bands overlap")
+    if band and baseline_band and (basis or "").startswith("not calibrated"):
+        reasons.append("the model is not calibrated")
+    if lacking := re.findall(r"none of them under ([^;]+)", basis or ""):
+        reasons.append(f"no point of its calibration is under {' or '.join(lacking)}")
+    return ", and ".join(reasons)
+
+
 def _found(study: Study, one: LevelAgainstBaseline) -> str:
     noun = noun_of(one.figure)
     if one.ratio is None:
@@ -194,11 +215,13 @@ def _found(study: Study, one: LevelAgainstBaseline) -> str:
             f" (--repeats 3 gives one): {change} {against}"
         )
     wanted = compared_in(study)
+    doubt = why_not_shown(one.band_90, one.baseline_band_90, one.band_basis)
+    likely, against = ("likely ", f"{against}, which is not shown: {doubt}") if doubt else ("", against)
     fall = wanted.get("fall")
     if fall and one.ratio < 1:
-        return f"{noun} {fall}{_grammar(one.unit).ending} by {change.lstrip('-')} with {one.level} {against}"
+        return f"{noun} {likely}{fall}{_grammar(one.unit).ending} by {change.lstrip('-')} with {one.level} {against}"
     grammar = _grammar(one.unit)
-    verb = wanted["verb"] or grammar.verb
+    verb = likely + (wanted["verb"] or grammar.verb)
     if one.ratio >= 2:
         return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}"
     word = grammar.more if one.ratio >= 1 else grammar.less

@@ -365,6 +365,8 @@ class End(TypedDict, total=False):
     interval_95: Interval
     limiting: Limiting | None
     point_id: PointId | None
+    repeats: Count
+    repeats_met: Count
 
 
 class Crossing(TypedDict, total=False):

@@ -64,10 +64,11 @@ class Value(TypedDict):
 
 
 class Capacity(TypedDict):
-    """What an array holds at a level; bytes."""
+    """What an array holds at a level, in bytes, and how many disks of a group may fail, whichever they are."""
 
     raw_bytes: Integer
     usable_bytes: Integer
+    survives: NotRequired[MaybeCount]
 
 
 class CapacityUse(Capacity):

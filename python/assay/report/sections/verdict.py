@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assay.document.elements import Cell, Column, Section, Table, Tone
 from assay.document.limits import limit_text
 from assay.document.text import BASE_UNITS, DASH, shorten, value_text
-from assay.record.judgement import standing_word, verdict_of
-from assay.record.shapes.point import VerdictLine
+from assay.record.answers import repeats_against
+from assay.record.judgement import answer_found, standing_word, verdict_of
+from assay.record.shapes.point import Answer, VerdictLine
 from assay.record.source import RunFacts
 from assay.report.facts import measured_points
 from assay.workloads.registry import workloads
@@ -33,25 +36,38 @@ def judged_lines(facts: RunFacts) -> list[VerdictLine]:
 def verdict_section(facts: RunFacts) -> Section | None:
     """Build the table of the verdict; None where the run has none."""
     lines = judged_lines(facts)
-    return Section("verdict", "Verdict", [_table(lines)]) if lines else None
+    found = [answer_found(line, facts.manifest) for line in lines]
+    return Section("verdict", "Verdict", [_table(lines, found)]) if lines else None
 
 
-def _table(verdict: list[VerdictLine]) -> Table:
+def _table(verdict: list[VerdictLine], found: Sequence[Answer | None]) -> Table:
+    """The table of the verdict; beside its lines the answers of searches, whose intervals it shows."""
+    has_intervals = any(one and one.get("interval_95") for one in found)
     columns = [
         Column("Question", weight=2.4),
         Column("Limit", weight=2.1),
         Column("Value", number=True, weight=1.4),
+        *([Column("95 % interval", number=True, weight=1.5)] if has_intervals else []),
         Column("Verdict", weight=1.1),
         Column("Meaning", weight=4.2),
     ]
     rows = []
-    for line in verdict:
+    for line, answer in zip(verdict, found, strict=True):
         word, tone = verdict_word(line)
+        if line.get("met") and answer and (repeats := repeats_against(answer["max"])):
+            word, tone = f"{word} by the mean, {repeats}", "warn"
+        interval = answer.get("interval_95") if answer else None
+        ends = " to ".join(_value_text(line, end) for end in interval or ()) or DASH
         rows.append(
             [
                 Cell(shorten(str(line.get("question") or DASH), 160)),
                 Cell(limit_text(line.get("limit"))),
-                Cell(_value_text(line), "quiet" if line.get("value") is None else "plain", line.get("point_id")),
+                Cell(
+                    _value_text(line, line.get("value")),
+                    "quiet" if line.get("value") is None else "plain",
+                    line.get("point_id"),
+                ),
+                *([Cell(ends)] if has_intervals else []),
                 Cell(word, tone),
                 Cell(str(line.get("meaning") or "")),
             ]
@@ -59,9 +75,9 @@ def _table(verdict: list[VerdictLine]) -> Table:
     return Table("verdict-table", "Verdict: what was asked, its limit, and what was found.", columns, rows)
 
 
-def _value_text(line: VerdictLine) -> str:
-    """The value of a line in the words of the figure that has its unit."""
-    value, unit = line.get("value"), line.get("unit")
+def _value_text(line: VerdictLine, value: float | None) -> str:
+    """A value of a line in the words of the figure that has its unit."""
+    unit = line.get("unit")
     if value is None and unit is None:
         return DASH
     figure = next((one for workload in workloads() for one in workload.figures if one.unit == unit), None)

@@ -6,7 +6,7 @@ from typing import cast
 
 from assay.base.tables import Record
 from assay.base.units import format_bytes, format_iops, format_latency, format_throughput
-from assay.document.advice import limiting_text, next_texts, running_text
+from assay.document.advice import held_text, limiting_text, next_texts, running_text
 from assay.document.elements import Paragraph
 from assay.document.limits import limited_text, nothing_held_text
 from assay.document.remarks import (
@@ -21,7 +21,8 @@ from assay.document.remarks import (
     Remarks,
     Word,
 )
-from assay.document.text import DASH, interval_text, joined, latency_of, shorten
+from assay.document.text import DASH, joined, latency_of, shorten
+from assay.record.answers import repeats_words
 from assay.record.common_figures import COMMON_FIGURES
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Answer
@@ -91,8 +92,10 @@ def _held(answer: Answer) -> str:
         if answer.get("limited_by") == HOSTS_APART:
             return f"{_name(answer)}: not measured, because hosts measured too far apart at every load."
         return nothing_held_text(answer, _name(answer), IOPS.failed)
-    span = interval_text(answer.get("interval_95"), format_iops)
-    return f"Holds {format_iops(most['iops'] or 0.0)} IOPS of {_name(answer)}{span} [{most.get('point_id') or DASH}]."
+    iops = most["iops"] or 0.0
+    held = held_text(answer, iops, f"{format_iops(iops)} IOPS", _name(answer), format_iops)
+    doubts = "".join(f"; {text}" for text in repeats_words(answer))
+    return f"{held}{doubts} [{most.get('point_id') or DASH}]."
 
 
 def _latency(point: Record) -> str | None:
