@@ -6,7 +6,7 @@ import json
 import time
 from collections import defaultdict
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import duckdb
@@ -20,6 +20,9 @@ from assay.base.errors import UsageError
 from assay.targets.databases.common.columns import record_batch
 from servers.mariadb import MariadbServer
 from servers.postgresql import PostgresqlServer
+
+if TYPE_CHECKING:
+    from assay.workloads.tpch.shapes import Dss
 
 KIND = "tpch"
 # At the smallest scale there is.
@@ -168,3 +171,23 @@ def test_the_rows_of_other_workloads_are_columns_too() -> None:
 def test_what_there_is_not_is_refused(ask: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         ask()
+
+
+def test_rows_that_are_not_known_are_not_told_as_right_and_answers_not_compared_are_not_met() -> None:
+    from assay.workloads.tpch.workload import _checked_line
+
+    rows = [
+        {"database": "a", "table": name, "count": 5, "expected": None if name == "lineitem" else 5, "met": True}
+        for name in ("nation", "lineitem")
+    ]
+    line = _checked_line(cast("Dss", {"rows": rows}))
+    assert (line["met"], line["value"]) == (None, None)
+    assert line["meaning"] == (
+        "answers were not compared; 1 of 2 tables have the rows they should have; of lineitem the number is not known"
+    )
+    answers = [{"query": 1, "met": True}]
+    right = _checked_line(cast("Dss", {"rows": rows[:1], "answers": answers}))
+    assert (right["met"], right["meaning"]) == (
+        True,
+        "all 1 answers are right, and all tables have the rows they should have",
+    )

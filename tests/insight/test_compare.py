@@ -186,7 +186,7 @@ def test_iops_throughput_and_mean_latency_at_a_fixed_depth_are_one_comparison() 
         "read_latency_mean_ns": ("follows", "IOPS"),
         "read_latency_p99_ns": (row_of(comparison, "read_latency_p99_ns").status, ""),
     }
-    assert comparison.sentence.startswith("Of 2 comparisons ")
+    assert comparison.sentence.startswith("Of 2 figures ")
     assert not any(row.p is not None or row.stands for row in comparison.differences if row.follows)
     latency = row_of(comparison, "read_latency_mean_ns")
     assert latency.relative == pytest.approx(1 / 1.2 - 1, abs=0.05)
@@ -254,6 +254,41 @@ def test_points_are_matched_by_workload_and_load_and_not_by_name() -> None:
     assert comparison.unmatched == (
         "8 KiB random read, 8 outstanding: in A, not in B",
         "8 KiB random read, 5,000/s: in B, not in A",
+    )
+
+
+def test_what_differs_by_less_than_is_worth_noticing_is_never_told_as_changed() -> None:
+    a, b = (make_run(make_point(seed, factor=factor, spread=0.004)) for seed, factor in ((1, 1.0), (4, 1.03)))
+    comparison = compare_runs([a, b])
+    assert row_of(comparison, "iops").stands
+    unknown = sum(row.status == "cannot tell" for row in comparison.compared)
+    assert unknown == 1
+    assert comparison.sentence.startswith(
+        "No difference of 5 % or more in 1 of 2 figures; 1 cannot tell; of smaller differences 1 stands out from chance"
+    )
+    assert "changed" not in comparison.sentence
+    (told,) = [row[-1] for row in comparison.rows() if row[2] == "IOPS"]
+    assert told == "differs by less than 5 %"
+
+
+def test_answers_that_cannot_tell_are_counted() -> None:
+    unsure = answer(5000.0, interval=[4000.0, 6000.0])
+    comparison = compare_runs([make_run(answers=[unsure]), make_run(answers=[answer(5100.0)])])
+    assert comparison.sentence == "Whether a difference is 5 % or more, none of 1 figure can tell."
+
+
+def test_loads_of_one_name_say_what_they_differ_in() -> None:
+    a, b = make_transactions(1), make_transactions(2)
+    b["workload"]["warehouses"] = 2
+    assert compare_runs([make_run(a), make_run(b)]).unmatched == ("hammerdb, 8 users: warehouses 10 in A, 2 in B",)
+
+
+def test_many_loads_that_one_run_has_alone_are_a_line_by_kind() -> None:
+    many = [make_point(at, n=3, ios=1, load={"outstanding": at}, name=f"mix {at % 5}") for at in range(1, 11)]
+    comparison = compare_runs([make_run(make_transactions(1)), make_run(*many)])
+    assert comparison.unmatched == (
+        "hammerdb, 8 users: in A, not in B",
+        "10 loads of mix 1, mix 2, mix 3 and 2 more workloads: in B, not in A",
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.record.judgement import counts_words, standing_counts
+from assay.run.execute import exit_code_of
 from assay.workloads.mailbox.result import peaks, ratios, server_figures, server_passed
+from assay.workloads.mailbox.shapes import Mailbox
+from assay.workloads.mailbox.verdict import mailbox_lines
 from assay.workloads.mailbox.workload import MailboxWorkload
 
 NOTHING = {"count": 0, "mean_ns": None}
@@ -68,3 +72,24 @@ def test_a_server_passes_by_its_rate_and_its_means() -> None:
         {"transactional_iops": 98.0},
     ):
         assert not server_passed(plan, server | worse), worse
+
+
+def told(**fields: Any) -> Mailbox:
+    """A run whose performance criteria are met."""
+    base = {"passed": True, "bad_pages": 0, "mailboxes": 100, "target_iops": 100.0, "achieved_iops": 101.0,
+            "verified": True, "pages_verified": 5, "ended_early": False}  # fmt: skip
+    return cast("Mailbox", base | fields)
+
+
+def test_the_overall_result_is_not_decided_where_no_page_could_be_verified() -> None:
+    *_, unchecked = mailbox_lines(told(pages_verified=None, verified=None))
+    assert (unchecked["met"], unchecked["meaning"]) == (None, "performance criteria met; checksums not checked")
+    *_, checked = mailbox_lines(told())
+    assert (checked["met"], checked["meaning"]) == (True, "passed")
+    assert exit_code_of([unchecked]) == exit_code_of([checked]) == 0
+
+
+def test_the_overall_result_is_no_check_of_its_own() -> None:
+    counts = standing_counts(list(mailbox_lines(told(target_iops=None))))
+    assert counts == {("check", "met"): 1}
+    assert counts_words(counts) == "1 of 1 check passed"

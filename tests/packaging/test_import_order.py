@@ -36,6 +36,7 @@ ORDER = (
         "insight.history",
         "insight.repeated",
         "insight.sides",
+        "insight.unmatched",
         "insight.recording",
         "insight.diagnosis",
     ),

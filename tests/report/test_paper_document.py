@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -293,3 +294,37 @@ def test_the_fields_of_templates_are_documented(runs: list[Path]) -> None:
         assert re.findall("`(.*?)`", documented[name][0]) == list(draft.fields), name
         if name != "configuration":
             assert re.findall("`(.*?)`", documented[name][1]) == list(draft.shown), name
+
+
+def test_a_paper_of_models_alone_says_first_that_nothing_was_measured(runs: list[Path], tmp_path: Path) -> None:
+    simulated = shutil.copytree(runs[0], tmp_path / runs[0].name)
+    text = (simulated / "points.jsonl").read_text()
+    points = [json.loads(line) | {"clock": "virtual"} for line in text.splitlines()]
+    (simulated / "points.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points))
+    model = made([simulated])
+    said = f"A prediction: {model.title.removeprefix('Storage examined: ')} was simulated; no array was measured"
+    assert model.facts_line.startswith(f"{said} · ")
+    assert next(texts_of(model.sections[0].blocks)).startswith(f"{said}. This paper examines ")
+    both = made([simulated, runs[1]])
+    assert both.facts_line.startswith("Predictions beside measurements: nothing was measured in [R1], ")
+    assert "rediction" not in made([runs[1]]).facts_line
+
+
+def test_the_table_of_limitations_names_sizings_among_the_models(runs: list[Path], tmp_path: Path) -> None:
+    sized = made([runs[0], sized_run(tmp_path, answered({"size": "200GB", "iops": 500}))], several=True)
+    (row,) = [
+        [cell.text for cell in row]
+        for block in next(one for one in sized.sections if one.name == "limitations").blocks
+        if isinstance(block, Table)
+        for row in block.rows
+        if "figures are predictions" in row[1].text
+    ]
+    assert "R2" in row[2]
+
+
+def test_a_run_whose_points_have_no_sentence_is_not_told_as_not_measured(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measured, "findings_of", lambda _: ("", []))
+    document = made([runs[1]])
+    assert not any("nothing to say of it" in text for part in document.sections for text in texts_of(part.blocks))

@@ -32,6 +32,12 @@ from assay.workloads.integrity.report import faults
 from assay.workloads.integrity.report.findings import gravest
 from assay.workloads.integrity.report.section import phase_spans
 from assay.workloads.integrity.report.told import integrity_of
+from assay.workloads.integrity.verdict import integrity_line
+
+RIGHT = (
+    "All 262,144 pages and 81,920 log blocks came back right in 902,144 reads; caches may have answered, and power"
+    " was not cut."
+)
 
 
 def counted(document: Document) -> dict[str, list[str]]:
@@ -48,7 +54,7 @@ def test_a_passed_run_says_what_was_verified_and_what_that_does_not_prove(passed
     assert passed.title == "assay.data in /srv/db and 1 more on db07: verify"
     assert [part.name for part in passed.sections] == ["summary", "integrity", "method", "points"]
     said = " ".join(texts(section(passed, "integrity")))
-    assert said.startswith("All 262,144 pages came back right. 902,144 reads (6.883 GiB) were verified")
+    assert said.startswith(f"{RIGHT} 902,144 reads (6.883 GiB) were verified")
     assert "in 1 min 44 s: each of the 344,064 pages and log blocks was read 2.62 times on average" in said
     assert "Users at work: random, 2 audit, 2 read-ahead, 1 grow/shrink and checkpoint." in said
     assert "At the end every page was read once more and was right." in said
@@ -60,7 +66,7 @@ def test_a_passed_run_says_what_was_verified_and_what_that_does_not_prove(passed
 
 def test_a_run_of_verify_has_no_word_of_limits_or_searches(passed: Document) -> None:
     summary = section(passed, "summary")
-    assert texts(summary)[0] == "All 262,144 pages came back right."
+    assert texts(summary)[0] == RIGHT
     assert not any(isinstance(block, Table) for block in summary.blocks)
     assert "limit was met" not in " ".join(texts(summary))
     assert "knee" not in items(passed, "glossary")
@@ -70,7 +76,8 @@ def test_a_run_of_verify_has_no_word_of_limits_or_searches(passed: Document) -> 
     assert "Integrity (whether" not in method
 
 
-def test_a_failed_run_names_the_gravest_first(failed: Document) -> None:
+def test_a_failed_run_names_the_gravest_first() -> None:
+    failed = assemble(facts_of(verify(**failed_fields(every_kind()))))
     first = section(failed, "summary").blocks[0]
     assert isinstance(first, Paragraph)
     assert first.tone == "bad"
@@ -94,23 +101,47 @@ def test_only_a_target_that_injects_has_columns_for_it(passed: Document) -> None
     ]  # fmt: skip
 
 
-def test_a_fault_the_prover_missed_is_said() -> None:
+def test_a_target_that_injects_faults_is_a_test_of_assay_and_accuses_no_product() -> None:
     missed = found(observable=counts(torn=3), injected=counts(torn=3), masked=counts(), findings=counts(torn=2))
-    assert faults.injected_text(missed) == (
-        "The target injects faults itself, and what was found is not what was observable: torn write (2 found, 3 "
-        "observable)."
+    text, tone = faults.headline(missed)
+    assert (text, tone) == (
+        "A test of Assay itself: the target injected 3 faults, and what was found is not what was observable: torn"
+        " write (2 found, 3 observable).",
+        "bad",
     )
-    right = found(observable=counts(torn=2), injected=counts(torn=5), masked=counts(torn=3), findings=counts(torn=2))
-    assert "all 2 that were observable were found" in str(faults.injected_text(right))
-    assert faults.injected_text(found()) is None
+    assert integrity_line(missed)["met"] is False
+    some = found(observable=counts(torn=2), injected=counts(torn=5), masked=counts(torn=3), findings=counts(torn=2))
+    assert faults.headline(some) == (
+        "A test of Assay itself: the target injected 5 faults, 3 of them masked, their bytes never read; all 2 others"
+        " were found and named rightly.",
+        "good",
+    )
+    line = integrity_line(some)
+    assert line["met"] is True
+    assert line["meaning"].startswith("a test of Assay itself: the target injected 5 faults")
+    assert faults.self_test(found()) is None
+
+
+def test_the_report_of_injected_faults_has_a_title_and_a_summary_that_say_so() -> None:
+    torn = counts(torn=2)
+    fields = {"findings": torn, "persistent": torn, "injected": torn, "observable": torn, "masked": counts()}
+    sample, manifest = verify(**fields, passed=False)
+    for one in manifest["target"]["volumes"]:
+        one["kind"] = "faulty"
+    document = assemble(facts_of((sample, manifest)))
+    assert document.title.endswith(": a test of Assay itself, with injected faults")
+    assert "the target injected 2 faults; all 2 were found" in " ".join(texts(section(document, "summary")))
+    said = " ".join(texts(section(document, "integrity")))
+    assert "At the end every page was read once more: what was wrong is among the findings." in said
+    assert "and was right" not in said
 
 
 @pytest.mark.parametrize(
     ("fields", "said", "tone"),
     [
-        ({}, "All 262,144 pages came back right.", "good"),
+        ({}, "All 262,144 pages and 81,920 log blocks came back right in 902,144 reads.", "good"),
         ({"audited": False}, "Every page that was read came back right, but not every page", "warn"),
-        ({"findings": counts(long_io=2)}, "All 262,144 pages came back right, but there were 2 long I/Os.", "warn"),
+        ({"findings": counts(long_io=2)}, " came back right in 902,144 reads, but there were 2 long I/Os.", "warn"),
         (
             {"passed": False, "findings": counts(io_error=1)},
             "No page came back wrong, but the check failed: 1 I/O",
@@ -226,7 +257,7 @@ def test_phases_do_not_disturb_what_the_examination_measured() -> None:
 def test_an_examination_whose_data_came_back_right_says_so_last() -> None:
     document = assemble(facts_of(assess()))
     headlines = [b.text for b in section(document, "summary").blocks if isinstance(b, Paragraph) and b.strong]
-    assert headlines[-1] == "All 262,144 pages came back right."
+    assert headlines[-1] == RIGHT
     assert headlines[0].startswith("5 of 7 limits met; missed: log writes with fsync")
 
 

@@ -54,6 +54,7 @@ from assay.insight.differences import (
     workload_text,
 )
 from assay.insight.history import History, known_value
+from assay.insight.unmatched import unmatched_lines
 from assay.record.figures import PERCENTILES, Figure
 from assay.record.histograms import histogram_of
 from assay.record.intervals import (
@@ -115,8 +116,7 @@ def compare_runs(
                 evidence = _Evidence(smallest_share, past, key, paired)
                 differences += _compare_point(points, pools[at][key], at, evidence)
         answers += compare_answers(sides[0], sides[at], at, smallest_share, past)
-        unmatched += _only_in(pools[0], pools[at], run_letter(0), run_letter(at))
-        unmatched += _only_in(pools[at], pools[0], run_letter(at), run_letter(0))
+        unmatched += unmatched_lines(*_only_in(pools[0], pools[at]), run_letter(at))
     names = tuple(side.name or run_letter(at) for at, side in enumerate(sides))
     return RunComparison(names, smallest_share, _holm(differences), tuple(answers), tuple(unmatched))
 
@@ -180,12 +180,12 @@ def _pools(side: ComparedSide, letter: str, left_out: list[str]) -> dict[str, _M
     return pools
 
 
-def _only_in(one: Mapping[str, _Measured], other: Mapping[str, _Measured], letter: str, missing: str) -> list[str]:
-    alone = [measured.points[0] for key, measured in one.items() if key not in other]
-    return [
-        f"{workload_text(point['workload'])}, {load_text(point['load'])}: in {letter}, not in {missing}"
-        for point in alone
+def _only_in(a: Mapping[str, _Measured], b: Mapping[str, _Measured]) -> tuple[Points, Points]:
+    """Points that A has alone, and those that B has alone, one of each load."""
+    alone = [
+        [measured.points[0] for key, measured in one.items() if key not in other] for one, other in ((a, b), (b, a))
     ]
+    return alone[0], alone[1]
 
 
 def _compare_point(a: _Measured, b: _Measured, run: int, evidence: _Evidence) -> list[FigureDifference]:

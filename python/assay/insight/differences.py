@@ -161,30 +161,32 @@ class RunComparison:
     @property
     def sentence(self) -> str:
         """The result in one sentence, with chance findings taken out by Holm's correction."""
-        compared = self.compared
-        if not compared:
+        rows: list[_AnyDifference] = [*self.compared, *self.answers]
+        if not rows:
             return "Nothing can be compared: no workload was measured at the same load in both."
-        count = {status: sum(row.status == status for row in compared) for status in _STATUSES}
-        standing = [row for row in compared if row.stands]
-        told = (
-            f"Of {count_of(len(compared), 'comparison')} {count['changed']} changed, {count['not changed']} show no"
-            " change"
-        )
-        told += f" of {share_text(self.smallest_share)} or more, and {count['cannot tell']} cannot tell"
-        alone = [row for row in compared if row.reason == ONE_RUN]
+        share = share_text(self.smallest_share)
+        count = {status: sum(row.status == status for row in rows) for status in _STATUSES}
+        changed = sum(row.status == "changed" and not self._is_small(row) for row in rows)
+        told = _counted(len(rows), changed, count["cannot tell"], share)
+        standing = [row for row in self.compared if row.stands]
+        alone = [row for row in rows if row.reason == ONE_RUN]
         if alone and not standing:
-            most = max(alone, key=lambda row: abs(math.log1p(row.relative or 0.0)))
+            most = max(alone, key=_distance)
             where = f"{most.figure.title} of {most.workload} at {most.load}"
             return (
                 f"{told}. {where} differs by {signed_percent(most.relative)}; one run each cannot tell whether that is"
                 " the storage: repeat both, three times each (--repeat 3), and compare before/* after/*."
             )
-        if not standing:
-            return f"{told}; taken together no change stands out from chance (Holm, 5 %)."
-        largest = max(standing, key=lambda row: abs(math.log1p(row.relative or 0.0)))
-        where = f"{largest.figure.title} of {largest.workload} at {largest.load} in {run_letter(largest.run)}"
-        stand = f"{len(standing)} stand{'s' if len(standing) == 1 else ''} out from chance (Holm, 5 %)"
-        return f"{told}; taken together {stand}, most of all {where}: {signed_percent(largest.relative)}."
+        large, small = ([row for row in standing if self._is_small(row) is is_small] for is_small in (False, True))
+        if changed and not standing:
+            told += "; taken together no change stands out from chance (Holm, 5 %)"
+        told += f"; taken together {_standing(large)}" if large else ""
+        told += f"; of smaller differences {_standing(small)}" if small else ""
+        return f"{told}."
+
+    def _is_small(self, row: _AnyDifference) -> bool:
+        """Whether a difference is smaller than what is worth noticing, however sure it is."""
+        return row.relative is not None and abs(row.relative) < self.smallest_share
 
     @property
     def basis(self) -> str:
@@ -221,7 +223,9 @@ class RunComparison:
         a, b = ("-" if value is None else row.figure.words(value) for value in (row.a, row.b))
         follows = isinstance(row, FigureDifference) and row.follows
         interval = "-" if follows else _interval_text(row.interval_95)
-        texts = (signed_percent(row.relative), interval, f"follows from {follows}" if follows else _status_text(row))
+        status = f"differs by less than {share_text(self.smallest_share)}" if self._is_small(row) else ""
+        status = status if row.status == "changed" and status else _status_text(row)
+        texts = (signed_percent(row.relative), interval, f"follows from {follows}" if follows else status)
         return (row.workload, load, title, a, b + of, *texts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,6 +237,32 @@ class RunComparison:
         document |= {name: [row.to_dict() for row in document[name]] for name in ("differences", "answers")}
         plain: dict[str, Any] = json.loads(json.dumps(document))
         return plain
+
+
+def _counted(rows: int, changed: int, unknown: int, share: str) -> str:
+    """How many figures differ by what is worth noticing, how many do not, and of how many that is not known."""
+    if changed:
+        told = f"Of {count_of(rows, 'figure')} {changed} changed by {share} or more, {rows - changed - unknown} did not"
+        return f"{told}, and {unknown} cannot tell" if unknown else told
+    if unknown == rows:
+        return f"Whether a difference is {share} or more, none of {count_of(rows, 'figure')} can tell"
+    if unknown:
+        return (
+            f"No difference of {share} or more in {rows - unknown} of {count_of(rows, 'figure')}; {unknown} cannot tell"
+        )
+    return f"No difference of {share} or more in {count_of(rows, 'figure')}"
+
+
+def _standing(rows: Sequence[FigureDifference]) -> str:
+    """How many differences stand out from chance, and the largest."""
+    most = max(rows, key=_distance)
+    where = f"{most.figure.title} of {most.workload} at {most.load} in {run_letter(most.run)}"
+    stand = f"{len(rows)} stand{'s' if len(rows) == 1 else ''} out from chance (Holm, 5 %)"
+    return f"{stand}, most of all {where}: {signed_percent(most.relative)}"
+
+
+def _distance(row: _AnyDifference) -> float:
+    return abs(math.log1p(row.relative or 0.0))
 
 
 COLUMNS = ("workload", "load", "metric", "A", "B", "difference", "95 % interval", "verdict")

@@ -274,6 +274,11 @@ def standing_word(line: Mapping[str, object]) -> str:
 WORST_FIRST = ("missed", "unknown", "met")
 
 
+def is_counted(line: VerdictLine) -> bool:
+    """Whether a line is a limit or a check of its own; one that sums up others counts where it is missed alone."""
+    return standing_word(line) != "no limit" and not (line.get("sums_up") and line.get("met") is not False)
+
+
 def standing_counts(lines: Iterable[VerdictLine]) -> Counter[tuple[str, str]]:
     """How many limits and checks stand how: counts by `limit` or `check` and word.
 
@@ -282,7 +287,7 @@ def standing_counts(lines: Iterable[VerdictLine]) -> Counter[tuple[str, str]]:
     worst: dict[tuple[str, str], str] = {}
     for line in lines:
         word, key = standing_word(line), (str(line.get("question")), line.get("limit") or "")
-        if word in WORST_FIRST:
+        if is_counted(line):
             worst[key] = min(word, worst.get(key, "met"), key=WORST_FIRST.index)
     return Counter(("limit" if limit else "check", word) for (_, limit), word in worst.items())
 

@@ -140,6 +140,8 @@ def _load(manifest: Manifest) -> str:
         return str(title)
     if manifest.get("recording") is not None and manifest.get("imported") is None:
         return "recording"
+    if any(volume.get("kind") == "faulty" for volume in (manifest.get("target") or {}).get("volumes") or []):
+        return "a test of Assay itself, with injected faults"
     if words := _VERBS.get(str(manifest.get("verb"))):
         return words
     lines = [line for line in manifest.get("verdict") or [] if line.get("point_id")]

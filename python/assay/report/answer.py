@@ -62,7 +62,7 @@ def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
         found += _point(points[0], measured)
     else:
         found += _loads([list(group) for _, group in itertools.groupby(measured, key=lambda line: line["question"])])
-    told = [line for line in concluded if line.get("met") is not None or line.get("asked")]
+    told = [line for line in concluded if standing_word(line) != "no limit" or line.get("asked")]
     found += map(_conclusion, told if len(concluded) < len(verdict) else concluded)
     counts = standing_counts(verdict)
     if len(found) > 2 and len(points) > 1 and counts:

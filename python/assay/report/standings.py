@@ -11,7 +11,7 @@ from assay.document.limits import limit_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, shorten
 from assay.record.figures import Figure
-from assay.record.judgement import WORDS, WORST_FIRST, failed_answer, standing_word
+from assay.record.judgement import WORDS, WORST_FIRST, failed_answer, is_counted
 from assay.record.limits import Limit, parse_limits
 from assay.record.shapes.point import Answer, Point, VerdictLine
 from assay.record.source import RunFacts, records
@@ -77,7 +77,7 @@ def standings(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list
     """What the verdict decides, in its order: a limit once for each question, by its worst scope."""
     worst: dict[tuple[str, str], Standing] = {}
     for line in judged_lines(facts):
-        if standing_word(line) == "no limit":
+        if not is_counted(line):
             continue
         key, one = (str(line.get("question")), line.get("limit") or ""), _standing(line, facts, remarks)
         worst[key] = max(worst.get(key, one), one, key=_badness)

@@ -413,3 +413,4 @@ class VerdictLine(TypedDict, total=False):
     point_id: PointId | None
     part: Name | None
     asked: Flag
+    sums_up: Flag

@@ -69,7 +69,8 @@ def _facts_line(sources: Sequence[PaperSource]) -> str:
 
     count = sum(len(source.facts.points) for source in sources)
     when = front.when(sources)
-    return f"{counted(sources)} · made {when} · {count_of(count, 'point')}"
+    rests = f"{counted(sources)} · made {when} · {count_of(count, 'point')}"
+    return " · ".join(filter(None, [front.prediction(sources), rests]))
 
 
 def drafts(sources: Sequence[PaperSource], words: Words, command: str) -> list[Draft]:

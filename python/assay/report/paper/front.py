@@ -51,6 +51,7 @@ def summary(sources: Sequence[PaperSource], sections: Mapping[str, str], target:
         findings.append({"title": source.title, "run": source.number, "verdict": verdict, "sentences": shown})
         advice += follows_from(source)[:2]
     opening = f"This paper examines {target}. It rests on {counted(sources)}, made {when(sources)}."
+    opening = f"{predicted}. {opening}" if (predicted := prediction(sources)) else opening
     fields = {
         "opening": opening,
         "findings": [one for one in findings if one["verdict"] or one["sentences"]],
@@ -98,8 +99,29 @@ def terms(sources: Sequence[PaperSource]) -> Draft:
     return Draft("terms", "Terms", "terms", {}, {"terms": [FactList("words", list(found.items()))]})
 
 
+def prediction(sources: Sequence[PaperSource]) -> str:
+    """That figures are predictions of models, and which; empty where all were measured."""
+    simulated = [source.number for source in sources if source.measured is False]
+    if not simulated:
+        return ""
+    if any(source.measured for source in sources):
+        return (
+            f"Predictions beside measurements: nothing was measured in [{', '.join(simulated)}], a model was simulated"
+        )
+    were = "was" if len(_targets(sources)) == 1 else "were"
+    return f"A prediction: {target_words(sources)} {were} simulated; no array was measured"
+
+
 def target_words(sources: Sequence[PaperSource]) -> str:
     """What the paper is about, in words."""
+    distinct = _targets(sources)
+    # Of many the first few: the configuration has all.
+    return (
+        joined(distinct[:3] + ([f"{len(distinct) - 3} more"] if len(distinct) > 3 else [])) or "arrays of the catalogue"
+    )
+
+
+def _targets(sources: Sequence[PaperSource]) -> list[str]:
     names: list[str] = []
     for source in sources:
         array = (source.manifest.get("target") or {}).get("array")
@@ -113,8 +135,4 @@ def target_words(sources: Sequence[PaperSource]) -> str:
             )
         elif source.kind == "reliability":
             names.append(str(source.manifest["reliability"]["array"]["title"]).partition(",")[0])
-    distinct = list(dict.fromkeys(name for name in names if name))
-    # Of many the first few: the configuration has all.
-    return (
-        joined(distinct[:3] + ([f"{len(distinct) - 3} more"] if len(distinct) > 3 else [])) or "arrays of the catalogue"
-    )
+    return list(dict.fromkeys(name for name in names if name))

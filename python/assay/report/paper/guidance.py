@@ -18,6 +18,7 @@ from assay.report.sections.best_practice import findings_table, gaps_table
 from assay.report.sections.method import gap_texts
 from assay.report.sections.sizing import REFUSED, sizing_sections
 from assay.report.sections.summary import run_notices
+from assay.targets.files.target import MODEL_NOTICE
 
 NAMES_LETTERS = 300
 
@@ -135,6 +136,7 @@ def limitations(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
         else:
             answer = source.facts.told(source.kind) or {}
             told = [(str(text), "warn") for text in answer.get("notices") or []]
+            told += [(MODEL_NOTICE, "warn")] if source.kind == "sizing" else []
         for pair in told:
             runs = notices.setdefault(pair, [])
             if source.number not in runs:

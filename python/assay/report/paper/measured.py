@@ -237,8 +237,7 @@ def _run(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:
         "question": question_of(source),
         "run": source.number,
         "verdict": verdict,
-        "sentences": sentences
-        or [f"No point of run {source.number} was measured: there is nothing to say of it [{source.number}]."],
+        "sentences": sentences if sentences or source.facts.points else [_nothing(source.number)],
         "follows": follows_from(source),
     }
     blocks = {
@@ -246,6 +245,10 @@ def _run(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:
         "shown": own_names(shown, source.number, taken),
     }
     return Draft(name, title, "run", fields, blocks, listed=True)
+
+
+def _nothing(number: str) -> str:
+    return f"No point of run {number} was measured: there is nothing to say of it [{number}]."
 
 
 def _recording(source: PaperSource, name: str, title: str, taken: set[str]) -> Draft:

@@ -13,6 +13,7 @@ from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.tables import Record
 from assay.base.units import format_duration
+from assay.insight.differences import on_virtual_clock
 from assay.insight.recording import recorded_s
 from assay.record.shapes.manifest import Manifest
 from assay.record.source import RunFacts
@@ -64,6 +65,13 @@ class PaperSource:
     def made(self) -> ReportInputs:
         """What its workloads have to say."""
         return examined(self.facts)
+
+    @property
+    def measured(self) -> bool | None:
+        """Whether its figures were measured; False of a model's predictions, None of what has no figures of storage."""
+        if self.kind in ("check", "reliability"):
+            return None
+        return self.kind != "sizing" and not on_virtual_clock(self.facts.points)
 
     @property
     def study(self) -> Record | None:

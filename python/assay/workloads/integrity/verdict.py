@@ -16,10 +16,17 @@ def done_words(integrity: Integrity, size: str = "") -> str:
 
 
 def integrity_line(integrity: Integrity) -> VerdictLine:
-    """The verdict line of an integrity run (docs/integrity.md): failed on any finding, passed once all was audited."""
+    """The verdict line of an integrity run (docs/integrity.md): failed on any finding, passed once all was audited.
+
+    Of a target that injects faults itself, it is failed where others were found than were injected.
+    """
+    from assay.workloads.integrity.report.faults import self_test
+
     found = {name: count for name, count in integrity["findings"].items() if count}
-    verified = done_words(integrity)
-    if found:
+    verified, tested = done_words(integrity), self_test(integrity)
+    if tested is not None:
+        met, meaning = tested[1] and (True if integrity["audited"] else None), f"{tested[0]}; {verified}"
+    elif found:
         met, meaning = False, f"FAILED: {', '.join(f'{name} {count}' for name, count in found.items())}; {verified}"
     elif integrity["passed"] and (journal := integrity.get("journal")):
         acknowledged = f"{journal['acknowledged']:,} acknowledged writes"

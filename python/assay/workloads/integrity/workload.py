@@ -153,8 +153,12 @@ class IntegrityWorkload(
         told = cast("Integrity | None", manifest.get("integrity"))
         if told is None:
             return []
-        where = shlex.join(str(path) for path in (manifest.get("request") or {}).get("paths") or ["TARGET"])
+        paths = [str(path) for path in (manifest.get("request") or {}).get("paths") or ["TARGET"]]
+        where = shlex.join(paths)
         found = [name for name, count in told["findings"].items() if count]
+        if told.get("observable") is not None:
+            plain = shlex.join(path.removeprefix("faulty:").partition("?")[0] for path in paths)
+            return [f"assay verify {plain} (the storage itself, without injected faults)"]
         if found:
             from assay.workloads.integrity.report.faults import for_database, severity
 
@@ -170,6 +174,11 @@ class IntegrityWorkload(
     def failures(self, told: Record) -> str | None:
         """Findings by name."""
         found = findings_line(cast("Integrity", told))
+        if found and told.get("observable") is not None:
+            from assay.workloads.integrity.report.faults import self_test
+
+            tested = self_test(cast("Integrity", told))
+            return f"{tested[0]} ({found})" if tested else None
         return f"integrity failed: {found}" if found else None
 
     # Report

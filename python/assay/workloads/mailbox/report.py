@@ -20,6 +20,7 @@ from assay.workloads.mailbox.shapes import (
     ServerDone,
     StreamName,
 )
+from assay.workloads.mailbox.verdict import CRITERIA_ALONE, is_unchecked, overall
 
 TESTS = {
     "performance": "Performance",
@@ -62,8 +63,10 @@ def mailbox_section(facts: RunFacts) -> Section | None:
     if not told or not profile:
         return None
         return None
-    word, tone = RESULTS[told.get("passed")]
-    if told.get("passed") is None and told.get("ended_early", True):
+    word, tone = RESULTS[overall(told)]
+    if is_unchecked(told):
+        word = f"Not decided, {CRITERIA_ALONE}"
+    elif told.get("passed") is None and told.get("ended_early", True):
         word = "Not finished"
     blocks: list[Block] = [Paragraph(_headline(told, word), strong=True, tone=tone), Paragraph(DERIVED)]
     blocks.append(FactList("mailbox-result", _result(told, word)))

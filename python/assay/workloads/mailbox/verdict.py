@@ -13,7 +13,6 @@ from assay.workloads.mailbox.shapes import BadPage, Mailbox
 
 def mailbox_lines(told: Mailbox) -> Iterator[VerdictLine]:
     """What a run found, in the order in which reports of such tests give it."""
-    passed = told.get("passed")
     achieved, target = told.get("achieved_iops"), told.get("target_iops")
     profile = told.get("profile")
     seconds = (profile["measured_s"] if profile else None) or 1.0
@@ -41,8 +40,24 @@ def mailbox_lines(told: Mailbox) -> Iterator[VerdictLine]:
         )  # fmt: skip
     yield _pages_line(told)
     unknown = "ended early" if told.get("ended_early", True) else "unknown: what is unknown above may fail it"
-    words = {True: "passed", False: "failed", None: unknown}[passed]
-    yield {**_line("overall test result", None, None, passed, words), "asked": True}
+    words = {True: "passed", False: "failed", None: unknown}[told.get("passed")]
+    line = _line("overall test result", None, None, overall(told), CRITERIA_ALONE if is_unchecked(told) else words)
+    # A model is not asked for checksums: the performance criteria decide what the command returns.
+    yield {**line, "asked": not is_unchecked(told), "sums_up": True}
+
+
+CRITERIA_ALONE = "performance criteria met; checksums not checked"
+"""The overall result where pages hold no bytes."""
+
+
+def is_unchecked(told: Mailbox) -> bool:
+    """Whether the performance criteria are met and no page could be verified: nothing decides the overall result."""
+    return bool(told.get("passed")) and told.get("pages_verified") is None
+
+
+def overall(told: Mailbox) -> bool | None:
+    """The overall result; None where it is not decided."""
+    return None if is_unchecked(told) else told.get("passed")
 
 
 def _achieved_words(achieved: float, target: float, seconds: float, mailboxes: int) -> str:

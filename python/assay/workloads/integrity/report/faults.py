@@ -109,8 +109,11 @@ def counted(counts: Mapping[str, int], names: Mapping[str, Fault]) -> str:
     return joined(fault.counted(counts[name]) for name, fault in names.items() if counts.get(name))
 
 
-def headline(found: Integrity) -> tuple[str, Tone]:
-    """Verdict in one sentence."""
+def headline(found: Integrity, caveat: str = "") -> tuple[str, Tone]:
+    """Verdict in one sentence; `caveat` is a clause on what right pages do not prove."""
+    if (tested := self_test(found)) is not None:
+        text, is_equal = tested
+        return f"{text[:1].upper()}{text[1:]}.", "good" if is_equal else "bad"
     counts = found["findings"]
     wrong, failed = counted(counts, WRONG_DATA), counted(counts, FAILED_IO)
     if wrong:
@@ -126,8 +129,11 @@ def headline(found: Integrity) -> tuple[str, Tone]:
         return f"No page came back wrong, but the check failed: {why}.", "bad"
     rest = f", but there were {failed}" if failed else ""
     if found.get("audited") and found.get("pages"):
-        return f"All {found['pages']:,} pages came back right{rest}.", "warn" if failed else "good"
-    return f"Every page that was read came back right, but not every page was read at the end{rest}.", "warn"
+        log_blocks = f" and {blocks:,} log blocks" if (blocks := found.get("log_blocks")) else ""
+        reads = count_of(found["pages_verified"] or 0, "read")
+        text = f"All {found['pages']:,} pages{log_blocks} came back right in {reads}{rest}{caveat}."
+        return text, "warn" if failed else "good"
+    return f"Every page that was read came back right, but not every page was read at the end{rest}{caveat}.", "warn"
 
 
 def gravest_text(found: Integrity) -> str | None:
@@ -146,23 +152,22 @@ def gravest_text(found: Integrity) -> str | None:
     return text + stayed
 
 
-def injected_text(found: Integrity) -> str | None:
-    """Whether a target that injects faults had all found that could be; None for any other target."""
-    observable, masked = found.get("observable"), found.get("masked") or {}
+def self_test(found: Integrity) -> tuple[str, bool] | None:
+    """Whether all faults were found that the target itself injected, as a clause; None for any other target."""
+    observable, findings = found.get("observable"), found["findings"]
     if observable is None:
         return None
     off = [
-        f"{fault_of(name).one} ({found['findings'].get(name, 0):,} found, {observable.get(name, 0):,} observable)"
-        for name in sorted({**observable, **found["findings"]}, key=severity)
-        if found["findings"].get(name, 0) != observable.get(name, 0)
+        f"{fault_of(name).one} ({findings.get(name, 0):,} found, {observable.get(name, 0):,} observable)"
+        for name in sorted({**observable, **findings}, key=severity)
+        if findings.get(name, 0) != observable.get(name, 0)
     ]
-    total, hidden = sum(observable.values()), sum(masked.values())
+    seen, hidden = sum(observable.values()), sum((found.get("masked") or {}).values())
+    told = f"a test of Assay itself: the target injected {count_of(seen + hidden, 'fault')}"
     if off:
-        return f"The target injects faults itself, and what was found is not what was observable: {joined(off)}."
-    return (
-        f"The target injects faults itself: all {total:,} that were observable were found and named rightly; "
-        f"{hidden:,} were masked, their bytes never read."
-    )
+        return f"{told}, and what was found is not what was observable: {joined(off)}", False
+    masked = f", {hidden:,} of them masked, their bytes never read" if hidden else ""
+    return f"{told}{masked}; all {seen:,}{' others' if hidden else ''} were found and named rightly", True
 
 
 def verified_text(found: Integrity) -> str:
@@ -196,7 +201,9 @@ def extent(facts: RunFacts) -> str:
             f" {journal['promised_pages']:,} pages and log blocks."
         )
     elif found.get("audited"):
-        texts.append("At the end every page was read once more and was right.")
+        is_wrong = any(found["findings"].get(name) for name in WRONG_DATA)
+        right = ": what was wrong is among the findings" if is_wrong else " and was right"
+        texts.append(f"At the end every page was read once more{right}.")
     elif found.get("audited") is False:
         texts.append("It was not shown that every page was right at the end.")
     return " ".join(texts)
@@ -209,6 +216,11 @@ def _done(count: int, noun: str, size: float | None, *, before: bool = False) ->
 
 
 CACHES = "Caches between host and disk may have answered reads: a page that came back right need not be on the medium."
+
+
+def caveat(facts: RunFacts) -> str:
+    """What right pages do not prove, as a clause of the sentence that they were right."""
+    return "; caches may have answered" + (", and power was not cut" if uncut_power(facts) else "")
 
 
 def uncut_power(facts: RunFacts) -> list[str]:

@@ -9,7 +9,7 @@ from assay.document.elements import Notice, Paragraph
 from assay.document.remarks import BYTES, LATENCY, OUTSTANDING, PERCENTILE, POINT, PRESSURE, QUEUE, Remarks, Word
 from assay.document.text import joined, shorten
 from assay.record.source import RunFacts
-from assay.workloads.integrity.report.faults import gravest_text, headline, uncut_power, verified_text
+from assay.workloads.integrity.report.faults import caveat, gravest_text, headline, uncut_power, verified_text
 from assay.workloads.integrity.report.told import KIND, integrity_of
 from assay.workloads.integrity.shapes import Phase
 
@@ -29,7 +29,7 @@ def integrity_remarks(facts: RunFacts) -> Remarks:
     found = integrity_of(facts)
     if found is None:
         return Remarks(without_verdict=NOTHING_VERIFIED if facts.kind == KIND else None, words=WORDS)
-    text, tone = headline(found)
+    text, tone = headline(found, caveat(facts))
     checked = " ".join(text for text in (gravest_text(found), verified_text(found)) if text)
     return Remarks(
         # Speed is worth nothing if data come back wrong; that they come back right is one fact among others.

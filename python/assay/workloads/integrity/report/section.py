@@ -13,12 +13,12 @@ from assay.workloads.integrity.report.faults import (
     CACHES,
     FAILED_IO,
     FAULTS,
+    caveat,
     counted,
     extent,
     fault_of,
     gravest_text,
     headline,
-    injected_text,
     severity,
     uncut_power,
 )
@@ -36,9 +36,9 @@ def integrity_section(facts: RunFacts) -> Section | None:
     found = integrity_of(facts)
     if found is None:
         return None
-    text, tone = headline(found)
+    text, tone = headline(found, caveat(facts))
     blocks: list[Block] = [Paragraph(text, strong=True, tone=tone), Paragraph(extent(facts))]
-    blocks += [Paragraph(text) for text in (gravest_text(found), injected_text(found)) if text]
+    blocks += [Paragraph(gravest)] if (gravest := gravest_text(found)) else []
     blocks += [Paragraph(" ".join([CACHES, *uncut_power(facts)])), _fault_table(found)]
     timeline = _timeline(facts, found)
     blocks += [timeline] if timeline else []
