@@ -302,7 +302,7 @@ def test_a_paper_of_models_alone_says_first_that_nothing_was_measured(runs: list
     points = [json.loads(line) | {"clock": "virtual"} for line in text.splitlines()]
     (simulated / "points.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points))
     model = made([simulated])
-    said = f"A prediction: {model.title.removeprefix('Storage examined: ')} was simulated; no array was measured"
+    said = "A prediction: ext4 on vda was simulated; no array was measured"
     assert model.facts_line.startswith(f"{said} · ")
     assert next(texts_of(model.sections[0].blocks)).startswith(f"{said}. This paper examines ")
     both = made([simulated, runs[1]])
