@@ -252,6 +252,15 @@ class TestPoints:
         for word in ("4.00 ms", "3 checkpoint bursts", "1.00 ms"):
             assert word in line["meaning"]
 
+    def test_a_figure_of_a_saturated_point_is_the_least_that_the_storage_does(self) -> None:
+        bursts = {"count": 3, "read_during": figures(mean_ns=4e6), "read_between": figures(mean_ns=1e6)}
+        saturated = point(bursts=bursts, generator={"saturated": True, "reason": None})
+        told, during = (line["meaning"] for line in verdict_lines([saturated], []))
+
+        assert told.startswith("at least 5,000 IOPS")
+        assert told.endswith("; the load had too little processor time, so the storage may do more")
+        assert during.endswith("; the load had too little processor time, so the storage may do better")
+
     def test_bursts_without_reads_have_no_line(self) -> None:
         bursts = {"count": 3, "read_during": None, "read_between": figures()}
 

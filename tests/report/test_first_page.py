@@ -175,20 +175,38 @@ def test_a_search_that_only_the_load_generator_ended_was_not_measured() -> None:
     assert any("measure again from a host" in text for text in found)
 
 
-@pytest.mark.parametrize("is_local", [True, False])
-def test_the_cpu_that_load_and_database_share_is_not_the_storages_fault(is_local: bool) -> None:
+def cpu_missed(cpu_each_ns: float, *, is_local: bool) -> Any:
+    """A run whose server misses the limit on its CPU, while the load used so much of the host for a transaction."""
     sample, fields = run()
     point = sample.points[-1]
+    for found in (point["oltp"], fields["oltp"]):
+        found["client_cpu_ns_per_transaction"] = cpu_each_ns
     missed = {"limit": "cpu<80%", "scope": "server", "value": 0.95, "unit": "share", "met": False}
     point["limits"] = [missed]
     sample.verdict[:] = [{"question": "tpcc", "meaning": "", "point_id": point["id"]} | missed]
     fields["target"]["databases"] = [one | {"is_local": is_local} for one in fields["target"]["databases"]]
-    document = assemble(facts_of((sample, fields)))
+    return assemble(facts_of((sample, fields)))
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_the_cpu_that_load_and_database_share_is_not_the_storages_fault(*, is_local: bool) -> None:
+    document = cpu_missed(5e6, is_local=is_local)
     found = texts(section(document, "summary"))
     assert sum("share this host" in text for text in found) == is_local
     assert any(text.startswith("Run the load from another host") for text in found) == is_local
     assert found[0].endswith("; what is missed is not the storage's fault.") == is_local
     assert picture(document)[0]["state"] == ("missed, not by the storage" if is_local else "missed")
+
+
+def test_a_load_that_takes_next_to_nothing_excuses_no_missed_cpu() -> None:
+    document = cpu_missed(21_400.0, is_local=True)
+    found = texts(section(document, "summary"))
+    assert not any("share this host" in text or "from another host" in text for text in found)
+    assert "not the storage's fault" not in found[0]
+    assert picture(document)[0]["state"] == "missed"
+    (said,) = [text for text in found if text.startswith("The processors of this host are busier")]
+    assert "How much of that is the database's is not known" in said
+    assert "what sessions waited for was not recorded" in said
 
 
 def test_where_to_run_is_the_smallest_load_with_nearly_the_most() -> None:
@@ -223,7 +241,7 @@ def test_how_far_the_limits_are_met_is_said_beside_where_to_run(point_id: str, *
     ("limited_by", "limiting", "next_step"),
     [
         ("read.mean<=20ms", "with more load it misses read.mean", "add devices or paths"),
-        ("read.p99<=20ms", "with more load it misses read.p99", "find what stalls them"),
+        ("read.p99<=20ms", "with more load it misses read.p99", "add devices or paths"),
         ("log.write.mean<=5ms", "with more load it misses log.write.mean", "give it a device of its own"),
         ("saturation", "throughput stops rising", "add devices or paths"),
         ("axis end", "nothing was found that limits it", "with a higher largest load"),
@@ -234,6 +252,25 @@ def test_what_ended_a_search_is_said_with_what_to_do(limited_by: str, limiting: 
     found = page(searched(limited_by=limited_by))
     assert limiting in found[found.index("What limits it") + 1]
     assert next_step in found[found.index("What to do next") + 1]
+
+
+@pytest.mark.parametrize(
+    ("p50_ms", "p99_ms", "said"),
+    [
+        (6.4, 14.3, "read.p99 ≤ 2ms: half of all reads take over 6.40 ms; add devices or paths"),
+        (0.2, 14.3, "read.p99 ≤ 2ms: a few I/Os wait far longer than the rest; find what stalls them"),
+        (1.5, 3.0, "read.p99 ≤ 2ms: to hold more within it, add devices or paths"),
+    ],
+)
+def test_a_few_waits_are_blamed_only_where_the_rest_is_fast(p50_ms: float, p99_ms: float, said: str) -> None:
+    sample, fields = searched(limited_by="read.p99<=2ms")
+    for point in sample.points[-2:]:
+        point["limits"] = [
+            {"limit": "read.p99<=2ms", "scope": "data", "value": p99_ms * 1e6, "unit": "ns", "met": False}
+        ]
+        point["read"]["latency_ns"] |= {"p50": p50_ms * 1e6, "p99": p99_ms * 1e6}
+    told = [text.replace("\xa0", " ") for text in page((sample, fields))]
+    assert sum(text.startswith(said) for text in told) == 1
 
 
 @pytest.mark.parametrize(

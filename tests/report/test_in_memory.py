@@ -9,6 +9,8 @@ from sample import Sample
 from sample_oltp import run, search
 from shown import facts_of
 
+from assay.record.judgement import judge
+from assay.record.limits import parse_limits
 from assay.workloads.databases.in_memory import queries_in_memory, transactions_in_memory
 from assay.workloads.databases.shapes import Storage
 from assay.workloads.registry import workload_named
@@ -41,11 +43,22 @@ def test_a_server_elsewhere_counts_for_its_devices() -> None:
     assert queries_in_memory(storage, 1e9).startswith("80 KiB of ")
 
 
-def queried(storage: Storage) -> Any:
+def test_what_other_programs_read_of_the_device_is_not_read_for_the_database() -> None:
+    storage = stored(500e6, reads=70_000)
+    storage["database"] = {"read_iops": 1.0, "read_bytes_per_s": 8192.0}
+    assert queries_in_memory(storage, 1e9).startswith("80 KiB of ")
+    assert transactions_in_memory(storage, 1000) == "a transaction asked for 0.01 reads of storage"
+
+
+def queried(storage: Storage, bytes_read: float | None = None) -> Any:
+    return workload_named("tpch").remarks(facts_of((queries(storage, bytes_read), {})))
+
+
+def queries(storage: Storage, bytes_read: float | None = None) -> Sample:
     sample = Sample(1)
     queries = [
         {"stream": 0, "query": number, "started_utc_ns": 0, "seconds": number / 1000, "rows": 1, "ended_by": "done",
-         "temp_bytes": 5e6, "device_queue": 2.0, "cpu_share": 0.1}
+         "bytes_read": bytes_read, "temp_bytes": 5e6, "device_queue": 2.0, "cpu_share": 0.1}
         for number in range(1, 23)
     ]  # fmt: skip
     dss = {"scale": 0.02, "test": "power", "streams": 1, "queries": queries, "storage": storage,
@@ -53,7 +66,7 @@ def queried(storage: Storage) -> Any:
     point = {"id": "p0001", "part": "queries", "workload": {"kind": "tpch"}, "load": {"streams": 1}, "dss": dss,
              "roles": {"data": {"read": {"bytes_per_s": 4e4}}}, "telemetry": {"cpu_share": 0.1}}  # fmt: skip
     sample.points = [point]
-    return workload_named("tpch").remarks(facts_of((sample, {})))
+    return sample
 
 
 def test_queries_from_memory_are_named_as_such_and_give_no_advice() -> None:
@@ -63,6 +76,29 @@ def test_queries_from_memory_are_named_as_such_and_give_no_advice() -> None:
     assert "so that these 22 queries say nothing of the storage" in headline.text
     assert "slowest" not in headline.text
     assert (list(told.limiting), list(told.next_steps)) == ([], [])
+
+
+def test_the_speed_of_other_programs_is_no_scan_speed() -> None:
+    (headline,) = queried(stored(500e6), 142.0).headlines
+    assert headline.text.startswith("Scale 0.02 fits in memory: 3.051 KiB of 40.05 MiB of data were read from storage")
+    storage = stored(500e6)
+    storage["database"] = {"read_bytes_per_s": 1 << 20}
+    (headline,) = queried(storage).headlines
+    assert headline.text.startswith("Scans 1.00 MiB/s ")
+
+
+def test_limits_on_io_are_unknown_where_memory_answered_the_queries() -> None:
+    limits = parse_limits(["read.mean<=20ms", "cpu<80%"])
+    (point,) = queries(stored(500e6), 142.0).points
+    point["roles"]["data"]["read"] |= {"count": 5000, "latency_ns": {"mean": 2e5}}
+    workload = workload_named("tpch")
+    read, cpu = judge(limits, point, workload.figures, untouched=workload.untouched(point))
+    assert (read["met"], read["value"], read["reason"]) == (None, None, "from memory")
+    assert "3.051 KiB of 40.05 MiB of data were read from storage" in str(read["why"])
+    assert cpu["reason"] != "from memory"
+    (point,) = queries(stored(60e6), 3e6).points
+    point["roles"]["data"]["read"] |= {"count": 5000, "latency_ns": {"mean": 2e5}}
+    assert judge(limits, point, workload.figures, untouched=workload.untouched(point))[0]["met"] is True
 
 
 def test_queries_from_storage_are_ranked_and_advised() -> None:

@@ -16,7 +16,7 @@ from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
 from assay.workloads.tpcc.application import TPCC
-from assay.workloads.transactions.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of
+from assay.workloads.transactions.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of, waited_words
 from assay.workloads.transactions.shapes import Condition
 from assay.workloads.transactions.verdict import consistency_line
 
@@ -240,6 +240,15 @@ def test_devices_of_roles_of_their_own_go_by_their_roles() -> None:
         assert f">{label}</text>" in drawing
 
 
+def test_what_sessions_waited_for_is_told_in_words() -> None:
+    sample, fields = run(gap=False)
+    facts = facts_of((sample, fields))
+    known = RunFacts(facts.manifest, facts.points, pl.DataFrame(sample.series()))
+    said = waited_words(known, facts.points[-1])
+    assert said == "what sessions at work did or waited for: running 42 %, log 30 %, other I/O 16 % and row locks 7 %"
+    assert waited_words(facts, facts.points[-1]) == ""
+
+
 def test_a_server_that_checkpoints_all_the_time_shows_the_age_of_its_checkpoint() -> None:
     sample, fields = run()
     rows = [row for row in sample.series() if row["source"] != "postgresql"]
@@ -259,12 +268,31 @@ def test_a_server_that_checkpoints_all_the_time_shows_the_age_of_its_checkpoint(
 def test_what_a_transaction_cost_is_one_sentence(one: Document) -> None:
     said = texts(section(one, "oltp-storage"))
     assert said[0] == (
-        "A transaction read 12.79 KiB, wrote 14.45 KiB and caused 4.756 KiB of log; a flush of the log took 546 us on "
-        "average."
+        "A transaction read 12.79 KiB, wrote 8.789 KiB and caused 4.756 KiB of log, as the server counts; for each, the"
+        " devices wrote 930 B beyond that, for other programs and the file system; a flush of the log took 546 us on"
+        " average."
     )
     assert "On vda log and data share a device: the latency of the log is what the server itself timed." in said[1]
     assert items(one, "oltp-storage-facts")["Buffer hits"].startswith("98.73 %")
     assert cells(one, "oltp-devices")[0][:4] == ["vda", "data, log", "1,912", "1,314"]
+
+
+def test_what_other_programs_moved_is_not_the_cost_of_a_transaction() -> None:
+    sample, fields = run()
+    storage = fields["oltp"]["storage"]
+    storage["database"]["read_bytes_per_s"] /= 100
+    said = texts(section(assemble(facts_of((sample, fields))), "oltp-storage"))[0]
+    assert said.startswith(
+        "A transaction read 131 B, wrote 8.789 KiB and caused 4.756 KiB of log, as the server counts"
+    )
+    assert "the devices read 12.67 KiB and wrote 930 B beyond that, for other programs and the file system" in said
+
+
+def test_without_a_count_of_the_server_the_devices_tell() -> None:
+    sample, fields = run()
+    fields["oltp"]["storage"]["database"] = None
+    said = texts(section(assemble(facts_of((sample, fields))), "oltp-storage"))[0]
+    assert said.startswith("A transaction read 12.79 KiB, wrote 14.45 KiB and caused 4.756 KiB of log; a flush")
 
 
 def test_a_log_that_nobody_times_is_said_to_be_unknown() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from golden import check_golden, stable_html
 from sample import Sample, io, small, write_run
-from shown import facts_of, notices, pages
+from shown import facts_of, notices, pages, section, texts
 
 from assay.base.errors import RunFolderError
 from assay.document.elements import Document, Paragraph, Table
@@ -179,6 +179,23 @@ def test_a_run_that_did_not_end_says_so(one_point: Sample, status: str, said: st
     assert all(page for page in pages(document))
 
 
+def test_what_was_measured_with_a_saturated_load_is_said_to_be_the_least() -> None:
+    sample = Sample(2)
+    sample.search("oltp", io(8192, 1.0, "reads"))
+    scan = io(262144, 1.0, "256 KiB sequential read") | {"random_share": 0.0}
+    side = sample.direction(3500.0, 262144, 36e6)
+    sample.point("dss", scan, {"queue_depth": 128, "workers": 1, "outstanding": 128}, side, None)
+    for point in (sample.points[1], sample.points[-1]):
+        point["generator"]["saturated"] = True
+    document = assemble(facts_of((sample, {})))
+    said = "\n".join(notices(document))
+    assert "bottleneck in p0002: no search rests on them." in said
+    assert "bottleneck in p0009: the load had too little processor time, so that the storage may do more" in said
+    (scans,) = [text for text in texts(section(document, "summary")) if text.startswith("Sequential scans")]
+    assert scans.startswith("Sequential scans read at least 875 MiB/s")
+    assert scans.endswith("so the storage may do more [p0009].")
+
+
 def test_errors_saturation_and_unsteady_points_are_named_with_their_points() -> None:
     sample = Sample(2)
     sample.search("oltp", io(8192, 1.0, "reads"))
@@ -190,7 +207,7 @@ def test_errors_saturation_and_unsteady_points_are_named_with_their_points() -> 
     sample.points[4]["ended_by"] = "not-answering"
     said = "\n".join(notices(assemble(facts_of((sample, {})))))
     assert "I/O errors in p0001: EIO 2, short 1." in said
-    assert "bottleneck in p0002" in said
+    assert "bottleneck in p0002: no search rests on them." in said
     assert "1 of 8 points reached no steady state before their time was up: p0003." in said
     assert "not sustained in p0004" in said
     assert "stopped answering in p0005" in said

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Sequence
 
 from assay.base.tables import Record
-from assay.document.limits import MEETS, limit_text, search_state
-from assay.document.text import DASH, interval_text, load_size, load_words, percent
+from assay.base.units import format_latency
+from assay.document.limits import MEETS, limit_text, parse_limit, search_state
+from assay.document.text import DASH, interval_text, latency_of, load_size, load_words, percent
 from assay.record.answers import KNEE_SHARE, edge_words, is_vague
-from assay.record.figures import Figure, value_of
+from assay.record.figures import PERCENTILES, Figure, value_of
 from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART
 
@@ -56,14 +58,15 @@ def next_texts(
     every = facts.manifest.get("answers") or []
     searched = {point_id for answer in every for point_id in answer.get("point_ids") or []}
     missed = [end for end, _ in ends if end and end not in _LIMITING]
+    own = facts.points_of(kind)
     missed += [
         str(one.get("limit"))
-        for point in facts.points_of(kind)
+        for point in own
         if point.get("id") not in searched
         for one in point.get("limits") or []
         if one.get("met") is False
     ]
-    texts += [_remedy(limit) for limit in dict.fromkeys(missed) if _metric(limit) not in excused]
+    texts += [_remedy(limit, own) for limit in dict.fromkeys(missed) if _metric(limit) not in excused]
     return list(dict.fromkeys(texts))
 
 
@@ -72,7 +75,7 @@ def _metric(limit: str) -> str:
     return re.split(r"[<>]", limit, maxsplit=1)[0].strip()
 
 
-def _remedy(limit: str) -> str:
+def _remedy(limit: str, points: Sequence[Record]) -> str:
     """What brings a missed limit nearer: by the role and the statistic it bounds."""
     *where, statistic = re.split(r"\.(?!\d)", _metric(limit))
     shown = limit_text(limit)
@@ -81,8 +84,9 @@ def _remedy(limit: str) -> str:
             f"{shown}: commits wait for the log; give it a device of its own, or one whose write cache survives a loss"
             " of power."
         )
-    if re.fullmatch(r"p\d.*|max", statistic):
-        return f"{shown}: a few I/Os wait far longer than the rest; find what stalls them in the series over time."
+    tail = _tail_words(limit, points) if re.fullmatch(r"p\d.*|max", statistic) else ""
+    if tail:
+        return f"{shown}: {tail}"
     if "read" in where or "write" in where:
         return f"{shown}: to hold more within it, add devices or paths, or faster ones; else keep the load below it."
     return f"{shown}: find out what else uses it, or ask for less."
@@ -101,6 +105,37 @@ def held_text(answer: Record, value: float, held: str, name: str, words: Callabl
     if is_vague(value, interval):
         return f"{name}: how much it holds is not known, {held}{span}"
     return f"Holds {held} of {name}{span}"
+
+
+def _tail_words(limit: str, points: Sequence[Record]) -> str:
+    """How the I/Os that miss a limit on a percentile lie to the others, at the least load that misses it.
+
+    Waits of random arrivals are exponential at the worst: their percentile p is ln(1 / (1 - p)) / ln 2 medians, 6.6 for
+    p99. What lies farther out was stalled by something else. Empty where the median is not known, or neither holds.
+    """
+    bound = parse_limit(limit)
+    if bound is None:
+        return ""
+    direction, statistic, limit_ns = bound
+    missing = [
+        point for point in points
+        if any(one.get("limit") == limit and one.get("met") is False for one in point.get("limits") or [])
+    ]  # fmt: skip
+    least = min(missing, key=lambda point: load_size(point.get("load") or {}), default=None)
+    role = limit.strip().split(".", 1)[0]
+    side = least and ((least.get("roles") or {}).get(role) or least).get(direction)
+    median, value = latency_of(side, "p50"), latency_of(side, statistic)
+    if not side or median is None or value is None:
+        return ""
+    if median > limit_ns:
+        return (
+            f"half of all {direction}s take over {format_latency(median)}; add devices or paths, or faster ones, or"
+            " keep the load below it."
+        )
+    share = PERCENTILES.get(statistic.replace("_", "."), 1 - 1 / max(int(side.get("count") or 2), 2))
+    if value > median * math.log(1 / (1 - share)) / math.log(2):
+        return "a few I/Os wait far longer than the rest; find what stalls them in the series over time."
+    return ""
 
 
 def knee_of(facts: RunFacts, answer: Record, figure: Figure) -> Record | None:

@@ -24,12 +24,13 @@ from assay.record.steady import half_width_95
 WORDS: Mapping[bool | None, str] = {True: "met", False: "missed", None: "unknown"}
 
 GENERATOR, NO_SUCH_IO, NOT_RECORDED, NOTHING_ENDED = "generator", "no such I/O", "not recorded", "nothing ended"
-TOO_FEW, IN_INTERVAL = "too few samples", "within the interval"
+TOO_FEW, IN_INTERVAL, FROM_MEMORY = "too few samples", "within the interval", "from memory"
 
 ADVICE: Mapping[str, str] = {
     GENERATOR: "give the generator more processors or hosts, or ask for less",
     STOOD_STILL: "measure again while nothing pauses or starves this host",
     HOSTS_APART: "measure longer points, or find what delays a host",
+    FROM_MEMORY: "ask for more data than memory holds, or begin with cold caches",
     NO_SUCH_IO: "measure a load that has them, or leave the limit out",
     NOT_RECORDED: "leave the limit out, or measure where it is recorded",
     NOTHING_ENDED: "measure longer points",
@@ -61,7 +62,9 @@ def samples_needed(statistic: str) -> int:
     return 1 if share is None else math.ceil(math.log(RISK) / math.log(share))
 
 
-def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ()) -> list[JudgedLimit]:
+def judge(
+    limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = (), *, untouched: str = ""
+) -> list[JudgedLimit]:
     """Every limit against a point, per role and per volume.
 
     Parameters
@@ -72,6 +75,8 @@ def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ())
         The point, whole but for its limits.
     figures
         Those of the point's kind.
+    untouched
+        What shows that memory answered the work: then I/O of the devices is that of other programs, and judges nothing.
 
     Returns
     -------
@@ -79,7 +84,7 @@ def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ())
         The `limits` of docs/results.md. `met` is None where it is unknown; then `reason` and `why` say why.
     """
     known = bounded_figures(figures)
-    return [one for limit in limits for one in _judge_one(limit, known[limit.name], point)]
+    return [one for limit in limits for one in _judge_one(limit, known[limit.name], point, untouched)]
 
 
 def met(judged: Iterable[JudgedLimit]) -> bool | None:
@@ -116,7 +121,7 @@ def concerns(judged: JudgedLimit) -> bool:
     return judged.get("met") is not None or judged.get("reason") not in (None, *NOT_ASKED)
 
 
-def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[JudgedLimit]:
+def _judge_one(limit: Limit, figure: Figure, point: Point, untouched: str) -> Iterator[JudgedLimit]:
     if figure.scopes is None:
         found = [("all", figure.value(point), figure.record(point))]
     else:
@@ -125,8 +130,10 @@ def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[JudgedLim
     alone = found[0][0] if len(found) == 1 and limit.direction is None else limit.role or "all"
     for scope, value, record in [one for one in found if one[1] is not None] or [(alone, None, None)]:
         reason, why = _doubt(limit, figure, point, value, record)
-        # A load that was not what was meant has no value to be held against a limit.
-        held = None if reason in (GENERATOR, STOOD_STILL, HOSTS_APART) else value
+        if untouched and limit.direction in DIRECTIONS and reason != NO_SUCH_IO:
+            reason, why = FROM_MEMORY, untouched
+        # A load that was not what was meant, or asked nothing of the storage, has no value to be held against a limit.
+        held = None if reason in (GENERATOR, STOOD_STILL, HOSTS_APART, FROM_MEMORY) else value
         is_met = None if reason or held is None else limit.met_by(held)
         yield JudgedLimit(
             limit=limit.text, scope=scope, value=held, unit=limit.unit, met=is_met, reason=reason or None,

@@ -46,6 +46,31 @@ def why_saturated(point: Mapping[str, Any]) -> str:
     return "its hosts measured too far apart" if were_apart(point) else "the load generator was the bottleneck"
 
 
+def bounded_words(point: Mapping[str, Any], words: str, *, is_rate: bool = True) -> str:
+    """What a figure of a point says of the storage: a rate is the least that it does where the load was too small.
+
+    Parameters
+    ----------
+    words
+        The figure in words, at the head of them.
+    is_rate
+        Whether more is better; a latency is told with the reservation alone.
+
+    Examples
+    --------
+    >>> bounded_words({"generator": {"saturated": True, "reason": None}}, "883 MiB/s")
+    'at least 883 MiB/s; the load had too little processor time, so the storage may do more'
+    """
+    if not (point.get("generator") or {}).get("saturated"):
+        return words
+    if were_apart(point):
+        return f"{words}; its hosts measured too far apart, so the storage may do more"
+    why = "stood still for a while" if stood_still_s(point) else "had too little processor time"
+    if not is_rate:
+        return f"{words}; the load {why}, so the storage may do better"
+    return f"at least {words}; the load {why}, so the storage may do more"
+
+
 def generator_words(point: Mapping[str, Any]) -> str:
     """What is wrong with the generator of a point, in a few words; empty where nothing is."""
     if seconds := stood_still_s(point):

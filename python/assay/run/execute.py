@@ -332,7 +332,8 @@ class Execution:
             is_study=self.study is not None,
             need=self.folder.manifest.get("need"),
         )
-        notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
+        target = self.folder.manifest["target"]
+        notices = self.notices + [note.text for note in notices_of(self.points, target, self.answers)]
         notices += [notice for conclusion in conclusions for notice in conclusion.notices]
         engine = self._engine() or {}
         if engine.get("backend") == "threads":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from assay.base.tables import Record
@@ -31,9 +31,13 @@ class RunNotice(NamedTuple):
     tone: Literal["bad", "warn", "plain"]
 
 
-def notices_of(points: Sequence[Record], target: Record) -> list[RunNotice]:
-    """Notices that follow from points and target: errors, saturation, rates, steadiness, state, caches."""
-    return [*_of_points(points), *_of_target(target)]
+def notices_of(points: Sequence[Record], target: Record, answers: Sequence[Record] = ()) -> list[RunNotice]:
+    """Notices that follow from points and target: errors, saturation, rates, steadiness, state, caches.
+
+    Searches rest on no saturated point; what was measured at one load alone has no other point to rest on.
+    """
+    searched = {point_id for answer in answers for point_id in answer.get("point_ids") or ()}
+    return [*_of_points(points, searched), *_of_target(target)]
 
 
 def id_list(ids: Sequence[object]) -> str:
@@ -42,7 +46,7 @@ def id_list(ids: Sequence[object]) -> str:
     return f"{shown} and {len(ids) - 6} more points" if len(ids) > 6 else shown
 
 
-def _of_points(points: Sequence[Record]) -> Iterable[RunNotice]:
+def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterable[RunNotice]:
     def ids(condition: Any) -> list[object]:
         return [point.get("id") for point in points if condition(point)]
 
@@ -66,13 +70,13 @@ def _of_points(points: Sequence[Record]) -> Iterable[RunNotice]:
         longest = max(stood_still_s(point) for point in points)
         yield RunNotice(
             f"the load generator stood still in {id_list(stood_still)}, for up to {format_duration(longest)} (stopped,"
-            " suspended or starved of CPU): latencies of these points are not the device's, and no answer rests on"
+            " suspended or starved of CPU): latencies of these points are not the device's, and no search rests on"
             " them",
             "warn",
         )
     if apart := ids(were_apart):
         yield RunNotice(
-            f"hosts began or ended too far apart in {id_list(apart)} (together.skewed): no answer rests on them;"
+            f"hosts began or ended too far apart in {id_list(apart)} (together.skewed): no search rests on them;"
             " measure longer, or see what delays a host",
             "warn",
         )
@@ -84,9 +88,15 @@ def _of_points(points: Sequence[Record]) -> Iterable[RunNotice]:
             and within("generator", "saturated")(point)
         )
     )
-    if saturated:
+    if left_out := [one for one in saturated if one in searched]:
         yield RunNotice(
-            f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn"
+            f"the load generator was the bottleneck in {id_list(left_out)}: no search rests on them", "warn"
+        )
+    if alone := [one for one in saturated if one not in searched]:
+        yield RunNotice(
+            f"the load generator was the bottleneck in {id_list(alone)}: the load had too little processor time, so"
+            " that the storage may do more than these points show",
+            "warn",
         )
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
     if behind:

@@ -207,7 +207,9 @@ class PointLoop:
             **measured.figures,
         }
         point = cast(Point, made)
-        point["limits"] = judge(self.limits if judged else (), point, self.workload.figures)
+        point["limits"] = judge(
+            self.limits if judged else (), point, self.workload.figures, untouched=self.workload.untouched(point)
+        )
         point["met"] = met(point["limits"])
         if measured.error is None:
             self.opened.complete_point(made, ask)

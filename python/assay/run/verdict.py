@@ -22,7 +22,7 @@ from assay.record.judgement import (
 from assay.record.limits import parse_limits
 from assay.record.shapes.need import AskedNeed
 from assay.record.shapes.point import Answer, JudgedLimit, Point, VerdictLine
-from assay.record.standstill import HOSTS_APART, why_saturated
+from assay.record.standstill import HOSTS_APART, bounded_words, why_saturated
 from assay.run.needed import need_line
 from assay.workloads.plan import Part
 from assay.workloads.registry import figures_of, workload_of, workloads_of
@@ -187,8 +187,8 @@ def _point_lines(point: Point, asked: Collection[str]) -> list[VerdictLine]:
     title, figures, point_id = _point_title(point), figures_of(point), point["id"]
     told = [
         VerdictLine(
-            question=title, limit=None, value=figure.value(point), unit=figure.unit, met=None, meaning=text,
-            point_id=point_id,
+            question=title, limit=None, value=figure.value(point), unit=figure.unit, met=None,
+            meaning=bounded_words(point, text, is_rate=figure.better == "higher"), point_id=point_id,
         )
         for figure in figures
         if (text := figure.told(point)) is not None
@@ -232,7 +232,13 @@ def _burst_lines(title: str, point: Mapping[str, Any]) -> list[VerdictLine]:
     question = f"{title}, reads during bursts"
     return [
         VerdictLine(
-            question=question, limit=None, value=during, unit="ns", met=None, meaning=meaning, point_id=point["id"]
+            question=question,
+            limit=None,
+            value=during,
+            unit="ns",
+            met=None,
+            point_id=point["id"],
+            meaning=bounded_words(point, meaning, is_rate=False),
         )
     ]
 

@@ -234,6 +234,10 @@ class Workload(AtTarget[P]):
         """Why a point makes the run a failure; None where it does not."""
         return None
 
+    def untouched(self, point: Point) -> str:
+        """What shows that memory answered a point's work, so that it says nothing of the storage; empty where not."""
+        return ""
+
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """What there is to say of its points in the end."""
         return Conclusion()

@@ -195,7 +195,8 @@ def _status_notices(facts: RunFacts) -> list[Notice]:
 
 def _figure_notices(facts: RunFacts) -> list[Notice]:
     """What follows from the figures, and what the run itself had to say; a text that is both appears once."""
-    derived = notices_of(facts.points, facts.manifest.get("target") or {})
+    answers = facts.manifest.get("answers") or []
+    derived = notices_of(facts.points, facts.manifest.get("target") or {}, answers)
     tones = {note.text: note.tone for note in derived}
     error = str(facts.manifest.get("error") or "")
     given = [str(text) for text in facts.manifest.get("notices") or [] if text and str(text) != error]

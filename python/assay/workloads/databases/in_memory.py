@@ -15,31 +15,36 @@ READS_LEAST = 0.2
 
 def queries_in_memory(storage: Storage, data_bytes: float) -> str:
     """What queries read from storage, where that is little of their data; empty where it is not, or not known."""
-    read = _read(storage)
-    if read is None or not data_bytes or read[1] >= READ_LEAST_SHARE * data_bytes:
+    _, read = own_reads(storage)
+    if read is None or not data_bytes or read >= READ_LEAST_SHARE * data_bytes:
         return ""
-    asked = f"{format_bytes(round(read[1]))} of {format_bytes(round(data_bytes))} of data"
+    asked = f"{format_bytes(round(read))} of {format_bytes(round(data_bytes))} of data"
     return f"{asked} were read from storage{_hits(storage)}"
 
 
 def transactions_in_memory(storage: Storage, transactions: float) -> str:
     """How many reads a transaction asked of storage, where they are few; empty where not, or where it is not known."""
-    read = _read(storage)
-    if read is None or not transactions or read[0] >= READS_LEAST * transactions:
+    reads, _ = own_reads(storage)
+    if reads is None or not transactions or reads >= READS_LEAST * transactions:
         return ""
-    return f"a transaction asked for {read[0] / transactions:.2g} reads of storage{_hits(storage)}"
+    return f"a transaction asked for {reads / transactions:.2g} reads of storage{_hits(storage)}"
 
 
-def _read(storage: Storage) -> tuple[float, float] | None:
-    """Reads and bytes read of the window: at the devices of the data, else as the servers asked; None: not known."""
+def own_reads(storage: Storage) -> tuple[float | None, float | None]:
+    """Reads and bytes of the window that databases can have read from storage; None: not known.
+
+    Devices serve other programs as well, and a page cache answers part of what servers ask for: the least of both is
+    the most that came from storage for them.
+    """
     seconds, devices, asked = storage.get("seconds"), data_devices(storage), storage.get("database") or {}
     if not seconds:
-        return None
-    if devices:
-        reads, moved = (sum(of(one, "read") for one in devices) for of in (iops_of, bytes_per_s_of))
-        return reads * seconds, moved * seconds
-    iops, rate = asked.get("read_iops"), asked.get("read_bytes_per_s")
-    return None if iops is None or rate is None else (iops * seconds, rate * seconds)
+        return None, None
+    least: list[float | None] = []
+    for key, of in (("read_iops", iops_of), ("read_bytes_per_s", bytes_per_s_of)):
+        known = [sum(of(one, "read") for one in devices)] if devices else []
+        known += [rate] if (rate := asked.get(key)) is not None else []
+        least.append(min(known) * seconds if known else None)
+    return least[0], least[1]
 
 
 def _hits(storage: Storage) -> str:

@@ -9,7 +9,11 @@ from assay.record.common_figures import COMMON_FIGURES
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
 from assay.workloads.databases.figures import cpu_of_server, under
+from assay.workloads.databases.in_memory import own_reads, queries_in_memory
+from assay.workloads.databases.shapes import Storage
+from assay.workloads.tpch.plan import QUERIES, SCALE_STEP
 from assay.workloads.tpch.shapes import dss_of, storage_of
+from assay.workloads.tpch.tables import TABLES
 
 
 def _score(point: Point) -> float | None:
@@ -92,6 +96,30 @@ def scan_bytes_per_s(point: Point) -> float | None:
     """Bytes read a second over a test: of the data's devices, else those that the servers asked for."""
     read = ((point.get("roles") or {}).get("data") or {}).get("read")
     return read["bytes_per_s"] if read else None
+
+
+def in_memory(point: Point) -> str:
+    """What the queries of a point read from storage, where memory answered them; empty where storage did."""
+    dss = dss_of(point)
+    of_all = len({query["query"] for query in dss.get("queries") or []}) / len(QUERIES)
+    data_bytes = (dss.get("scale") or 0.0) / SCALE_STEP * TABLES.size.bytes_each * of_all
+    return queries_in_memory(_counted(point), data_bytes)
+
+
+def own_bytes_read(point: Point) -> float | None:
+    """Bytes that the queries of a point can have read from storage; None where they are not known."""
+    return own_reads(_counted(point))[1]
+
+
+def _counted(point: Point) -> Storage:
+    """What storage and servers counted; of databases in this process, what each query was seen to read."""
+    storage = storage_of(point)
+    database, seconds = storage.get("database") or {}, storage.get("seconds")
+    each = [query.get("bytes_read") for query in dss_of(point).get("queries") or []]
+    if not each or None in each or not seconds or database.get("read_bytes_per_s") is not None:
+        return storage
+    rate = sum(read for read in each if read is not None) / seconds
+    return {**storage, "database": {**database, "read_bytes_per_s": rate}}
 
 
 FIGURES: tuple[Figure, ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import Any, cast
 
 from assay.base.errors import AssayError
@@ -55,6 +56,7 @@ class TestMeasurement:
         self.follower = Follower(context.recorder, context.folder.series_writer())
         self.active: list[ServerActivity] = []
         self.not_dropped: list[str] = []
+        self.read_here: float | None = None
         self.queries = QueryTest(
             target=target,
             plan=plan,
@@ -85,6 +87,7 @@ class TestMeasurement:
         self.follower.begin()
         self._look_closely()
         self.context.begin_together()
+        counted = self._counted_here()
         started_ns = time.time_ns()
         try:
             self.queries.run()
@@ -92,6 +95,8 @@ class TestMeasurement:
             ended_ns = time.time_ns()
             self.follower.sample()
             self.follower.write()
+        if counted is not None and (after := self._counted_here()) is not None:
+            self.read_here = after - counted
         self._look_closely()
         exact_ns = (0, ended_ns - started_ns)
         return self._point(Window(started_ns=started_ns, interval_s=0.0, exact_ns=exact_ns, steady=None), plans)
@@ -113,6 +118,23 @@ class TestMeasurement:
         found = activity(self.target.databases)
         self.active.append(found)
         self.notices += [notice for notice in found.notices if notice not in self.notices]
+
+    def _counted_here(self) -> float | None:
+        """Bytes that this process read so far, its recorder's among them, where databases run in it; else None."""
+        first = self.target.databases[0]
+        if not first.in_process:
+            return None
+        with closing(first.new_session()) as session:
+            return first.scan_counters(session).get("bytes_read")
+
+    def _with_own_reads(self, found: Storage) -> Storage:
+        """What was seen, with what databases in this process read: there is no server to count it."""
+        if self.read_here is None or not found["seconds"]:
+            return found
+        return {
+            **found,
+            "database": {**(found["database"] or {}), "read_bytes_per_s": self.read_here / found["seconds"]},
+        }
 
     # Figures
 
@@ -146,7 +168,7 @@ class TestMeasurement:
             "composite": scores["composite"],
             "queries": [self._with_storage(query) for query in test.queries],
             "refresh": test.refreshes,
-            "storage": found,
+            "storage": self._with_own_reads(found),
             "tables": _shares(cast(list[ReadTable], tables)),
             "plans": plans,
             "cache": self.plan.cache,

@@ -24,7 +24,7 @@ from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
 from assay.workloads.tpch.check import found_by, wrong_total
 from assay.workloads.tpch.examination import PARTS
-from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
+from assay.workloads.tpch.figures import FIGURES, in_memory, scan_bytes_per_s
 from assay.workloads.tpch.job import DISCLAIMER, TpchJob, layout_words
 from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
@@ -204,6 +204,10 @@ class TpchWorkload(
         """Answers that are wrong."""
         wrong = wrong_total(cast(Dss, told))
         return f"answers or row counts are wrong {count_of(wrong, 'time')}" if wrong else None
+
+    def untouched(self, point: Point) -> str:
+        """What its queries read, where that is next to nothing of their data."""
+        return in_memory(point)
 
     def choices(self, points: Sequence[Point]) -> list[str]:
         """Where more streams bring nothing, and what stops them."""

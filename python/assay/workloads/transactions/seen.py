@@ -9,6 +9,7 @@ from assay.record.shapes.point import Point
 from assay.workloads.databases.seen import seen_io as seen_in
 from assay.workloads.databases.shapes import Storage
 from assay.workloads.seen import SeenIo
+from assay.workloads.transactions.cost import cost_words, costs_of
 from assay.workloads.transactions.shapes import oltp_of, storage_of
 
 BUSY_CPU_SHARE = 0.8
@@ -48,7 +49,9 @@ def _reasons(point: Point, storage: Storage) -> list[str]:
     hit, log = storage["buffer_hit_share"], storage["log_bytes_per_transaction"]
     read, written = storage["read_bytes_per_transaction"], storage["written_bytes_per_transaction"]
     words = [f"its buffer cache answered {hit * 100:.1f} % of the requests for pages"] if hit is not None else []
-    if read is not None and written is not None:
+    if any(one.is_counted for one in costs_of(storage).values()):
+        words.append(f"a transaction {cost_words(storage)}")
+    elif read is not None and written is not None:
         moved = f"a transaction read {format_bytes(read)} and wrote {format_bytes(written)}"
         words.append(moved + (f", {format_bytes(log)} of log among it" if log is not None else ""))
     return [*words, f"the database was limited by {_limited_by(point, storage)}"]

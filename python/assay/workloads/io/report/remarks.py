@@ -27,7 +27,7 @@ from assay.record.common_figures import COMMON_FIGURES
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Answer
 from assay.record.source import RunFacts
-from assay.record.standstill import HOSTS_APART
+from assay.record.standstill import HOSTS_APART, bounded_words
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import KIND, io_answers, points_of_part
 from assay.workloads.io.shapes import asked_of, found_at
@@ -112,7 +112,8 @@ def _log_write(facts: RunFacts) -> str | None:
     mean, tail = (latency_of(point["write"], statistic) for statistic in ("mean", "p99"))
     size = format_bytes(block_bytes_of(asked_of(point)))
     far = f", p99 {format_latency(tail)}" if tail is not None else ""
-    return f"Log writes of {size} take {format_latency(mean)} on average{far} [{point.get('id')}]."
+    told = bounded_words(point, f"{format_latency(mean)} on average{far}", is_rate=False)
+    return f"Log writes of {size} take {told} [{point.get('id')}]."
 
 
 def _best_scan(facts: RunFacts) -> str | None:
@@ -126,9 +127,8 @@ def _best_scan(facts: RunFacts) -> str | None:
     if not scans:
         return None
     best, asked, bytes_per_s = max(scans, key=lambda scan: float(scan[2]))
-    throughput = format_throughput(bytes_per_s)
-    size = format_bytes(block_bytes_of(asked))
-    return f"Sequential scans read {throughput} in blocks of {size} [{best.get('id')}]."
+    told = f"{format_throughput(bytes_per_s)} in blocks of {format_bytes(block_bytes_of(asked))}"
+    return f"Sequential scans read {bounded_words(best, told)} [{best.get('id')}]."
 
 
 def _gaps(facts: RunFacts) -> list[str]:

@@ -9,15 +9,13 @@ from assay.base.units import count_of, format_duration, format_throughput
 from assay.document.elements import Paragraph
 from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import percent
+from assay.record.shapes.point import Point
 from assay.record.source import RunFacts
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
-from assay.workloads.databases.in_memory import queries_in_memory
-from assay.workloads.databases.shapes import Storage
+from assay.workloads.tpch.figures import in_memory, own_bytes_read
 from assay.workloads.tpch.job import DISCLAIMER
-from assay.workloads.tpch.plan import QUERIES, SCALE_STEP
 from assay.workloads.tpch.report.points import points_of, waits_for
 from assay.workloads.tpch.report.study import study_figures
-from assay.workloads.tpch.tables import TABLES
 
 OWN_WORDS: tuple[Word, ...] = (
     ("power", "one stream: every query by itself, with new orders before and old ones deleted after"),
@@ -32,7 +30,7 @@ def tpch_remarks(facts: RunFacts) -> Remarks:
     is_study = facts.told("study") is not None
     headlines = [] if is_study else [Paragraph(_sentence(point), strong=True) for point in points]
     # Of data that came from memory there is nothing to rank, and nothing to advise.
-    asked = [point for point in points if not in_memory(point)]
+    asked = [point for point in points if not in_memory(cast(Point, point))]
     limiting = [] if is_study else [text for point in asked if (text := _limiting(point))]
     return Remarks(
         headlines=headlines,
@@ -51,13 +49,13 @@ def _sentence(point: Record) -> str:
     done = [query for query in queries if query["ended_by"] == "done"]
     if not done:
         return f"No query was answered [{point.get('id')}]."
-    if words := in_memory(point):
+    if words := in_memory(cast(Point, point)):
         return (
             f"Scale {dss.get('scale') or 0:g} fits in memory: {words}, so that these {len(done)} queries say nothing of"
             f" the storage; a larger --scale or --cache cold does [{point.get('id')}]."
         )
-    read = ((point.get("roles") or {}).get("data") or {}).get("read") or {}
-    scans = f"scans {format_throughput(read['bytes_per_s'])}, " if read.get("bytes_per_s") else ""
+    read, seconds = own_bytes_read(cast(Point, point)), (dss.get("storage") or {}).get("seconds")
+    scans = f"scans {format_throughput(read / seconds)}, " if read and seconds else ""
     if dss.get("test") != "power":
         streams = count_of(int(dss.get("streams") or 0), "stream")
         text = f"{streams} {scans}{len(done)} queries in {format_duration(dss.get('completion_s') or 0)}"
@@ -68,15 +66,6 @@ def _sentence(point: Record) -> str:
     reason = f" and {waits}" if waits else ""
     text = f"{scans}{len(done)} queries in {total}, query {slowest['query']} is the slowest{reason}"
     return f"{text[:1].upper()}{text[1:]} [{point.get('id')}]."
-
-
-def in_memory(point: Record) -> str:
-    """What the queries of a point read from storage, where memory answered them; empty where storage did."""
-    dss = point["dss"]
-    storage = cast("Storage", dss.get("storage") or {})
-    of_all = len({query["query"] for query in dss.get("queries") or []}) / len(QUERIES)
-    data_bytes = (dss.get("scale") or 0.0) / SCALE_STEP * TABLES.size.bytes_each * of_all
-    return queries_in_memory(storage, data_bytes)
 
 
 def _limiting(point: Record) -> str:

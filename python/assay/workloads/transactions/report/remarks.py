@@ -15,12 +15,14 @@ from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.figures import CPU, throughput_of
 from assay.workloads.transactions.report.study import study_figures
+from assay.workloads.transactions.report.timeline import waited_words
 from assay.workloads.transactions.report.transactions import (
     answer_sentence,
     consistency_sentence,
     in_memory,
     oltp_answers,
     oltp_of,
+    oltp_point,
     oltp_points,
     throughput_sentence,
 )
@@ -40,6 +42,8 @@ SHARED_HOST = (
     "The server's CPU is busier than its limit, which is not the storage's fault: the load and the database share this"
     " host and take its processors from each other."
 )
+LOAD_LARGE_SHARE = 0.1
+"""The load takes from the server where its threads use this share of the host: half of what `cpu<80%` leaves."""
 REMOTE_LOAD = "Run the load from another host, so that the database has its processors to itself, and judge again."
 
 BACKGROUND = {"checkpoint": "a checkpoint", "vacuum": "vacuum of all tables", "backup": "a base backup"}
@@ -55,7 +59,7 @@ def transaction_remarks(facts: RunFacts, application: Application) -> Remarks:
     if conditions := oltp_of(facts, application).get("conditions"):
         text, tone = consistency_sentence(conditions)
         headlines.append(Paragraph(text, strong=True, tone=tone))
-    answers, not_storage = oltp_answers(facts, application), _not_storage(facts)
+    answers, not_storage = oltp_answers(facts, application), _not_storage(facts, application)
     throughput = throughput_of(application)
 
     def name(answer: Record) -> str:
@@ -68,13 +72,14 @@ def transaction_remarks(facts: RunFacts, application: Application) -> Remarks:
             return None
         return f"{latency_text(record, 'p90')} for 9 of 10 {application.first_plural}"
 
-    shared = bool(not_storage) and _misses(points, CPU_LIMIT, answers)
+    is_busy = _is_local(facts) and _misses(points, CPU_LIMIT, answers)
+    shared = bool(not_storage) and is_busy
     # Searches of transactions whose data came from memory give no advice about storage.
     advised = [] if points and all(in_memory(point["oltp"]) for point in points) else answers
     return Remarks(
         headlines=headlines,
         limiting=[
-            *([SHARED_HOST] if shared else []),
+            *([SHARED_HOST] if shared else [_busy_host(facts, application)] if is_busy else []),
             *(said for answer in advised if (said := limiting_text(answer, name(answer)))),
         ],
         running=[
@@ -93,10 +98,40 @@ def transaction_remarks(facts: RunFacts, application: Application) -> Remarks:
     )
 
 
-def _not_storage(facts: RunFacts) -> dict[str, str]:
-    """The limit on the server's CPU, where the load runs on the server's own host and takes from it."""
+def _not_storage(facts: RunFacts, application: Application) -> dict[str, str]:
+    """The limit on the server's CPU, where the load runs on the server's own host and takes much of it."""
+    shares = [_load_share(facts, point) for point in oltp_points(facts, application)]
+    known = [share for share in shares if share is not None]
+    takes = bool(known) and max(known) >= LOAD_LARGE_SHARE
+    return {CPU_LIMIT: SHARED_HOST} if takes and _is_local(facts) else {}
+
+
+def _is_local(facts: RunFacts) -> bool:
+    """Whether the load runs on the servers' own host."""
     databases = (facts.manifest.get("target") or {}).get("databases") or []
-    return {CPU_LIMIT: SHARED_HOST} if databases and all(one.get("is_local") for one in databases) else {}
+    return bool(databases) and all(one.get("is_local") for one in databases)
+
+
+def _load_share(facts: RunFacts, point: Record) -> float | None:
+    """The share of the host's processors that the threads of the load used; None where it is not known."""
+    found, processors = point["oltp"], (facts.manifest.get("host") or {}).get("cpu_count")
+    each, tpm = found.get("client_cpu_ns_per_transaction"), found.get("tpm_client")
+    return None if each is None or tpm is None or not processors else each * tpm / 60 / 1e9 / processors
+
+
+def _busy_host(facts: RunFacts, application: Application) -> str:
+    """What is known where processors are busy, and the load is not shown to be why."""
+    point = oltp_point(facts, application) or {}
+    found: Record = {**(point.get("oltp") or {})}
+    busy = (found.get("storage") or {}).get("server_cpu_share")
+    load = _load_share(facts, {"oltp": found})
+    without = "" if load is None else f" without the load's {percent(load)}"
+    share = "" if busy is None else f": {percent(busy)}{without}"
+    waited = waited_words(facts, point)
+    return (
+        f"The processors of this host are busier than the server's limit{share}. How much of that is the database's is"
+        f" not known, for other programs run here too; {waited or 'what sessions waited for was not recorded'}."
+    )
 
 
 def _misses(points: Sequence[Record], metric: str, answers: Sequence[Record]) -> bool:

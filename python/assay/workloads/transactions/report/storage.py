@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
+from typing import cast
 
 from assay.base.tables import Record
 from assay.base.units import format_bytes, format_latency
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, joined, percent, server_text, shorten
 from assay.record.source import RunFacts
+from assay.workloads.databases.shapes import Storage
 from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.cost import cost_words, costs_of
 from assay.workloads.transactions.report.section import one_name
 from assay.workloads.transactions.report.transactions import oltp_of
 
@@ -68,20 +71,12 @@ def _storage_blocks(storage: Record) -> list[Block]:
 
 
 def _cost_sentence(storage: Record) -> str:
-    words = [
-        f"{verb} {format_bytes(storage[key])}{what}"
-        for key, verb, what in (
-            ("read_bytes_per_transaction", "read", ""),
-            ("written_bytes_per_transaction", "wrote", ""),
-            ("log_bytes_per_transaction", "caused", " of log"),
-        )
-        if storage.get(key) is not None
-    ]
+    words = cost_words(cast(Storage, storage))
     if not words:
         return ""
     latency = storage.get("log_flush_latency_mean_ns")
     flush = f"; a flush of the log took {format_latency(latency)} on average" if latency is not None else ""
-    return f"A transaction {joined(words)}{flush}."
+    return f"A transaction {words}{flush}."
 
 
 def _source_text(storage: Record) -> str:
@@ -92,7 +87,7 @@ def _source_text(storage: Record) -> str:
             "page cache beneath them may have answered part of it."
         )
     shared = [device for device in devices if "log" in (device.get("roles") or []) and len(device["roles"]) > 1]
-    text = "Bytes are those that reached the devices in the window of the transactions, other programs' among them."
+    text = "Bytes at the devices are those of the window of the transactions, other programs' among them."
     if shared and storage.get("log_flush_latency_mean_ns") is not None:
         names = joined(str(device.get("device")) for device in shared)
         text += f" On {names} log and data share a device: the latency of the log is what the server itself timed."
@@ -106,7 +101,12 @@ def _source_text(storage: Record) -> str:
 
 def _per_transaction(storage: Record, what: str) -> str:
     value = storage.get(f"{what}_bytes_per_transaction")
-    return "" if value is None else f"{format_bytes(value)} a transaction"
+    if value is None:
+        return ""
+    cost = costs_of(cast(Storage, storage)).get(what)
+    if cost is None or cost.own is None or not cost.is_counted:
+        return f"{format_bytes(value)} a transaction"
+    return f"{format_bytes(cost.own)} a transaction, as the server counts; {format_bytes(value)} at the devices"
 
 
 def _flush_text(storage: Record) -> str:

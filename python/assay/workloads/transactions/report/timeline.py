@@ -51,6 +51,9 @@ WAITS = {
 }
 """What sessions at work wait for, in the order they are stacked; waits for the client count as other."""
 
+WAIT_NAMED_PERCENT = 5
+"""Waits of a smaller share of the sessions are not named in sentences."""
+
 TPM_PANEL = "server TPM"
 """Transactions a minute by the server's own count, rollbacks included where it counts them."""
 
@@ -211,6 +214,23 @@ def _wait_rows(server: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
         added = each.group_by("t_ns", "step", *keys).agg(pl.col("value").sum())
         columns[name] = added.group_by("step").agg(value=pl.col("value").mean() * 100)
     return whole_rows("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
+
+
+def waited_words(facts: RunFacts, point: Record) -> str:
+    """What sessions at work waited for over the window of a point, the most first; empty where it was not recorded."""
+    clock = point_clock(point)
+    if facts.series is None or clock is None:
+        return ""
+    import polars as pl
+
+    server = of_point(facts.series, clock).filter(pl.col("source").is_in(DATABASES))
+    found: dict[str, list[float]] = {}
+    for row in _wait_rows(server, clock):
+        if row["value"] is not None and row["t_s"] > float(point.get("warmup_s") or 0):
+            found.setdefault(row["series"], []).append(row["value"])
+    means = sorted(((sum(values) / len(values), name) for name, values in found.items()), reverse=True)
+    told = [f"{name} {percent(mean / 100)}" for mean, name in means if mean >= WAIT_NAMED_PERCENT]
+    return f"what sessions at work did or waited for: {joined(told)}" if told else ""
 
 
 def _mean_flush(server: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from assay.document.limits import limited_text, nothing_held_text
 from assay.document.text import DASH, interval_text, joined, load_label, shorten
 from assay.record.answers import answer_words
 from assay.record.source import RunFacts, records
+from assay.record.standstill import bounded_words
 from assay.workloads.databases.in_memory import transactions_in_memory
 from assay.workloads.databases.shapes import Storage
 from assay.workloads.transactions.application import Application
@@ -87,10 +88,9 @@ def throughput_sentence(facts: RunFacts, application: Application) -> str | None
     where = joined(text for text in size if text)
     held = in_memory(found)
     tail += f"; its data fit in memory: {held}, so that it says little of how the storage reads" if held else ""
-    return (
-        f"{rate.number(found[rate.key])} {rate.said}{tpm}{f' with {where}' if where else ''}{tail}"
-        f" [{found.get('point_id') or DASH}]."
-    )
+    told = f"{rate.number(found[rate.key])} {rate.said}{tpm}{f' with {where}' if where else ''}{tail}"
+    told = bounded_words(facts.point(found.get("point_id")) or {}, told)
+    return f"{told[:1].upper()}{told[1:]} [{found.get('point_id') or DASH}]."
 
 
 def in_memory(found: Record) -> str:
