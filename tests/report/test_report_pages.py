@@ -20,6 +20,7 @@ from assay.report.assemble import assemble
 from assay.report.facts import load_facts
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
+from assay.report.sections.method import timing_text
 
 HOSTILE = [
     "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>]]></svg><!-- &amp; %0a",
@@ -194,6 +195,19 @@ def test_what_was_measured_with_a_saturated_load_is_said_to_be_the_least() -> No
     (scans,) = [text for text in texts(section(document, "summary")) if text.startswith("Sequential scans")]
     assert scans.startswith("Sequential scans read at least 875 MiB/s")
     assert scans.endswith("so the storage may do more [p0009].")
+
+
+def test_notice_and_timing_count_the_same_points_as_steady_or_not() -> None:
+    sample = Sample(2)
+    sample.search("oltp", io(8192, 1.0, "reads"))
+    for point, slope_share in ((sample.points[2], 0.4), (sample.points[5], None)):
+        point["steady"] = {"reached": False, "window_s": 5.0, "slope_share": slope_share, "half_width_share": 0.1}
+        point["ended_by"] = "time"
+    facts = facts_of((sample, {}))
+    assert "1 of 7 points reached no steady state before" in "\n".join(notices(assemble(facts)))
+    said = timing_text(facts, [])
+    assert "6 of 7 points reached a steady state" in said
+    assert "; 1 other could not be judged; what ended them" in said
 
 
 def test_errors_saturation_and_unsteady_points_are_named_with_their_points() -> None:

@@ -101,9 +101,10 @@ def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterab
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
     if behind:
         yield RunNotice(f"the offered rate was not sustained in {id_list(behind)}", "warn")
-    unsteady = ids(_is_unsteady)
+    unsteady = ids(is_unsteady)
     if unsteady:
-        share = f"{len(unsteady)} of {len(points)} points"
+        judged = len(unsteady) + sum((point.get("steady") or {}).get("reached") is True for point in points)
+        share = f"{len(unsteady)} of {judged} points"
         yield RunNotice(f"{share} reached no steady state before their time was up: {id_list(unsteady)}", "warn")
 
 
@@ -112,7 +113,7 @@ def _gives_answers(point: Record) -> bool:
     return any(figure.in_answers for figure in figures_of(point))
 
 
-def _is_unsteady(point: Record) -> bool:
+def is_unsteady(point: Record) -> bool:
     """Judged and not steady; a point too short to judge, or cut off, is not called so."""
     steady = point.get("steady") or {}
     return steady.get("reached") is False and steady.get("slope_share") is not None and point.get("ended_by") == "time"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.base.units import format_bytes, format_duration
+from assay.base.units import count_of, format_bytes, format_duration
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Section, Table
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, joined, moment, percent, shorten
@@ -17,6 +17,7 @@ from assay.record.source import RunFacts
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
 from assay.report.sections.hosts import hosts_blocks
+from assay.run.notices import is_unsteady
 from assay.workloads.capabilities import OnDatabases, Verifying
 from assay.workloads.workload import Workload
 
@@ -197,6 +198,8 @@ class TimingWords:
     ----------
     steady
         How many points were, of how many; empty where that is not known.
+    unjudged
+        How many points were too short, or were cut off, to be judged steady or not.
     window
         Over which throughput was level.
     threads
@@ -207,6 +210,7 @@ class TimingWords:
     warm_up: str
     measured: str
     steady: str
+    unjudged: int
     window: str
     ended: str
     threads: str
@@ -223,12 +227,15 @@ def timing_of(facts: RunFacts) -> TimingWords | None:
     windows = sorted({float(window_s) for one in told if (window_s := one.get("window_s"))})
     ends = Counter(str(point.get("ended_by") or "unknown") for point in points).most_common()
     lags = [value for point in points if (value := (point.get("generator") or {}).get("cpu_share")) is not None]
-    known = any(one.get("reached") is not None for one in told)
+    reached = sum(bool(one.get("reached")) for one in told)
+    # The same points as in the notice: those too short to judge are neither.
+    judged = reached + sum(map(is_unsteady, points))
     return TimingWords(
         points=len(points),
         warm_up=_span(warm),
         measured=_span(held),
-        steady=f"{sum(bool(one.get('reached')) for one in told)} of {len(points)}" if known else "",
+        steady=f"{reached} of {judged}" if judged else "",
+        unjudged=len(points) - judged,
         window=_span(windows) if windows else "",
         ended=joined(f"{name} ({count})" for name, count in ends),
         threads=percent(max(lags)) if lags else "",
@@ -246,6 +253,7 @@ def timing_text(facts: RunFacts, told: Sequence[str]) -> str:
         f" {timing.measured}.",
         (steady or "Whether points were steady is not known")
         + (f" (throughput level over a window of {timing.window})" if timing.window else "")
+        + (f"; {count_of(timing.unjudged, 'other')} could not be judged" if steady and timing.unjudged else "")
         + f"; what ended them: {timing.ended}.",
         f"The load threads used at most {timing.threads} of a core each." if timing.threads else "",
         "Percentiles are read from merged histograms, never averaged."
