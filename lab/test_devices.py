@@ -179,7 +179,7 @@ def refused(done: Done, *words: str) -> bool:
 )
 def test_a_profile_knows_the_device(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
     done = lab.assay("profile", kind.device, *PROFILE, *QUIET)
-    assert done.code in (0, 1), done.stderr
+    assert done.code in (0, 1, 5), done.stderr
     (point,) = done.document["points"]
     run = lab.share / str(done.document["run_folder"]).removeprefix(f"{SHARE}/")
     (volume,) = json.loads((run / "run.json").read_text())["target"]["volumes"]

@@ -216,7 +216,7 @@ def test_an_open_loop_sees_a_stall(lab: Machine, mapped: Any, observed: Callable
     load = ("--block", "8K", "--read", "100", "--random", "100", "--rate", "20", "--warmup", "0s", "--duration", "15s")
     done = lab.assay("profile", FAULTY, *load, *OUTPUT)
     observed(said(done))
-    assert done.code in (0, 1), done.stderr
+    assert done.code in (0, 1, 5), done.stderr
     (point,) = done.document["points"]
     latency_ns = point["read"]["latency_ns"]
     observed(f"p50 {latency_ns['p50'] / 1e9:.1f} s")
@@ -297,7 +297,7 @@ def test_figures_are_those_of_fio(lab: Machine, mapped: Any, observed: Callable[
         "--iodepth=4", "--time_based", "--runtime=15", "--output-format=json",
     ).checked().document["jobs"][0]["read"]  # fmt: skip
     done = lab.assay("profile", FAULTY, *READS, "--queue-depth", "4", "--duration", "15s", *OUTPUT)
-    assert done.code in (0, 1), done.stderr
+    assert done.code in (0, 1, 5), done.stderr
     (point,) = done.document["points"]
     ours = point["read"]
     mean_ms, their_mean_ms = ours["latency_ns"]["mean"] / 1e6, theirs["lat_ns"]["mean"] / 1e6

@@ -87,7 +87,7 @@ def test_the_slow_path_is_named(lab: Machine, observed: Callable[[str], None]) -
     recording = lab.start("assay", "record", "start", "/tmp/recording", "--no-processes")
     lab.wait_until(lambda: lab.run("test", "-s", "/tmp/recording/recording.sqlite").code == 0, recording)
     done = lab.assay("profile", MAP, *LOAD, *OUTPUT)
-    assert done.code in (0, 1), done.stderr
+    assert done.code in (0, 1, 5), done.stderr
     assert done.document["points"][0]["errors"]["count"] == 0
     # A cause must hold for half of the time: nothing is recorded after the load.
     assert lab.kill(recording, signal.SIGTERM).code == 0

@@ -84,7 +84,7 @@ def test_a_profile_goes_on_when_a_path_is_lost(lab: Machine, observed: Callable[
     after_loss = io_count(lab) - before
     restore(lab, PATHS[1])
 
-    assert done.code in (0, 1), done.stderr
+    assert done.code in (0, 1, 5), done.stderr
     (point,) = done.document["points"]
     observed(f"{point['read']['count']:,} reads, {point['errors']['count']} errors; {after_loss:,} I/Os after the loss")
     assert point["errors"]["count"] == 0
