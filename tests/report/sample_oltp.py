@@ -57,7 +57,8 @@ def storage(users: float, nopm: float, *, is_shared: bool = True) -> dict[str, A
         "server_cpu_share": min(0.96, 0.04 * users ** 0.8),
         "database": {"read_iops": per_s * 1.6, "write_iops": per_s * 0.9, "read_bytes_per_s": per_s * 13_100,
                      "write_bytes_per_s": per_s * 9_000, "read_latency_mean_ns": 0.21e6, "write_latency_mean_ns": None,
-                     "log_writes_per_s": per_s * 0.66, "log_bytes_per_s": per_s * 4_870},
+                     "log_writes_per_s": per_s * 0.66, "log_bytes_per_s": per_s * 4_870,
+                     "read_bytes_per_transaction": 13_100.0, "written_bytes_per_transaction": 9_000.0},
     }  # fmt: skip
 
 

@@ -280,7 +280,7 @@ def test_what_a_transaction_cost_is_one_sentence(one: Document) -> None:
 def test_what_other_programs_moved_is_not_the_cost_of_a_transaction() -> None:
     sample, fields = run()
     storage = fields["oltp"]["storage"]
-    storage["database"]["read_bytes_per_s"] /= 100
+    storage["database"]["read_bytes_per_transaction"] /= 100
     said = texts(section(assemble(facts_of((sample, fields))), "oltp-storage"))[0]
     assert said.startswith(
         "A transaction read 131 B, wrote 8.789 KiB and caused 4.756 KiB of log, as the server counts"

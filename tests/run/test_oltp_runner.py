@@ -460,7 +460,17 @@ def test_a_search_on_users_answers_with_nopm(stage: Callable[..., Stage]) -> Non
     (answer,) = run.document["answers"]
     assert (answer["axis"], answer["max"]["users"], answer["limited_by"]) == ("users", 8, "response.p90<10ms")
     assert answer["first_failing"]["users"] in (10, 11)
-    assert set(answer["max"]) == {"users", "nopm", "tpm", "response_p90_ns", "interval_95", "limiting", "point_id"}
+    assert set(answer["max"]) == {
+        "users",
+        "nopm",
+        "tpm",
+        "response_p90_ns",
+        "interval_95",
+        "limiting",
+        "point_id",
+        "repeats",
+        "repeats_met",
+    }
     assert answer["workload"]["kind"] == "tpcc"
     low, high = answer["interval_95"]
     assert low <= answer["max"]["nopm"] <= high

@@ -18,7 +18,7 @@ Need = Annotated[
     typer.Option(
         "--need",
         metavar="TEXT",
-        help='What is needed, to be told whether it is held: "5000 iops 8k 70/30 read.p99<2ms".',
+        help='The load that is needed, to be told whether it is held: "5000 iops 8k 70/30 read.p99<2ms".',
         rich_help_panel=TIME,
     ),
 ]

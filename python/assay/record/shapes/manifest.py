@@ -364,7 +364,6 @@ class Check(TypedDict, total=False):
     notices: Texts
 
 
-@with_config(STRICT)
 class Repeats(TypedDict):
     """Of a run that is a repeat: how many a side has, and what each side asked, by the folder of the side."""
 
@@ -384,6 +383,7 @@ class OfVerbs(TypedDict, total=False):
     check: Check
 
 
+@with_config(STRICT)
 class Manifest(OfVerbs, total=False):
     """Content of `run.json`."""
 

@@ -29,11 +29,15 @@ def costs_of(storage: Storage) -> dict[str, Cost]:
         ("read", storage.get("read_bytes_per_transaction"), database.get("read_bytes_per_s")),
         ("written", storage.get("written_bytes_per_transaction"), database.get("write_bytes_per_s")),
     ):
-        if not devices or seen is None or rate is None or each is None:
+        counted = database.get(f"{name}_bytes_per_transaction")
+        if counted is None and rate is not None and each is not None:
+            # Runs of before say the server's rates alone.
+            counted = rate * each
+        if not devices or seen is None or counted is None:
             found[name] = Cost(seen)
             continue
         # What a page cache answered reached no device.
-        own = min(rate * each, seen) if name == "read" else rate * each
+        own = min(counted, seen) if name == "read" else counted
         log = (storage.get("log_bytes_per_transaction") or 0.0) if name == "written" else 0.0
         beyond = seen - own - log
         found[name] = Cost(own, beyond if beyond >= BEYOND_LEAST * seen else 0.0, is_counted=True)
