@@ -148,7 +148,8 @@ def test_a_client_that_takes_nothing_keeps_no_place(site: Site, path: str, monke
 
     before = len(os.listdir("/proc/self/fd"))
     asyncio.run(attack())
-    assert len(os.listdir("/proc/self/fd")) == before
+    # What earlier tests left to the collector of garbage may go meanwhile.
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_the_process_ends_with_its_client(
