@@ -65,8 +65,7 @@ def storage(
         STORAGE, and besides it `read_write` (reads for each write: `operations`, `bytes`), `seconds` (the window),
         `bytes_from` (`devices`, `databases` or None: whose bytes are per transaction) and `database`: `read_iops`,
         `write_iops`, `read_bytes_per_s`, `write_bytes_per_s`, `read_latency_mean_ns`, `write_latency_mean_ns`,
-        `log_writes_per_s`, `log_bytes_per_s` and, of transactions, `read_bytes_per_transaction` and
-        `written_bytes_per_transaction` as the servers count.
+        `log_writes_per_s`, `log_bytes_per_s` and `read_` and `written_bytes_per_transaction` as the servers count.
     """
     found = sums(batches, start_ns, end_ns)
     devices = _devices(found, devices_by_role)
@@ -79,9 +78,6 @@ def storage(
     }
 
     rates = (moved["read"], moved["write"], database["log_bytes_per_s"])
-    counted = _per_transaction(
-        (database["read_bytes_per_s"], database["write_bytes_per_s"], None), seconds, transactions_count
-    )
     requests, misses = servers.total("page_requests_count"), servers.total("page_reads_count")
     return {
         "seconds": seconds,
@@ -96,7 +92,7 @@ def storage(
         "files": _files(found),
         "bytes_from": "devices" if devices else "databases" if moved["read"] is not None else None,
         "read_write": _reads_to_writes(devices, database),
-        "database": {**database, **_without_log(counted)},
+        "database": {**database, **_counted_per_transaction(database, seconds, transactions_count)},
     }
 
 
@@ -116,13 +112,17 @@ def _per_transaction(
     }
 
 
-def _without_log(counted: PerTransaction) -> dict[str, float | None]:
-    """Bytes of a transaction as servers count reads and writes; none for other work."""
-    if not counted:
+def _counted_per_transaction(
+    database: Mapping[str, float | None], seconds: float, transactions_count: float | None
+) -> dict[str, float | None]:
+    """Bytes that a transaction read and wrote as the servers count; nothing for other work."""
+    rates = database["read_bytes_per_s"], database["write_bytes_per_s"], None
+    found = _per_transaction(rates, seconds, transactions_count)
+    if not found:
         return {}
     return {
-        "read_bytes_per_transaction": counted["read_bytes_per_transaction"],
-        "written_bytes_per_transaction": counted["written_bytes_per_transaction"],
+        "read_bytes_per_transaction": found["read_bytes_per_transaction"],
+        "written_bytes_per_transaction": found["written_bytes_per_transaction"],
     }
 
 
