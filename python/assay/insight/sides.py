@@ -12,7 +12,14 @@ from typing import NamedTuple, cast
 from assay.base.errors import AssayError
 from assay.base.paths import printable
 from assay.insight.compare import compare_runs
-from assay.insight.differences import SMALLEST_SHARE, ComparedRun, ComparedSide, RunComparison, RunLike
+from assay.insight.differences import (
+    SMALLEST_SHARE,
+    ComparedRun,
+    ComparedSide,
+    RunComparison,
+    RunLike,
+    on_virtual_clock,
+)
 from assay.record.points import current_points
 from assay.record.repeats import runs_in, sides_below
 from assay.record.run_folder import RunFolder
@@ -53,11 +60,14 @@ def read_sides(paths: Sequence[Path]) -> ReadSides:
     """
     placed = sides_of([run for path in paths for side in sides_below(path) or [[path]] for run in side])
     folders = [[RunFolder.open(run) for run in side] for side in placed]
-    sides = [ComparedSide(tuple(_run(folder) for folder in side)) for side in folders]
+    sides = [ComparedSide(tuple(compared_run(folder) for folder in side)) for side in folders]
     titles = run_titles([side[0].manifest for side in folders])
     names = [_named(side, title) for side, title in zip(folders, titles, strict=True)]
-    alone = all(len(side) == 1 for side in folders)
-    return ReadSides(names, sides, _history([folder for side in folders for folder in side]) if alone else [])
+    # Repeats tell what varies between runs; on a virtual clock nothing does.
+    needs_history = all(len(side) == 1 for side in folders) and not on_virtual_clock(
+        point for side in sides for run in side.runs for point in run.points
+    )
+    return ReadSides(names, sides, _history([folder for side in folders for folder in side]) if needs_history else [])
 
 
 def sides_of(runs: Sequence[Path]) -> list[list[Path]]:
@@ -76,7 +86,14 @@ def sides_of(runs: Sequence[Path]) -> list[list[Path]]:
     return list(sides.values()) if len(sides) > 1 else [[run] for run in runs]
 
 
-def _run(folder: RunFolder) -> ComparedRun:
+def compared_run(folder: RunFolder) -> ComparedRun:
+    """A run as it is compared.
+
+    Raises
+    ------
+    RunFolderError
+        A point lacks what comparing counts on.
+    """
     return ComparedRun(folder.manifest, current_points(folder.whole_points()))
 
 
@@ -105,7 +122,7 @@ def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
                 folder = RunFolder.open(path)
                 identity = target_identity(cast(Manifest, folder.manifest))
                 if identity is not None and identity in wanted:
-                    found.setdefault(identity, []).append(_run(folder))
+                    found.setdefault(identity, []).append(compared_run(folder))
     return [ComparedSide(tuple(runs)) for runs in found.values()]
 
 

@@ -19,7 +19,7 @@ def sides_below(folder: Path) -> list[list[Path]]:
 
     Links lead elsewhere and are left out.
     """
-    if _is_run(folder):
+    if is_run(folder):
         return []
     found = [_runs_in(place) for place in (folder, *(folder / side for side in SIDES))]
     return [runs for runs in found if runs]
@@ -30,14 +30,14 @@ def runs_in(folder: Path) -> list[Path]:
     return [
         run
         for place in _folders_in(folder)
-        for runs in ([[place]] if _is_run(place) else sides_below(place))
+        for runs in ([[place]] if is_run(place) else sides_below(place))
         for run in runs
     ]
 
 
 def _runs_in(folder: Path) -> list[Path]:
     # Names of runs begin with their time.
-    return sorted(path for path in _folders_in(folder) if _is_run(path))
+    return sorted(path for path in _folders_in(folder) if is_run(path))
 
 
 def _folders_in(folder: Path) -> Iterator[Path]:
@@ -47,7 +47,8 @@ def _folders_in(folder: Path) -> Iterator[Path]:
                 yield from [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
-def _is_run(folder: Path) -> bool:
+def is_run(folder: Path) -> bool:
+    """Whether a folder is a run: its manifest is a regular file."""
     with contextlib.suppress(OSError, ValueError):
         return stat.S_ISREG(os.lstat(folder / MANIFEST_NAME).st_mode)
     return False

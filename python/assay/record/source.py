@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from assay.record.flight import Spread
     from assay.record.types import Answer, Manifest, Point
 
-"""One JSON object of the run folder, as docs/results.md describes it."""
-
-
 OneRecord = TypeVar("OneRecord", bound=Mapping[str, object])
 
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from assay.base.units import format_bytes, format_iops, format_share
+from assay.record.judgement import GENERATOR
 from assay.record.limits import parse_limits, show_value
 from assay.record.shapes.need import AskedNeed, NeededStream
 from assay.record.shapes.point import Answer, Crossing, End, Limiting, VerdictLine
 from assay.record.standstill import HOSTS_APART
 
 NOT_STORAGE = {
-    "generator": (
+    GENERATOR: (
         "the load generator was the bottleneck",
         "measure again from a host with more or idle processors, or from several hosts (--hosts)",
     ),
@@ -60,7 +61,7 @@ def judged_need(need: AskedNeed, answers: Sequence[Answer]) -> AskedNeed:
     """The need with whether it is held, how many times, both in a sentence, and what to do where it is not known."""
     answer = next((one for one in answers if one["part"] == need["part"]), None)
     held, times, told, step = _judged(need, answer)
-    # The option of the command is no word of the reader's.
+    # A reader of the report does not know the command's option.
     source = need["source"].removeprefix("--need").lstrip(", ")
     asked = WORDS[held].format(need_words(need) + (f" ({source})" if source else ""))
     told = f"{asked}: {told}."
@@ -141,7 +142,7 @@ def _crossing(crossing: Crossing | None, edge: End | None, failing: End | None) 
 
 
 def need_tone(need: AskedNeed) -> Literal["good", "bad", "warn"]:
-    """How the sentence of a need is shown."""
+    """The tone in which the sentence of a need is shown."""
     held = need.get("held")
     return "warn" if held is None else "good" if held else "bad"
 

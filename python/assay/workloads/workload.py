@@ -21,6 +21,7 @@ from assay.record.limits import parse_limits
 from assay.record.shapes.kinds import Shapes
 from assay.record.shapes.point import Point, VerdictLine
 from assay.workloads.job import Job, PartContext
+from assay.workloads.next_steps import compare_step, diagnose_step
 from assay.workloads.plan import P, Part
 
 if TYPE_CHECKING:
@@ -248,8 +249,7 @@ class Workload(AtTarget[P]):
 
     def next_steps(self, manifest: Record, run: str) -> list[str]:
         """Commands that go on from a run of this kind, each with what it is for; `run` is its folder for a shell."""
-        again = f"assay compare {run} AFTER (once the same command ran again, after a change)"
-        return [f"assay diagnose {run} (which tier and resource holds it back)", again]
+        return [diagnose_step(run), compare_step(run)]
 
     def is_asked(self, point: Point) -> bool:
         """Whether a point's load is what was asked for; else it went as fast as its target let it."""

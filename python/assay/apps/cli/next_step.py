@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.base.paths import printable
+from assay.workloads.next_steps import compare_step, diagnose_step
 
 
 def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
@@ -15,9 +16,8 @@ def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
     run = shlex.quote(printable(folder))
     if manifest.get("status", "done") != "done":
         return []
-    again = f"assay compare {run} AFTER (once the same command ran again, after a change)"
     if "repeats" in manifest and "parts" not in manifest:
-        return [again]
+        return [compare_step(run)]
     if (sizing := manifest.get("sizing")) is not None:
         if sizing.get("holds"):
             return [f"assay report --paper {run} (the purchase with its reasons, to forward)"]
@@ -28,16 +28,13 @@ def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
         return [f"assay compare {run} RUN (against a run of the same workload)"]
     if manifest.get("recording") is not None:
         return [
-            f"assay diagnose {run} (which tier and resource holds it back)",
+            diagnose_step(run),
             f"assay size --from {run} (which arrays hold its busiest hours)",
         ]
     if manifest.get("study") is not None:
         return [f"assay report --paper {run} (question, method and figures, to forward)"]
     if manifest.get("verb") == "assess":
-        return [
-            f"assay diagnose {run} (which tier and resource holds it back)",
-            again,
-        ]
+        return [diagnose_step(run), compare_step(run)]
     from assay.workloads.registry import DEFAULT_KIND, workload_known
 
     parts = [part.get("plan") or {} for part in manifest.get("parts") or []]

@@ -19,11 +19,10 @@ from assay.base.errors import ANSWERS, ExitCode, RunFolderError, UsageError
 from assay.base.paths import printable
 from assay.document.elements import Paragraph
 from assay.document.terminal import show, table
-from assay.insight.differences import ComparedRun, ComparedSide
+from assay.insight.differences import ComparedSide
 from assay.insight.repeated import COLUMNS, repeated_figures
-from assay.insight.sides import read_sides
+from assay.insight.sides import compared_run, read_sides
 from assay.record.durable import made_folder
-from assay.record.points import current_points
 from assay.record.repeats import SIDES, sides_below
 from assay.record.run_folder import RunFolder
 from assay.run.part import part_from_report
@@ -180,7 +179,10 @@ def _runs_of(group: Path, side: str) -> list[Path]:
 
 def _show(repeats: _Repeats, group: Path, options: OutputOptions) -> None:
     """Show what runs found together, and in turns what differs between the sides."""
-    sides = {side: ComparedSide(tuple(_run(path) for path in _runs_of(group, side))) for side in repeats.asked}
+    sides = {
+        side: ComparedSide(tuple(compared_run(RunFolder.open(path)) for path in _runs_of(group, side)))
+        for side in repeats.asked
+    }
     found = {side: repeated_figures(runs) for side, runs in sides.items()}
     read = read_sides([group]) if options.paired else None
     compared = read.compared(paired=True) if read is not None else None
@@ -206,8 +208,3 @@ def _show(repeats: _Repeats, group: Path, options: OutputOptions) -> None:
         show_comparison(compared, read.names)
     if not options.quiet:
         print_end(group, {"repeats": repeats.of})
-
-
-def _run(path: Path) -> ComparedRun:
-    folder = RunFolder.open(path)
-    return ComparedRun(folder.manifest, current_points(folder.whole_points()))

@@ -22,7 +22,7 @@ from assay.record import live
 from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
 from assay.record.judgement import standing_counts, standing_word, verdict_of
-from assay.record.repeats import runs_in
+from assay.record.repeats import is_run, runs_in
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
 from assay.record.titles import run_title, told_apart, whole_title
 
@@ -153,11 +153,7 @@ def id_of(path: Path) -> str:
 
 def _runs_in(root: Path) -> list[Path]:
     """The folder itself where it is a run, and those in it, repeats too; links lead elsewhere and are left out."""
-    return [*([root] if _is_run(root) else []), *runs_in(root)]
-
-
-def _is_run(path: Path) -> bool:
-    return _state(path / MANIFEST_NAME) != NOTHING
+    return [*([root] if is_run(root) else []), *runs_in(root)]
 
 
 def _state(path: Path) -> tuple[int, int, int]:

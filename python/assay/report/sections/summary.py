@@ -72,7 +72,7 @@ def summary_section(
     needed = [f"For the need: {need['next_step']}."] if need is not None and need.get("next_step") else []
     steps = [*needed, *(next_words(hurts) if hurts is not None else ()), *best_practice.next_words(facts)]
     choices = follows_of(facts.told("study") or {})
-    # What holds for every level of a study is no answer to its question.
+    # A step that is the same for every level does not answer what the study asks.
     own = [] if choices else _said(remarks, "next_steps")
     blocks += _answering("What to do next", [*map(Paragraph, choices), *own, *map(Paragraph, steps)])
     notices = run_notices(facts, remarks.values())

@@ -57,7 +57,7 @@ class IostatText(Importer):
     title: ClassVar[str] = "iostat -xt"
 
     def recognises(self, head: str) -> bool:
-        """A table of devices; in what was cut out the line of the host is missing."""
+        """A table of devices; an excerpt may lack the line of the host."""
         found = _TABLE.search(head) or _CPU_TABLE.search(head)
         return found is not None and '"sysstat"' not in head
 

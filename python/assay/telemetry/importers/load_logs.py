@@ -65,6 +65,13 @@ class _Part(NamedTuple):
 class _LoadLog(Importer):
     """A log whose times are of the time since its start."""
 
+    line: ClassVar[re.Pattern[str]]
+    """A line by which the log is known."""
+
+    def recognises(self, head: str) -> bool:
+        """Such a line."""
+        return re.search(self.line.pattern, head, re.MULTILINE) is not None
+
     def read(self, file: TextIO, into: Into) -> None:
         """Take transactions and latencies of each interval."""
         host, start_ns = into.options.host, into.options.start_ns
@@ -88,10 +95,7 @@ class Sysbench(_LoadLog):
 
     name: ClassVar[str] = "sysbench"
     title: ClassVar[str] = "sysbench (--report-interval)"
-
-    def recognises(self, head: str) -> bool:
-        """A line of an interval."""
-        return re.search(_SYSBENCH.pattern, head, re.MULTILINE) is not None
+    line: ClassVar[re.Pattern[str]] = _SYSBENCH
 
     def parts(self, file: TextIO, into: Into) -> Iterator[_Part]:
         """A line is an interval."""
@@ -119,13 +123,10 @@ class GoTpc(_LoadLog):
 
     name: ClassVar[str] = "go-tpc"
     title: ClassVar[str] = "go-tpc (tiup bench)"
-
-    def recognises(self, head: str) -> bool:
-        """A line of the current interval."""
-        return re.search(_GO_TPC.pattern, head, re.MULTILINE) is not None
+    line: ClassVar[re.Pattern[str]] = _GO_TPC
 
     def parts(self, file: TextIO, into: Into) -> Iterator[_Part]:
-        """Lines of all transactions of an interval are one: a name that comes again begins the next."""
+        """Lines of several transactions make one interval: a name that comes again begins the next."""
         end = 0.0
         of_name: dict[str, tuple[float, list[Reading]]] = {}
         for line in file:
@@ -163,10 +164,7 @@ class BenchBase(_LoadLog):
 
     name: ClassVar[str] = "benchbase"
     title: ClassVar[str] = "BenchBase (results.csv)"
-
-    def recognises(self, head: str) -> bool:
-        """Its line of titles."""
-        return head.lstrip().startswith("Time (seconds),Throughput (requests/second)")
+    line: ClassVar[re.Pattern[str]] = re.compile(r"\A\s*Time \(seconds\),Throughput \(requests/second\)")
 
     def parts(self, file: TextIO, into: Into) -> Iterator[_Part]:
         """A row is an interval, of the length between two rows."""
@@ -200,10 +198,7 @@ class PgbenchSummary(_LoadLog):
 
     name: ClassVar[str] = "pgbench"
     title: ClassVar[str] = "pgbench (summary)"
-
-    def recognises(self, head: str) -> bool:
-        """Its figures."""
-        return re.search(r"^tps = \d", head, re.MULTILINE) is not None
+    line: ClassVar[re.Pattern[str]] = re.compile(r"^tps = \d")
 
     def parts(self, file: TextIO, into: Into) -> Iterator[_Part]:
         """The whole run."""

@@ -217,7 +217,7 @@ def _time_of(line: str) -> tuple[int, int]:
 
 
 def _sum_of_intervals(lines: Sequence[str]) -> str:
-    """An interval of all threads, of theirs; lines of which one is no interval stay as they are."""
+    """The interval of all threads, from one of each; where a line is no interval, the lines stay apart."""
     if not lines or not all(_INTERVAL.match(line) for line in lines):
         return "".join(lines)
     start, count, total, squares, least, most = zip(

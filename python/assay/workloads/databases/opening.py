@@ -12,6 +12,7 @@ from assay.targets.databases import Database, SchemaState
 from assay.targets.databases.common.refusals import refuse_foreign
 from assay.targets.databases.common.spec import DatabaseSpec
 from assay.targets.databases.common.target import DatabaseTarget
+from assay.targets.target import Target
 from assay.workloads.databases.plan import DatabasesPlan
 
 LOG_MAX_BYTES = 1 << 30
@@ -143,9 +144,9 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
     return worked_on or 0
 
 
-def loading_words(target: DatabaseTarget, plan: DatabasesPlan) -> str:
+def loading_words(target: Target, plan: DatabasesPlan) -> str:
     """What the action `load` writes and where; rows that are there already are not loaded again."""
-    if "load" not in plan.actions:
+    if "load" not in plan.actions or not isinstance(target, DatabaseTarget):
         return ""
     size = target.databases[0].table_set.size
     rows_bytes = size.bytes_of({**target.databases[0].table_set.shape, **plan.shape_asked})

@@ -34,6 +34,7 @@ from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
 from assay.workloads.io.share import shared_plan
 from assay.workloads.job import PartContext
+from assay.workloads.next_steps import compare_step
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search
@@ -173,7 +174,7 @@ class IoWorkload(
     def next_steps(self, manifest: Record, run: str) -> list[str]:
         """Comparing with another state of the storage, and sizing by what was measured."""
         return [
-            f"assay compare {run} AFTER (once the same command ran again, after a change)",
+            compare_step(run),
             f"assay size --from {run} --rate N (which arrays hold N such I/Os per second)",
         ]
 

@@ -103,7 +103,7 @@ class TpchWorkload(
 
     def writes(self, part: Part[TpchPlan], target: Target) -> str:
         """The rows that are loaded."""
-        return loading_words(target, part.plan) if isinstance(target, DatabaseTarget) else ""
+        return loading_words(target, part.plan)
 
     # Targets
 

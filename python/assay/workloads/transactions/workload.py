@@ -93,7 +93,7 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
 
     def writes(self, part: Part[P], target: Target) -> str:
         """The rows that are loaded."""
-        return loading_words(target, part.plan) if isinstance(target, DatabaseTarget) else ""
+        return loading_words(target, part.plan)
 
     # Targets
 
