@@ -220,6 +220,26 @@ def test_without_an_order_the_best_level_is_named() -> None:
     assert told["sentences"][-1] == "IOPS are largest at y and least at x: x 1,000, y 3,000, z 2,000."
 
 
+def test_levels_that_cannot_be_told_apart_share_their_place() -> None:
+    def last(*answers: dict[str, Any]) -> str:
+        return str(found(study(["x", "y", "z"]), list(answers))["sentences"][-1])
+
+    near = last(answer("x", 1000), answer("y", 3000), answer("z", 3010))
+    assert near == "IOPS are largest at y or z and least at x: x 1,000, y 3,000, z 3,010."
+    alike = last(answer("x", 1000), answer("y", 1005), answer("z", 1010))
+    assert alike == "No difference in IOPS was found between the levels: x 1,000, y 1,005, z 1,010."
+
+
+def test_a_trend_that_the_model_does_not_show_is_said_to_be_likely() -> None:
+    banded = [answer(name, iops, band_90=[0.5 * iops, 1.5 * iops], band_basis="not calibrated")
+              for name, iops in (("x", 1000), ("y", 2000), ("z", 1500))]  # fmt: skip
+
+    assert found(study(["x", "y", "z"]), banded)["sentences"][-1] == (
+        "IOPS are likely largest at y and least at x, which is not shown: the model's bands overlap, and the model is"
+        " not calibrated: x 1,000, y 2,000, z 1,500."
+    )
+
+
 class TestPoints:
     def found(self, asked: dict[str, Any], points: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return study_findings(asked, [part(name, "none") for name in asked["levels"]], points, [])

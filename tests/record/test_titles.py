@@ -78,6 +78,17 @@ def test_runs_of_one_target_are_told_apart_by_their_time_then_by_their_ids() -> 
     assert [title[-7:] for title in titles] == [", run-a", ", run-b"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("model:ps6100xv?raid=10&volumes=12", "model of ps6100xv (raid 10, volumes 12): RAID policies"),
+        ("model:./arrays/mine.toml", "model of mine: RAID policies"),
+    ],
+)
+def test_a_study_of_a_model_names_it_in_words(asked: str, words: str) -> None:
+    assert run_title({"study": {"target": asked, "title": "RAID policies"}, "host": {"hostname": "db1"}}) == words
+
+
 def test_a_title_is_foreign_input(tmp_path: Any) -> None:
     assert run_title({"title": "two\nlines \x1b[31m"}) == "two lines \\x1b[31m"
     assert len(run_title(run_on("/srv/" + "x" * 500))) <= TITLE_MAX

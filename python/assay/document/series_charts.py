@@ -24,6 +24,11 @@ STEPS_LEAST = 4
 """A panel needs a series with as many values: fewer show no course over time."""
 
 
+BURST_STEPS, BURST_TIMES = 3, 4.0
+"""A burst of so few steps that is so many times what comes next would flatten all else: its height is told instead."""
+STEPS_BESIDE = 12
+"""Steps that a panel must have besides, for a burst to be one."""
+
 AREA_INK = "#FFFFFF"
 """Edge between areas, so that they are told apart in grey as well."""
 
@@ -73,7 +78,8 @@ def timeline(
 
     def layers(own: list[PlacedRow], panel: str, axis: TimeAxis) -> list[alt.Chart]:
         shading = _bands(bands, axis.x, axis.divisor, labelled=axis.is_first)
-        return [*shading, areas(own, panel, axis.x) if panel in stacked else lines(own, panel, axis.x)]
+        drawn = [areas(own, panel, axis.x)] if panel in stacked else lines(own, panel, axis.x)
+        return [*shading, *drawn]
 
     return panels_over_time(rows, layers, end_s=end_s, title="time since the start")
 
@@ -138,8 +144,32 @@ def panels_over_time(
     return figure
 
 
-def lines(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> alt.Chart:
-    """Lines of one panel, one colour and dash a series; `rows` as of `timeline`, with `t` on the axis `x`."""
+def burst_top(rows: Sequence[PlacedRow]) -> float | None:
+    """Where the axis of a panel ends that a short burst would flatten; None where nothing is left out.
+
+    Examples
+    --------
+    >>> def row(t: float, value: float) -> PlacedRow:
+    ...     return {"panel": "", "series": "", "t_s": t, "t": t, "value": value, "log": False}
+    >>> rows = [row(0, 900.0), *(row(t, 100.0) for t in range(1, 20))]
+    >>> burst_top(rows), burst_top(rows[1:])
+    (125.0, None)
+    """
+    highest: dict[float, float] = {}
+    for row in rows:
+        highest[row["t"]] = max(highest.get(row["t"], 0.0), row["value"] or 0.0)
+    ranked = sorted(highest.values(), reverse=True)
+    if len(ranked) < BURST_STEPS + STEPS_BESIDE:
+        return None
+    rest = ranked[BURST_STEPS]
+    return rest * 1.25 if rest > 0 and ranked[0] > BURST_TIMES * rest else None
+
+
+def lines(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> list[alt.Chart]:
+    """Layers of one panel: lines, one colour and dash a series, and the height of a burst that the axis leaves out.
+
+    `rows` are as of `timeline`, with `t` on the axis `x`.
+    """
     labels = ordered(rows, "series")[:MAX_SERIES]
     positive = [row["value"] for row in rows if row["value"]]
     format_, scale = "~s", alt.Scale(zero=True)
@@ -149,6 +179,9 @@ def lines(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> alt.Chart:
         format_ = "~g"
     elif max(positive, default=0) < 1000:
         format_ = "~r"
+    top = None if rows[0]["log"] else burst_top(rows)
+    if top is not None:
+        scale = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y("value:Q", title=panel, scale=scale, axis=panel_axis(format_, ticks))
     legend = alt.Legend(orient="right", title=None, labelLimit=110, symbolType="stroke", symbolStrokeWidth=2.2)
     hues = alt.Color("series:N", legend=legend, scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])))
@@ -157,9 +190,19 @@ def lines(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> alt.Chart:
     )
     chosen = [row for row in rows if row["series"] in labels and not (rows[0]["log"] and row["value"] == 0)]
     chart = alt.Chart(ChartRows(values=[dict(row) for row in chosen]))
-    lines = chart.mark_line(strokeWidth=1.3, invalid="break-paths-show-domains")
+    lines = chart.mark_line(strokeWidth=1.3, invalid="break-paths-show-domains", clip=top is not None)
     encoded: alt.Chart = lines.encode(x=x, y=y, color=hues, strokeDash=dashes)
-    return encoded
+    return [encoded] if top is None else [encoded, _burst(chosen, x)]
+
+
+def _burst(rows: Sequence[PlacedRow], x: alt.X) -> alt.Chart:
+    """The height of what a panel's axis leaves out, at its time."""
+    most = max(rows, key=lambda row: row["value"] or 0.0)
+    value = most["value"] or 0.0
+    told = [{"t": most["t"], "label": f"up to {value:,.3g}" if value < 1000 else f"up to {value:,.0f}"}]
+    text = alt.Chart(ChartRows(values=told)).mark_text(align="left", baseline="top", dx=4, fontSize=10, color=INK)
+    named: alt.Chart = text.encode(x=x, y=alt.value(2), text="label:N")
+    return named
 
 
 def areas(rows: Sequence[PlacedRow], panel: str, x: alt.X) -> alt.Chart:

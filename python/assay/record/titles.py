@@ -22,6 +22,7 @@ WHOLE_MAX = 4096
 """Letters of a title that says whole paths."""
 
 _OWN = re.compile(r"(?:embedded|duckdb|spark-local):(?P<path>[^?]+)")
+_MODEL = re.compile(r"model:(?P<name>[^?]+)(?:\?(?P<options>.*))?")
 
 _VERBS = {"assess": "whole examination", "check": "check of best practice"}
 
@@ -99,9 +100,13 @@ def target_title(manifest: Manifest, folder_max: int | None = FOLDER_MAX) -> str
 
 
 def _asked_model(manifest: Manifest) -> str:
-    """The array of a study, of which its levels make others; empty where it is of something else."""
-    asked = str((manifest.get("study") or {}).get("target") or "")
-    return asked if asked.startswith("model:") else ""
+    """The array of a study, of which its levels make others, in words; empty where it is of something else."""
+    match = _MODEL.fullmatch(str((manifest.get("study") or {}).get("target") or ""))
+    if match is None:
+        return ""
+    name, options = match["name"], (match["options"] or "").split("&")
+    told = ", ".join(option.replace("=", " ") for option in options if option)
+    return f"model of {PurePosixPath(name).stem if name.endswith('.toml') else name}{f' ({told})' if told else ''}"
 
 
 def _volume(volume: Mapping[str, Any], folder_max: int | None) -> str:

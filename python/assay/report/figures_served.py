@@ -70,7 +70,7 @@ def fault_timeline(
     def layers(own: list[PlacedRow], panel: str, axis: TimeAxis) -> list[alt.Chart]:
         shading = _shading(spans, axis.x, axis.divisor, end_s, is_labelled=axis.is_first)
         marked = _marks(marks, axis.x, axis.divisor, end_s, is_labelled=axis.is_first) if marks else []
-        return [*shading, lines(own, panel, axis.x), *marked]
+        return [*shading, *lines(own, panel, axis.x), *marked]
 
     return panels_over_time(rows, layers, end_s=end_s, height_max_px=PANEL_MAX_PX)
 

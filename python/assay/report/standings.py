@@ -11,7 +11,7 @@ from assay.document.limits import limit_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, shorten
 from assay.record.figures import Figure
-from assay.record.judgement import WORDS, WORST_FIRST, failed_answer, is_counted
+from assay.record.judgement import WORDS, WORST_FIRST, answer_found, failed_answer, is_counted
 from assay.record.limits import Limit, parse_limits
 from assay.record.shapes.point import Answer, Point, VerdictLine
 from assay.record.source import RunFacts, records
@@ -38,6 +38,8 @@ class Standing:
         Why a miss does not count against the storage; empty where it does.
     kind
         `limit`, or `check` of what has none, such as pages that are right.
+    searched
+        Whether a search chose the load: then the value is near its limit by construction, and its share says nothing.
     """
 
     question: str
@@ -46,6 +48,7 @@ class Standing:
     value: float | None = None
     excuse: str = ""
     kind: str = "limit"
+    searched: bool = False
 
     @property
     def what(self) -> str:
@@ -99,11 +102,12 @@ def _standing(line: VerdictLine, facts: RunFacts, remarks: Mapping[Workload[Any]
     excuses = remarks[workload].not_storage if workload is not None and workload in remarks else {}
     figures = workload.figures if workload else ()
     known = [(limit, value) for text, value in _values(line, point, figures) if (limit := _parsed(text, figures))]
-    if known and (judged := _judged_by_search(line, failed, answers, figures)):
-        known = [judged]
+    judged = _judged_by_search(line, failed, answers, figures) if known else None
+    known = [judged] if judged else known
+    searched = answer_found(line, facts.manifest) is not None
     found = [
         Standing(
-            question=question, met=met, limit=limit, value=value, kind=kind,
+            question=question, met=met, limit=limit, value=value, kind=kind, searched=searched,
             excuse=excuses.get(limit.name, "") if met is False else "",
         )
         for limit, value in known

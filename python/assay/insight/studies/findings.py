@@ -29,6 +29,7 @@ from assay.insight.studies.words import (
     no_result_sentences,
     study_sentences,
     trend_sentence,
+    why_not_shown,
 )
 from assay.record.points import load_text
 from assay.record.shapes.manifest import Part
@@ -473,14 +474,22 @@ def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
             if figure in result.values and not result.reason]  # fmt: skip
     if len(held) < 3:
         return
+    labels = {key: level_label(study, by, key) for key, _ in held}
+
+    def like(end: Value) -> tuple[str, ...]:
+        """Levels that cannot be told from one end."""
+        return tuple(labels[key] for key, value in held if value is end or not _differ(value, end))
+
     steps = [(later[0] - sooner[0], ratio_95(later, sooner)) for (_, sooner), (_, later) in itertools.pairwise(held)]
-    clear = sum(1 for _, interval in steps if interval and (interval[0] > 1 or interval[1] < 1))
+    clear = sum(1 for _, interval in steps if interval and not interval[0] <= 1 <= interval[1])
     direction = None
     if factor["ordered"] and all(step < 0 for step, _ in steps):
         direction = "fall"
     elif factor["ordered"] and all(step > 0 for step, _ in steps):
         direction = "rise"
     least, most = (pick(held, key=lambda pair: pair[1][0]) for pick in (min, max))
+    first, last = (series.results[key] for key, _ in (most, least))
+    basis = _bases(first.band_basis or "", last.band_basis or "")
     yield LevelTrend(
         figure=figure,
         unit=unit_of(figure),
@@ -490,7 +499,16 @@ def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
         steps=len(steps),
         clear_steps=clear,
         values=tuple(value for _, (value, _) in held),
-        levels=tuple(level_label(study, by, key) for key, _ in held),
-        most=level_label(study, by, most[0]),
-        least=level_label(study, by, least[0]),
+        levels=tuple(labels.values()),
+        most=labels[most[0]],
+        least=labels[least[0]],
+        most_levels=like(most[1]),
+        least_levels=like(least[1]),
+        doubt=why_not_shown(_band(first, figure), _band(last, figure), basis),
     )
+
+
+def _differ(one: Value, other: Value) -> bool:
+    """Whether two values differ beyond their interval; without one as they stand."""
+    interval = ratio_95(one, other)
+    return one[0] != other[0] if interval is None else not interval[0] <= 1 <= interval[1]

@@ -94,7 +94,11 @@ class LevelAgainstBaseline:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelTrend:
-    """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval."""
+    """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval.
+
+    Levels that cannot be told from the largest, or the least, are `most_levels` and `least_levels`, in their order;
+    `doubt` is why a model makes the order of the largest and the least likely and does not show it.
+    """
 
     figure: str
     unit: str
@@ -107,6 +111,9 @@ class LevelTrend:
     levels: tuple[str, ...]
     most: str
     least: str
+    most_levels: tuple[str, ...]
+    least_levels: tuple[str, ...]
+    doubt: str
 
 
 def figure_text(value: float | None, unit: str) -> str:
@@ -251,15 +258,32 @@ def trend_sentence(study: Study, one: LevelTrend) -> str:
         f"{level} {figure_text(value, one.unit)}" for level, value in zip(one.levels, one.values, strict=True)
     )
     are, do = _grammar(one.unit).are, _grammar(one.unit).ending
+    if len(one.most_levels) == len(one.levels):
+        return capital(f"{before}no difference in {noun} was found between the levels: {listed}.")
+    likely, not_shown = ("likely ", f", which is not shown: {one.doubt}") if one.doubt else ("", "")
     if one.direction is None:
-        how = f"{noun} {are} largest at {one.most} and least at {one.least}"
+        how = f"{noun} {are} {likely}largest at {_either(one.most_levels)} and least at {_either(one.least_levels)}"
         if one.ordered:
-            how = f"{noun} neither rise{do} nor fall{do} throughout and {are} largest at {one.most}"
-        return capital(f"{before}{how}: {listed}.")
+            how = (
+                f"{noun} {likely}neither rise{do} nor fall{do} throughout and {are} largest at"
+                f" {_either(one.most_levels)}"
+            )
+        return capital(f"{before}{how}{not_shown}: {listed}.")
     title = _compared_title(study)
-    doubt = one.steps - one.clear_steps
-    sure = "" if not doubt else f", {doubt} of {one.steps} steps within {'its' if doubt == 1 else 'their'} interval"
-    return capital(f"{before}{noun} {one.direction}{do} at every step of {title}{sure}: {listed}.")
+    unsure = one.steps - one.clear_steps
+    sure = "" if not unsure else f", {unsure} of {one.steps} steps within {'its' if unsure == 1 else 'their'} interval"
+    return capital(f"{before}{noun} {likely}{one.direction}{do} at every step of {title}{sure}{not_shown}: {listed}.")
+
+
+def _either(levels: Sequence[str]) -> str:
+    """Levels that cannot be told apart.
+
+    Examples
+    --------
+    >>> _either(["RAID 10"]), _either(["RAID 5", "RAID 50", "RAID 10"])
+    ('RAID 10', 'RAID 5, RAID 50 or RAID 10')
+    """
+    return " or ".join(text for text in (", ".join(levels[:-1]), levels[-1]) if text)
 
 
 def compared_in(study: Study) -> Compared:
@@ -359,10 +383,20 @@ def _summed_trends(study: Study, trends: Sequence[LevelTrend]) -> list[str]:
         return [trend_sentence(study, one) for one in trends]
     noun = noun_of(trends[0].figure)
     are, do = _grammar(trends[0].unit).are, _grammar(trends[0].unit).ending
+    not_shown = f", which is not shown: {doubts[0]}" if (doubts := [one.doubt for one in trends if one.doubt]) else ""
+    likely = "likely " if doubts else ""
     if not trends[0].ordered:
-        counts = Counter(one.most for one in trends)
-        told = ", ".join(f"at {level} in {count}" for level, count in counts.most_common())
-        return [capital(f"{noun} {are} largest {told} of {len(trends)} workloads.")]
+        counts = Counter(_either(one.most_levels) for one in trends if len(one.most_levels) < len(one.levels))
+        largest = [f"at {level} in {count}" for level, count in counts.most_common()]
+        alike = len(trends) - counts.total()
+        without = f"; in {alike} no difference between the levels was found" if alike else ""
+        if not largest:
+            return [capital(f"no difference in {noun} between the levels was found in any of {len(trends)} workloads.")]
+        return [
+            capital(
+                f"{noun} {are} {likely}largest {', '.join(largest)} of {len(trends)} workloads{not_shown}{without}."
+            )
+        ]
     title = _compared_title(study)
     words = [
         f"{direction}{do} at every step of {title} in {count}"
@@ -372,7 +406,7 @@ def _summed_trends(study: Study, trends: Sequence[LevelTrend]) -> list[str]:
     if not words:
         told = f"neither rise{do} nor fall{do} throughout over {title} in any"
         return [capital(f"{noun} {told} of {len(trends)} workloads.")]
-    return [capital(f"{noun} {' and '.join(words)} of {len(trends)} workloads.")]
+    return [capital(f"{noun} {likely}{' and '.join(words)} of {len(trends)} workloads{not_shown}.")]
 
 
 def _published_sentences(published: Sequence[PublishedFigure]) -> list[str]:

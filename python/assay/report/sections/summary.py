@@ -134,16 +134,24 @@ def _excuses(found: Sequence[Standing]) -> list[str]:
 
 
 def _picture(found: Sequence[Standing]) -> list[Block]:
-    """Measured values as bars against their limits, the worst first."""
-    known = [(one, one.share) for one in found if one.share is not None]
+    """Measured values as bars against their limits, the worst first; a search ends at its limit, and has no bar."""
+    asked = [one for one in found if not (one.searched and one.met)]
+    known = [(one, one.share) for one in asked if one.share is not None]
     ranked = sorted(known, key=lambda pair: -pair[1])
     rows = [_bar(one, share) for one, share in ranked[:BARS_MAX]]
     chart = limit_bars(rows)
     if chart is None:
         return []
     which = f"the worst {len(rows)} of {len(ranked)}, worst first" if len(rows) < len(ranked) else "worst first"
-    if without := sum(one.kind == "limit" for one in found) - len(ranked):
+    if without := sum(one.kind == "limit" for one in asked) - len(ranked):
         which += f"; {count_of(without, 'limit')} without a value {'has' if without == 1 else 'have'} no bar"
+    if searched := len(found) - len(asked):
+        ended = (
+            "1 search ends at its limit by design, and has"
+            if searched == 1
+            else (f"{searched} searches end at their limits by design, and have")
+        )
+        which += f"; {ended} no bar"
     caption = f"Measured values as shares of their limits, {which}. A bar beyond the line at 100 % misses its limit."
     if any(row["state"] == EXCUSED for row in rows):
         caption += " Grey bars miss theirs for a reason other than the storage."

@@ -82,7 +82,7 @@ def query_timeline(bars: Sequence[LaneBar], rows: Sequence[PanelRow], *, end_s: 
             charts.append(_bars(bars, lanes, x, divisor, end_s))
             continue
         own: list[PlacedRow] = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
-        charts.append(lines(own, panel, x).properties(width=WIDTH, height=HEIGHT))
+        charts.append(alt.layer(*lines(own, panel, x)).properties(width=WIDTH, height=HEIGHT))
     figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
         color="independent", strokeDash="independent"
     )

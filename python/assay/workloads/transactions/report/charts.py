@@ -82,7 +82,7 @@ def timeline(
 
     def layers(own: list[PlacedRow], panel: str, axis: TimeAxis) -> list[alt.Chart]:
         drawn = _shading(spans, axis.x, axis.divisor, is_labelled=axis.is_first)
-        drawn.append(areas(own, panel, axis.x) if panel in STACKED else lines(own, panel, axis.x))
+        drawn += [areas(own, panel, axis.x)] if panel in STACKED else lines(own, panel, axis.x)
         return [*drawn, _marks(marks, axis.x, axis.divisor)] if marks else drawn
 
     return panels_over_time(rows, layers, end_s=end_s)
