@@ -189,6 +189,24 @@ def test_a_course_over_time_needs_values() -> None:
     assert drawn(shown) == []
 
 
+@pytest.mark.parametrize("at", [0, 25, 38])
+def test_a_short_burst_does_not_flatten_what_comes_after_it(at: int) -> None:
+    rows = panel(40)
+    rows[at]["value"] = 500.0
+    shown = timeline(rows, [], end_s=40)
+    assert shown is not None
+    assert drawn(shown) == []
+    (told,) = [layer for layer in shown.to_dict()["vconcat"][0]["layer"] if layer["mark"]["type"] == "text"]
+    values = shown.to_dict()["datasets"][told["data"]["name"]]
+    assert values == [{"t": float(at), "label": "up to 500"}]
+    # Four such steps are no burst.
+    for step in range(20, 24):
+        rows[step]["value"] = 500.0
+    shown = timeline(rows, [], end_s=40)
+    assert shown is not None
+    assert all(layer["mark"]["type"] == "line" for layer in shown.to_dict()["vconcat"][0]["layer"])
+
+
 def rows_of(loads: list[float]) -> list[SearchRow]:
     return [{"load": load, "value": 100.0 + 10 * number % 30, "latency_ns": 1e6 * (1 + number % 3), "point_id": "p",
              "state": "meets the limits", "mark": ""} for number, load in enumerate(loads)]  # fmt: skip

@@ -144,8 +144,20 @@ def test_the_value_shown_of_a_search_is_the_one_by_which_it_was_judged() -> None
     best["limiting"] = {"limit": "read.mean<=20ms", "scope": "data", "share": 0.99, "interval_95": [0.95, 1.03]}
     (found,) = stand(facts_of((sample, fields)))
     assert (found.met, found.value) == (True, 0.99 * 20e6)
-    (bar,) = picture(assemble(facts_of((sample, fields))))
-    assert (bar["text"], bar["state"]) == ("✓ 19.8 ms, limit ≤\xa020ms", "met")
+
+
+def test_a_search_that_ends_at_its_limit_has_no_bar_there() -> None:
+    sample, fields = searched()
+    assert not any(
+        isinstance(one, FigureElement) for one in section(assemble(facts_of((sample, fields))), "summary").blocks
+    )
+
+    sample.verdict.append({"question": "q", "limit": "write.mean<=4ms", "value": 1e6, "unit": "ns", "met": True,
+                           "meaning": "", "point_id": None})  # fmt: skip
+    document = assemble(facts_of((sample, fields)))
+    assert [bar["label"].partition(":")[0] for bar in picture(document)] == ["q"]
+    (figure,) = [one for one in section(document, "summary").blocks if isinstance(one, FigureElement)]
+    assert "1 search ends at its limit by design, and has no bar" in figure.caption
 
 
 def test_a_limit_that_was_not_measured_takes_no_value_of_another() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from assay.base.tables import Record
-from assay.base.units import format_bytes, format_duration
+from assay.base.units import count_of, format_bytes, format_duration
 from assay.record.standstill import stood_still_s, were_apart
 from assay.workloads.registry import figures_of
 
@@ -43,7 +43,7 @@ def notices_of(points: Sequence[Record], target: Record, answers: Sequence[Recor
 def id_list(ids: Sequence[object]) -> str:
     """A few ids in full, many with their count."""
     shown = ", ".join(str(found) for found in ids[:6])
-    return f"{shown} and {len(ids) - 6} more points" if len(ids) > 6 else shown
+    return f"{shown} and {count_of(len(ids) - 6, 'more point')}" if len(ids) > 6 else shown
 
 
 def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterable[RunNotice]:

@@ -71,15 +71,13 @@ def _sentence(point: Record) -> str:
 def _limiting(point: Record) -> str:
     """What stops a test from being faster, where one thing plainly does."""
     dss = point["dss"]
-    timed = [query for query in dss.get("queries") or [] if query.get("device_queue") is not None]
     spilled = sum(query.get("temp_bytes") or 0 for query in dss.get("queries") or [])
-    total = sum(query["seconds"] for query in timed)
-    waiting = sum(query["seconds"] for query in timed if waits_for(query) == "waits for reads")
+    waiting = _waiting_share(point)
     cpu = (point.get("telemetry") or {}).get("cpu_share")
     name = "one stream" if dss.get("test") == "power" else count_of(int(dss.get("streams") or 0), "stream")
     words = []
-    if total and waiting / total >= 0.5:
-        words.append(f"With {name}, queries that wait for reads take {percent(waiting / total)} of the time.")
+    if waiting >= 0.5:
+        words.append(f"With {name}, queries that wait for reads take {percent(waiting)} of the time.")
     elif cpu is not None and cpu >= CPU_BUSY_SHARE:
         words.append(f"With {name}, the processors of this host are the limit: {percent(cpu)} busy.")
     if spilled:
@@ -87,9 +85,16 @@ def _limiting(point: Record) -> str:
     return " ".join(words)
 
 
+def _waiting_share(point: Record) -> float:
+    """Share of the time of a point's queries that those take which wait for reads."""
+    timed = [query for query in point["dss"].get("queries") or [] if query.get("device_queue") is not None]
+    waiting = sum(query["seconds"] for query in timed if waits_for(query) == "waits for reads")
+    return waiting / total if (total := sum(query["seconds"] for query in timed)) else 0.0
+
+
 def _next(points: list[Record]) -> list[str]:
-    """What to do next."""
-    for point in points:
+    """What to do next: fewer bytes help queries that wait for them alone."""
+    for point in (one for one in points if _waiting_share(one) >= 0.5):
         tables = point["dss"].get("tables") or []
         if tables and (tables[0].get("share") or 0) >= 0.5:
             return [
