@@ -45,7 +45,7 @@ def test_a_host_is_recorded_shown_reported_and_diagnosed(bench: Bench) -> None:
     assert "Where it hurts" in page
     found = bench.assay("diagnose", folder, "--json")
     assert {cell["resource"] for cell in found.document["matrix"]} == {"cpu", "memory", "network", "disk", "response"}
-    last = bench.assay("diagnose", folder, "--since", "3s", "--json")
+    last = bench.assay("diagnose", folder, "--since", "1s", "--json")
     assert last.document["begin_utc_ns"] > found.document["begin_utc_ns"]
     again = record(bench, folder, "--for", "2s")
     assert again.returncode == 0, again.stderr
