@@ -18,17 +18,16 @@ from assay.base.units import count_of
 from assay.insight.studies.interference import interference_findings, sentences_of
 from assay.insight.studies.published import published_findings
 from assay.insight.studies.raw_gap import gaps_of
-from assay.insight.studies.result import StudyResult, Value, ratio_95, ratio_over_repeats_95, unit_of
+from assay.insight.studies.result import StudyResult, Value, differ, ratio_95, ratio_over_repeats_95, unit_of
+from assay.insight.studies.trends import LevelTrend, study_sentences, trend_sentence
 from assay.insight.studies.words import (
     LevelAgainstBaseline,
-    LevelTrend,
+    bases_of,
     capacity_sentences,
     capital,
     compared_in,
     comparison_sentence,
     no_result_sentences,
-    study_sentences,
-    trend_sentence,
     why_not_shown,
 )
 from assay.record.points import load_text
@@ -443,17 +442,9 @@ def _compare(study: Study, series: ResultSeries, one: StudyResult, base: StudyRe
         differs=None if estimate is None or reasons else estimate[0] > 1 or estimate[1] < 1,
         band_90=bands[0],
         baseline_band_90=bands[1],
-        band_basis=_bases(one.band_basis or "", base.band_basis or ""),
+        band_basis=bases_of(one.band_basis or "", base.band_basis or ""),
         reason="; ".join(reasons),
     )
-
-
-def _bases(*bases: str) -> str | None:
-    """What two bands rest on: of one model what each lacks, of several that of the level that was measured less."""
-    parts = [text.split("; ") for text in bases]
-    if len({part[0] for part in parts}) > 1:
-        return max(bases, key=len)
-    return "; ".join(dict.fromkeys(text for part in parts for text in part)) or None
 
 
 def _band(result: StudyResult, figure: str) -> tuple[float, float] | None:
@@ -478,7 +469,7 @@ def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
 
     def like(end: Value) -> tuple[str, ...]:
         """Levels that cannot be told from one end."""
-        return tuple(labels[key] for key, value in held if value is end or not _differ(value, end))
+        return tuple(labels[key] for key, value in held if value is end or not differ(value, end))
 
     steps = [(later[0] - sooner[0], ratio_95(later, sooner)) for (_, sooner), (_, later) in itertools.pairwise(held)]
     clear = sum(1 for _, interval in steps if interval and not interval[0] <= 1 <= interval[1])
@@ -489,7 +480,7 @@ def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
         direction = "rise"
     least, most = (pick(held, key=lambda pair: pair[1][0]) for pick in (min, max))
     first, last = (series.results[key] for key, _ in (most, least))
-    basis = _bases(first.band_basis or "", last.band_basis or "")
+    basis = bases_of(first.band_basis or "", last.band_basis or "")
     yield LevelTrend(
         figure=figure,
         unit=unit_of(figure),
@@ -506,9 +497,3 @@ def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
         least_levels=like(least[1]),
         doubt=why_not_shown(_band(first, figure), _band(last, figure), basis),
     )
-
-
-def _differ(one: Value, other: Value) -> bool:
-    """Whether two values differ beyond their interval; without one as they stand."""
-    interval = ratio_95(one, other)
-    return one[0] != other[0] if interval is None else not interval[0] <= 1 <= interval[1]

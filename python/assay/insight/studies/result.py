@@ -119,3 +119,9 @@ def ratio_95(one: Value | None, base: Value | None) -> tuple[float, float] | Non
         return None
     estimate = by_answer_intervals(base[0], one[0], base[1], one[1])
     return math.exp(estimate.low), math.exp(estimate.high)
+
+
+def differ(one: Value, other: Value) -> bool:
+    """Whether two values differ beyond their interval; without one as they stand."""
+    interval = ratio_95(one, other)
+    return one[0] != other[0] if interval is None else not interval[0] <= 1 <= interval[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,14 +46,14 @@ _GRAMMARS = {
 }
 
 
-def _grammar(unit: str) -> Grammar:
+def grammar_of(unit: str) -> Grammar:
     """Figures of all other units are many things, such as I/Os per second."""
     return _GRAMMARS.get(unit, _COUNTED)
 
 
 def ending_of(unit: str) -> str:
     """Ending of a verb whose subject is a figure of this unit."""
-    return _grammar(unit).ending
+    return grammar_of(unit).ending
 
 
 def noun_of(figure: str) -> str:
@@ -90,30 +89,6 @@ class LevelAgainstBaseline:
     baseline_band_90: tuple[float, float] | None
     band_basis: str | None
     reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class LevelTrend:
-    """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval.
-
-    Levels that cannot be told from the largest, or the least, are `most_levels` and `least_levels`, in their order;
-    `doubt` is why a model makes the order of the largest and the least likely and does not show it.
-    """
-
-    figure: str
-    unit: str
-    series: str
-    ordered: bool
-    direction: str | None
-    steps: int
-    clear_steps: int
-    values: tuple[float, ...]
-    levels: tuple[str, ...]
-    most: str
-    least: str
-    most_levels: tuple[str, ...]
-    least_levels: tuple[str, ...]
-    doubt: str
 
 
 def figure_text(value: float | None, unit: str) -> str:
@@ -206,6 +181,14 @@ def why_not_shown(band: Sequence[float] | None, baseline_band: Sequence[float] |
     return ", and ".join(reasons)
 
 
+def bases_of(*bases: str) -> str | None:
+    """What two bands rest on: of one model what each lacks, of several that of the level that was measured less."""
+    parts = [text.split("; ") for text in bases]
+    if len({part[0] for part in parts}) > 1:
+        return max(bases, key=len)
+    return "; ".join(dict.fromkeys(text for part in parts for text in part)) or None
+
+
 def _found(study: Study, one: LevelAgainstBaseline) -> str:
     noun = noun_of(one.figure)
     if one.ratio is None:
@@ -226,8 +209,8 @@ def _found(study: Study, one: LevelAgainstBaseline) -> str:
     likely, against = ("likely ", f"{against}, which is not shown: {doubt}") if doubt else ("", against)
     fall = wanted.get("fall")
     if fall and one.ratio < 1:
-        return f"{noun} {likely}{fall}{_grammar(one.unit).ending} by {change.lstrip('-')} with {one.level} {against}"
-    grammar = _grammar(one.unit)
+        return f"{noun} {likely}{fall}{grammar_of(one.unit).ending} by {change.lstrip('-')} with {one.level} {against}"
+    grammar = grammar_of(one.unit)
     verb = likely + (wanted["verb"] or grammar.verb)
     if one.ratio >= 2:
         return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}"
@@ -250,67 +233,11 @@ def _band_text(one: LevelAgainstBaseline) -> str:
     return f"; the model may be off by {' and '.join(told)} (90 % band{basis})"
 
 
-def trend_sentence(study: Study, one: LevelTrend) -> str:
-    """How the figure goes over the levels."""
-    noun = noun_of(one.figure)
-    before = f"{one.series}: " if one.series else ""
-    listed = ", ".join(
-        f"{level} {figure_text(value, one.unit)}" for level, value in zip(one.levels, one.values, strict=True)
-    )
-    are, do = _grammar(one.unit).are, _grammar(one.unit).ending
-    if len(one.most_levels) == len(one.levels):
-        return capital(f"{before}no difference in {noun} was found between the levels: {listed}.")
-    likely, not_shown = ("likely ", f", which is not shown: {one.doubt}") if one.doubt else ("", "")
-    if one.direction is None:
-        how = f"{noun} {are} {likely}largest at {_either(one.most_levels)} and least at {_either(one.least_levels)}"
-        if one.ordered:
-            how = (
-                f"{noun} {likely}neither rise{do} nor fall{do} throughout and {are} largest at"
-                f" {_either(one.most_levels)}"
-            )
-        return capital(f"{before}{how}{not_shown}: {listed}.")
-    title = _compared_title(study)
-    unsure = one.steps - one.clear_steps
-    sure = "" if not unsure else f", {unsure} of {one.steps} steps within {'its' if unsure == 1 else 'their'} interval"
-    return capital(f"{before}{noun} {likely}{one.direction}{do} at every step of {title}{sure}{not_shown}: {listed}.")
-
-
-def _either(levels: Sequence[str]) -> str:
-    """Levels that cannot be told apart.
-
-    Examples
-    --------
-    >>> _either(["RAID 10"]), _either(["RAID 5", "RAID 50", "RAID 10"])
-    ('RAID 10', 'RAID 5, RAID 50 or RAID 10')
-    """
-    return " or ".join(text for text in (", ".join(levels[:-1]), levels[-1]) if text)
-
-
 def compared_in(study: Study) -> Compared:
     """What a study compares, where it compares something."""
     wanted = study["comparison"]
     assert wanted is not None
     return wanted
-
-
-def _compared_title(study: Study) -> str:
-    by = compared_in(study)["by"]
-    return str(next(factor["title"] for factor in study["factors"] if factor["name"] == by))
-
-
-def study_sentences(
-    study: Study,
-    compared: Sequence[LevelAgainstBaseline],
-    trends: Sequence[LevelTrend],
-    published: Sequence[PublishedFigure],
-) -> list[str]:
-    """The headline sentences: every comparison where they are few, else what they come to, series by series."""
-    if published:
-        return _published_sentences(published)
-    if len(compared) <= ALL_SAID:
-        said = [comparison_sentence(study, one) for one in compared]
-        return said + [trend_sentence(study, one) for one in trends]
-    return [*_far_ends(study, compared), *_summed_trends(study, trends)]
 
 
 def no_result_sentences(compared: Sequence[LevelAgainstBaseline]) -> list[str]:
@@ -356,7 +283,7 @@ def capacity_texts(result: Result) -> tuple[str, ...]:
     return (*sizes, "-" if per_tb is None else format_iops(per_tb))
 
 
-def _far_ends(study: Study, compared: Sequence[LevelAgainstBaseline]) -> list[str]:
+def far_ends(study: Study, compared: Sequence[LevelAgainstBaseline]) -> list[str]:
     """The level farthest from the baseline in each series, or the range over the series where those are many."""
     last: dict[str, LevelAgainstBaseline] = {one.series: one for one in compared}
     ends = list(last.values())
@@ -378,38 +305,8 @@ def _far_ends(study: Study, compared: Sequence[LevelAgainstBaseline]) -> list[st
     return sentences
 
 
-def _summed_trends(study: Study, trends: Sequence[LevelTrend]) -> list[str]:
-    if len(trends) <= 2:
-        return [trend_sentence(study, one) for one in trends]
-    noun = noun_of(trends[0].figure)
-    are, do = _grammar(trends[0].unit).are, _grammar(trends[0].unit).ending
-    not_shown = f", which is not shown: {doubts[0]}" if (doubts := [one.doubt for one in trends if one.doubt]) else ""
-    likely = "likely " if doubts else ""
-    if not trends[0].ordered:
-        counts = Counter(_either(one.most_levels) for one in trends if len(one.most_levels) < len(one.levels))
-        largest = [f"at {level} in {count}" for level, count in counts.most_common()]
-        alike = len(trends) - counts.total()
-        without = f"; in {alike} no difference between the levels was found" if alike else ""
-        if not largest:
-            return [capital(f"no difference in {noun} between the levels was found in any of {len(trends)} workloads.")]
-        return [
-            capital(
-                f"{noun} {are} {likely}largest {', '.join(largest)} of {len(trends)} workloads{not_shown}{without}."
-            )
-        ]
-    title = _compared_title(study)
-    words = [
-        f"{direction}{do} at every step of {title} in {count}"
-        for direction in ("rise", "fall")
-        if (count := sum(1 for one in trends if one.direction == direction and one.clear_steps == one.steps))
-    ]
-    if not words:
-        told = f"neither rise{do} nor fall{do} throughout over {title} in any"
-        return [capital(f"{noun} {told} of {len(trends)} workloads.")]
-    return [capital(f"{noun} {likely}{' and '.join(words)} of {len(trends)} workloads{not_shown}.")]
-
-
-def _published_sentences(published: Sequence[PublishedFigure]) -> list[str]:
+def published_sentences(published: Sequence[PublishedFigure]) -> list[str]:
+    """How near a model comes to what was published."""
     sentences = []
     for fit, word in ((True, "fitted to"), (False, "predicted")):
         shares = [row["error_share"] for row in published if row["fit"] is fit]
