@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from assay.telemetry.importers.importer import Options
+from assay.telemetry.importers.importer import Into, NotTaken, Options
 from assay.telemetry.importers.reading import import_file
+from assay.telemetry.importers.registry import importer_of
 from assay.telemetry.importers.taken import TakenFile
 
 Rows = dict[tuple[str, str, str], list[tuple[int, float]]]
@@ -35,3 +38,18 @@ def written(folder: Path, text: str, name: str = "log.csv", encoding: str = "utf
 def values(rows: Rows, *key: str) -> list[float]:
     """Values of a metric of an entity of a host, without their times."""
     return [value for _, value in rows[key[0], key[1], key[2]]]
+
+
+def accounted(text: str, **options: Any) -> int | None:
+    """How many values an importer says that a text has; None where it refuses the text."""
+    chosen = importer_of(text)
+    assert chosen is not None
+    into = Into(chosen.name, Options(zone_s=0, **options), lambda _: None)
+    with suppress(NotTaken):
+        chosen.read(io.StringIO(text, newline=""), into)
+        into.flush()
+        found = into.taken
+        assert not found.values_unread or found.unread
+        assert not found.values_left_out or found.ignored
+        return found.values_taken + found.values_left_out + found.values_unread
+    return None

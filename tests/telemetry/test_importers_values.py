@@ -8,7 +8,6 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 from assay.run.imports import import_files
 from assay.telemetry.importers.importer import Into, NotTaken, Options
 from assay.telemetry.importers.registry import importer_of
-from foreign_files import taken, values, written
+from foreign_files import accounted, taken, values, written
 
 SAMPLES = Path(__file__).parent / "imported"
 FOREIGN = Path(__file__).parents[1] / "fixtures" / "foreign"
@@ -91,21 +90,6 @@ COUNTED: dict[str, Callable[[str], int]] = {
     "hammerdb.log": in_lines("TEST RESULT :", 2),
     "hdbxtprofile.log": in_lines(r"[A-Z][A-Z0-9]*: \d"),
 }
-
-
-def accounted(text: str) -> int | None:
-    """How many values an importer says that a text has; None where it refuses the text."""
-    chosen = importer_of(text)
-    assert chosen is not None
-    into = Into(chosen.name, Options(zone_s=0), lambda _: None)
-    with suppress(NotTaken):
-        chosen.read(io.StringIO(text, newline=""), into)
-        into.flush()
-        found = into.taken
-        assert not found.values_unread or found.unread
-        assert not found.values_left_out or found.ignored
-        return found.values_taken + found.values_left_out + found.values_unread
-    return None
 
 
 @pytest.mark.parametrize("name", COUNTED)

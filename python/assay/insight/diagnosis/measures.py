@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
-from assay.insight.diagnosis.causes.disks import block_devices, late, outstanding, still, unexplained_iowait
+from assay.insight.diagnosis.causes.disks import late, outstanding, still, storage_devices, unexplained_iowait
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
-from assay.insight.diagnosis.causes.processors import fullest_core
+from assay.insight.diagnosis.causes.processors import GUEST_SHARES, fullest_core, guest_tracks
 from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one
 from assay.insight.diagnosis.observed import DATABASES, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import Threshold
@@ -56,15 +56,13 @@ def measures_of(observed: Observations, host: str) -> Iterator[tuple[str, str, C
         yield observed.tiers.get(host, "client"), resource, measure
     for resource, tier, measure in _of_applications(observed, host):
         yield tier, resource, measure
-    for metric, text, threshold in (
-        ("ready_share", "ready without a processor", at.CPU_STEAL),
-        ("costop_share", "stopped for its other processors", at.CPU_COSTOP),
-    ):
-        for track in observed.find(metric, source="guest", host=host):
+    for metric, threshold, of, text in GUEST_SHARES:
+        for track in guest_tracks(observed, metric, host):
+            aspect = "utilisation" if of == "utilisation" else "saturation"
             yield (
                 "hypervisor",
                 "cpu",
-                CellMeasure("saturation", f"{track.entity} {text}", track.values, threshold, track.entity),
+                CellMeasure(aspect, f"{track.entity} {text}", track.values, threshold, track.entity),
             )
 
 
@@ -157,7 +155,7 @@ _EVENTS = {"io": "I/O", "log": "the log", "lwlock": "latches"}
 
 
 def _of_storage(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:
-    for device in block_devices(observed):
+    for device in storage_devices(observed):
         if device.host != host:
             continue
         for side, track, bound in late(observed, device):

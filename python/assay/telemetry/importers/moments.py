@@ -39,8 +39,17 @@ _TIME = (
 )
 _ZONE = r"(?:\s*(?P<zone>Z|[+-]\d{2}:?\d{2}|[A-Z]{2,5}))?"
 _SLASHED = re.compile(r"(?<![\d/.:])(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?![\d/])", re.ASCII)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
 _HALVES = re.compile(r"\d:\d\d:\d\d\s?(AM|PM)\b")
 _WHOLE = re.compile(rf"^{_DATE}[T,]?\s*{_TIME}{_ZONE}$", re.IGNORECASE)
+_UNIX = re.compile(
+    r"^(?:[A-Z][a-z]{2},? )?(?P<month>[A-Z][a-z]{2})\s+(?P<day>\d{1,2})\s+(?P<time>[\d:.]+(?: [AP]M)?)(?P<zone> \S+)?"
+    r" (?P<year>\d{4})$",
+    re.ASCII,
+)
+"""As `date` prints a time where no locale is set: Tue Mar  2 10:00:00 UTC 2021."""
+_BEGINS = re.compile(r"(?:[A-Z][a-z]{2},? )?[A-Z][a-z]{2} {1,2}\d{1,2} \d|\d", re.ASCII)
+_SECONDS = re.compile(r"(?P<whole>\d{10})(?:\.(?P<part>\d{1,9}))?", re.ASCII)
 _ONLY_DATE = re.compile(rf"^{_DATE}$", re.IGNORECASE)
 _ONLY_TIME = re.compile(rf"^{_TIME}$", re.IGNORECASE)
 
@@ -92,11 +101,16 @@ def moment(text: str) -> WrittenTime | None:
     (datetime.date(2021, 3, 2), datetime.timezone(datetime.timedelta(seconds=3600)))
     >>> moment("02.03.2021 10:00:00").day, moment("Tuesday 02 March 2021 10:00:00 AM IST").day
     (datetime.date(2021, 3, 2), datetime.date(2021, 3, 2))
+    >>> moment("Tue Mar  2 10:00:00 UTC 2021").day
+    datetime.date(2021, 3, 2)
     >>> str(moment("02/03/21 10:00:00").day), moment("avg-cpu:")
     ('02/03/2021', None)
     """
     if len(text) > 80 or not text[:1].strip():
         return None
+    unix = _UNIX.match(text)
+    if unix is not None:
+        text = f"{unix['day']} {unix['month']} {unix['year']} {unix['time']}{unix['zone'] or ''}"
     match = _WHOLE.match(text)
     if match is None:
         return None
@@ -104,6 +118,28 @@ def moment(text: str) -> WrittenTime | None:
     if day is None or since is None:
         return None
     return WrittenTime(day, since, _zone_of(match["zone"]))
+
+
+def moment_in(line: str) -> WrittenTime | None:
+    """The time on a line that holds nothing else, as scripts write it between reports; None for other lines.
+
+    Examples
+    --------
+    >>> moment_in("zzz ***Tue Mar 2 10:00:00 UTC 2021") == moment_in("--- 2021-03-02T10:00:00Z ---")
+    True
+    >>> moment_in("1614679200.5") == moment_in("2021-03-02 10:00:00.5 UTC"), moment_in("8 0 sda 1 2")
+    (True, None)
+    """
+    begin = _BEGINS.search(line) if len(line) <= 120 else None
+    if begin is None:
+        return None
+    text = line[begin.start() :].strip(" \t\r\n*#=-<>[]|")
+    seconds = _SECONDS.fullmatch(text)
+    if seconds is not None:
+        days, rest = divmod(int(seconds["whole"]), 86400)
+        part_ns = int((seconds["part"] or "0").ljust(9, "0"))
+        return WrittenTime(date.fromordinal(_EPOCH_DAY + days), rest * 10**9 + part_ns, UTC)
+    return moment(text)
 
 
 def day_alone(text: str) -> date | Ambiguous | None:

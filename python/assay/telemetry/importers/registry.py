@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from assay.telemetry.importers.diskstats import Diskstats
 from assay.telemetry.importers.esxtop import Esxtop
 from assay.telemetry.importers.hammerdb import HammerDbCounter, HammerDbLog, HammerDbProfile
 from assay.telemetry.importers.importer import Importer
 from assay.telemetry.importers.iostat import IostatJson, IostatText
 from assay.telemetry.importers.load_logs import BenchBase, GoTpc, PgbenchSummary, Sysbench
+from assay.telemetry.importers.nfsiostat import NfsIostat
+from assay.telemetry.importers.nmon import Nmon
 from assay.telemetry.importers.perfmon import Perfmon
 from assay.telemetry.importers.pgbench import PgbenchLog, PgbenchProgress
-from assay.telemetry.importers.sar import Sar
+from assay.telemetry.importers.sar import Sar, SarXml
 from assay.telemetry.importers.sysstat_text import SadfLines, SarText
 from assay.telemetry.importers.vmstat import Vmstat
 
 IMPORTERS: tuple[Importer, ...] = (
     # Perfmon last of the two: batch files of esxtop have its header too.
-    Esxtop(), Perfmon(), Sar(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
+    Esxtop(), Perfmon(), Sar(), SarXml(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
     PgbenchProgress(), PgbenchLog(),
     HammerDbCounter(), HammerDbProfile(), HammerDbLog(), Sysbench(), GoTpc(),
-    BenchBase(), PgbenchSummary(),
+    BenchBase(), PgbenchSummary(), Nmon(), Diskstats(), NfsIostat(),
 )  # fmt: skip
 
 

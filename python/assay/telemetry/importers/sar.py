@@ -1,9 +1,9 @@
-"""Archives of sar as `sadf -j` prints them: one JSON document, with an array of samples for each host."""
+"""Archives of sar as `sadf -j` and `sadf -x` print them: one document, with an array of samples for each host."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, TextIO
 
 from assay.base.tables import Record
@@ -12,6 +12,7 @@ from assay.telemetry.importers.clock import Clock
 from assay.telemetry.importers.importer import Importer, Into
 from assay.telemetry.importers.moments import moment
 from assay.telemetry.importers.sar_json import Sample, samples
+from assay.telemetry.importers.sar_xml import xml_samples
 from assay.telemetry.importers.sysstat import CPU, DISK, with_busy
 from assay.telemetry.importers.taken import NO_USE, Counter, Counters, TakenFile
 
@@ -61,12 +62,32 @@ class Sar(Importer):
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take processors, memory, disks, interfaces, TCP and PSI of every sample."""
-        clock, run = Clock(into), 0
-        for one in samples(file):
-            if one.run != run:
-                run = one.run
-                into.begin_run(one.host or into.options.host)
-            _take(one, clock, into)
+        _read(samples(file), into)
+
+
+class SarXml(Importer):
+    """sar, of sysstat, in XML."""
+
+    name: ClassVar[str] = "sar"
+    title: ClassVar[str] = "sar (sadf -x)"
+
+    def recognises(self, head: str) -> bool:
+        """A document of sysstat in XML."""
+        return "<sysstat" in head
+
+    def read(self, file: TextIO, into: Into) -> None:
+        """Take what the document in JSON has."""
+        _read(xml_samples(file), into)
+
+
+def _read(found: Iterable[Sample], into: Into) -> None:
+    """Hand over samples one by one."""
+    clock, run = Clock(into), 0
+    for one in found:
+        if one.run != run:
+            run = one.run
+            into.begin_run(one.host or into.options.host)
+        _take(one, clock, into)
 
 
 def _take(one: Sample, clock: Clock, into: Into) -> None:

@@ -28,7 +28,7 @@ class Counter(NamedTuple):
     Attributes
     ----------
     kind
-        `gauge`; or `delta`: a rate per second, which the interval makes a count.
+        `gauge`; `delta`: a rate per second, which the interval makes a count; `count`: what the interval had.
     factor, offset
         Make base units of a value.
     of
@@ -145,14 +145,14 @@ class TakenFile:
                 self._no_number(full, value)
             elif counter.of and not any(_some(record.get(one)) for one in counter.of.split("+")):
                 self.ignore(f"{full} without I/O", "a mean of none says nothing", 1)
-            elif counter.kind == "delta" and not interval_ns:
+            elif counter.kind != "gauge" and not interval_ns:
                 self.ignore(f"{full} of the first sample", "a rate needs the time since the sample before", 1)
             elif (made := _made(amount, counter, interval_ns)) is None:
                 self.not_understood(full, str(value))
             else:
                 of_metric[counter.metric] = full
                 self.take(full, f"{source} {counter.metric}")
-                found.append(Reading(entity, counter.metric, counter.kind, made))
+                found.append(Reading(entity, counter.metric, "gauge" if counter.kind == "gauge" else "delta", made))
         return found
 
     def _no_number(self, name: str, value: object) -> None:
@@ -180,14 +180,14 @@ def _some(value: object) -> bool:
 
 def _made(amount: Amount, counter: Counter, interval_ns: int) -> float | None:
     """A value in base units; None for one that no counter has."""
-    is_delta, is_size = counter.kind == "delta", counter.metric.endswith("_bytes")
+    is_size = counter.metric.endswith("_bytes")
     if amount.is_bytes and not is_size:
         return None
     value = amount.value if amount.is_bytes else amount.value * counter.factor + counter.offset
-    if is_delta:
+    if counter.kind != "gauge":
         if value < 0:
             return None
-        value *= interval_ns / 1e9
+        value *= interval_ns / 1e9 if counter.kind == "delta" else 1.0
     elif counter.metric == "busy_share":
         value = min(max(value, 0.0), 1.0)
     return value if -VALUE_LARGEST <= value <= VALUE_LARGEST else None

@@ -46,18 +46,27 @@ def block_devices(observed: Observations) -> list[Track]:
     return list(found.values())
 
 
+def storage_devices(observed: Observations) -> list[Track]:
+    """One track of each block device, of each NFS mount and of each virtual disk of a guest."""
+    found: dict[tuple[str, str], Track] = {}
+    for side, _ in SIDES:
+        for track in observed.latencies(("nfs", "guest"), side):
+            found.setdefault((track.host, track.entity), track)
+    return [*block_devices(observed), *found.values()]
+
+
 def late(observed: Observations, device: Track) -> Iterator[tuple[str, Track, Threshold]]:
     """Latencies of a device by their side, and the threshold of each."""
     for side, bound in SIDES:
-        for track in observed.latencies("block", side):
+        for track in observed.latencies(device.source, side):
             if (track.entity, track.host) == (device.entity, device.host):
                 yield side, track, bound_of(track, side, bound)
 
 
 def slow_disk(observed: Observations) -> list[Suspicion]:
-    """Devices, or disks of a model, that answer late; a queue, pressure or utilisation confirms it."""
+    """Devices, NFS mounts, or disks of a model, that answer late; a queue, pressure or utilisation confirms it."""
     found = []
-    for device in block_devices(observed):
+    for device in storage_devices(observed):
         signals = CauseSignals(observed)
         for side, track, bound in late(observed, device):
             words = f"{device.entity}: {side or 'I/O'}s take"
@@ -69,11 +78,13 @@ def slow_disk(observed: Observations) -> list[Suspicion]:
         if busy is not None:
             signals.add("utilisation", f"{device.entity}: is busy", busy, at.DISK_BUSY)
         add_pressure(signals, device.host)
-        for track in observed.find("device_latency_mean_ns", source="block", entity=device.entity, host=device.host):
+        for track in observed.find(
+            "device_latency_mean_ns", source=device.source, entity=device.entity, host=device.host
+        ):
             signals.add(
                 "latency", f"{device.entity}: the device itself takes (DAVG)", track, at.READ_LATENCY, strong=True
             )
-        found.append(_slow(signals, device.entity))
+        found.append(_slow(signals, device.entity, _ADVICE.get(device.source, _OF_DISK)))
     found.append(_slow(_of_model(observed), "the array's disks"))
     return those(*found)
 
@@ -91,13 +102,25 @@ def _of_model(observed: Observations) -> CauseSignals:
     return signals
 
 
-def _slow(signals: CauseSignals, entity: str) -> Suspicion | None:
+_OF_DISK = (
+    "Look for errors of {0} (kernel log, SMART, the array's events) if few I/Os take long; else spread its load over"
+    " more or faster disks, or lower it; assay profile finds what it holds."
+)
+_ADVICE = {
+    "nfs": "Compare the round trip of {0} with the whole time (nfsiostat: avg RTT, avg exe): the first is the network"
+    " and the server, the rest waits in the client; then examine the server's own disks.",
+    "guest": "Compare {0} with the hypervisor's devices (esxtop: DAVG, KAVG): late devices are slow storage; else look"
+    " at limits of the virtual disk, its queue and snapshots.",
+}
+"""What to do about what is slow, by its source."""
+
+
+def _slow(signals: CauseSignals, entity: str, advice: str = _OF_DISK) -> Suspicion | None:
     return signals.agree(
         "slow-disk",
         resource="disk",
         needs=("latency",),
-        advice=f"Look for errors of {entity} (kernel log, SMART, the array's events) if few I/Os take long; else spread"
-        " its load over more or faster disks, or lower it; assay profile finds what it holds.",
+        advice=advice.format(entity),
         against=["The same I/Os are fast while others are quiet: then it is a neighbour, a backup or a checkpoint."],
         confirm="the queue and the utilisation of the device (assay record, iostat -x)",
     )
@@ -312,7 +335,7 @@ CAUSES = (
         name="slow-disk",
         title="Disks are too slow for the load",
         needs="latencies and queues of devices",
-        sources=("block", "model"),
+        sources=("block", "nfs", "guest", "model"),
         find=slow_disk,
     ),
     Cause(

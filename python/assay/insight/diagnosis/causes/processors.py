@@ -48,6 +48,24 @@ def _add_waiting(signals: CauseSignals, host: str) -> None:
     signals.add("saturation", f"{host}: tasks wait for each processor", waiting, at.CPU_WAITING)
 
 
+GUEST_SHARES = (
+    ("used_share", at.GUEST_BUSY, "utilisation", "uses its processors"),
+    ("ready_share", at.CPU_STEAL, "withheld", "is ready and gets no processor"),
+    ("costop_share", at.CPU_COSTOP, "costop", "is stopped until its other processors run"),
+    ("limited_share", at.CPU_COSTOP, "limit", "is held back by its limit"),
+)
+"""What a hypervisor says of a guest: the metric, its threshold, the signal that it is, and its words."""
+
+
+def guest_tracks(observed: Observations, metric: str, host: str) -> list[Track]:
+    """Tracks of guests; one full virtual processor of several is no guest that has used all, so their mean counts."""
+    found = observed.find(metric, source="guest", host=host)
+    names = {track.entity for track in found}
+    return [
+        one for one in found if metric != "used_share" or one.entity.split(":vmx-vcpu")[0] not in names - {one.entity}
+    ]
+
+
 def guest_cpu(observed: Observations) -> list[Suspicion]:
     """Guests that lack processors: they use all they have, or the hypervisor withholds them."""
     found = []
@@ -61,14 +79,10 @@ def guest_cpu(observed: Observations) -> list[Suspicion]:
     for guest in dict.fromkeys((one.host, one.entity) for one in observed.tracks if one.source == "guest"):
         host, name = guest
         signals = CauseSignals(observed)
-        for metric, threshold, of, text in (
-            ("used_share", at.GUEST_BUSY, "utilisation", "uses its processors"),
-            ("ready_share", at.CPU_STEAL, "withheld", "is ready and gets no processor"),
-            ("costop_share", at.CPU_COSTOP, "costop", "is stopped until its other processors run"),
-            ("limited_share", at.CPU_COSTOP, "limit", "is held back by its limit"),
-        ):
-            for track in observed.find(metric, source="guest", entity=name, host=host):
-                signals.add(of, f"{name}: {text}", track, threshold, strong=of == "withheld")
+        for metric, threshold, of, text in GUEST_SHARES:
+            for track in guest_tracks(observed, metric, host):
+                if track.entity == name:
+                    signals.add(of, f"{name}: {text}", track, threshold, strong=of == "withheld")
         for track in observed.find("busy_share", source="host", entity="cpu", host=host):
             signals.add("host", f"{host}: processors of the hypervisor are busy", track, at.CPU_BUSY)
         found.append(_of_guest(signals, name))

@@ -1,0 +1,384 @@
+"""What Linux hosts and hypervisors record of themselves: nmon and its like.
+
+Samples have the shape of files that the real programs wrote, with values of their own; expected values are by hand.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+from assay.insight.diagnosis.diagnose import diagnose
+from assay.insight.diagnosis.inputs import sources_of
+from assay.telemetry.importers.importer import Into, NotTaken, Options
+from assay.telemetry.importers.registry import importer_of
+from foreign_files import accounted, taken, values, written
+
+SAMPLES = Path(__file__).parent / "imported"
+FOREIGN = Path(__file__).parents[1] / "fixtures" / "foreign"
+
+
+def at(text: str) -> int:
+    """UTC nanoseconds."""
+    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * 10**9
+
+
+# What is in a file, counted without the importers
+
+
+class Sample(NamedTuple):
+    """How many values a text holds, and where numbers stand in it."""
+
+    count: Callable[[str], int]
+    spot: str
+
+
+def in_nmon(text: str) -> int:
+    count = 0
+    for line in text.splitlines():
+        cells = line.rstrip(",").split(",")
+        place = 2 if cells[0] == "TOP" else 1
+        if cells[0] not in ("ZZZZ", "UARG") and re.fullmatch(r"T\d+", "".join(cells[place : place + 1])):
+            count += len(cells) - place - 1
+    return count
+
+
+def in_sadf(text: str) -> int:
+    names = {"cpu": {"number", "cpu"}, "disk-device": {"dev"}, "irq": {"cpu"}}
+    count = 0
+    plain = re.sub(r'\sx(?:mlns|si)\S*?="[^"]*"', "", text)
+    for stamp in ElementTree.fromstring(plain).iter("timestamp"):
+        for one in [part for part in stamp.iter() if part is not stamp]:
+            own = set(one.attrib) - {"per", "unit", "iface"} - names.get(one.tag, set())
+            count += len(own) + (not one.attrib and not len(one))
+    return count
+
+
+def in_rows(pattern: str, each: str = r"\S+") -> Callable[[str], int]:
+    """Values of the last group of each line that matches."""
+    return lambda text: sum(
+        len(re.findall(each, match[match.lastindex or 0])) for match in re.finditer(pattern, text, re.MULTILINE)
+    )
+
+
+COUNTED = {
+    "nmon.nmon": Sample(in_nmon, r"(?<=,)-?\d+\.\d(?=,|$)"),
+    "diskstats.txt": Sample(in_rows(r"^ *\d+ +\d+ [a-z]\w* (.*)$"), r"(?<= )\d{2,}(?= |$)"),
+    "nfsiostat.txt": Sample(in_rows(r"^(?:  )( +\S.*\d.*)$", r"\S+(?: \(\S+\))?"), r"(?<=  )\d+\.\d{3}(?= |$)"),
+}
+COUNTED["sadf.xml"] = Sample(in_sadf, r'(?<==")\d+\.\d\d(?=")')
+OPTIONS: dict[str, dict[str, int]] = {"nfsiostat.txt": {"interval_ns": 10**10}}
+"""What a sample does not say of itself."""
+
+JUNK = ("x", "n/a", "-", "1e999", "nan", "1.6Q", "--5", "9" * 400, "99%%", "0x1F")
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_becomes_of_a_files_values_adds_up_to_what_is_in_it(name: str) -> None:
+    text = (SAMPLES / name).read_text()
+    assert accounted(text, **OPTIONS.get(name, {})) == COUNTED[name].count(text) > 0
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_values_that_are_no_numbers_are_accounted_for(name: str) -> None:
+    original = (SAMPLES / name).read_text()
+    spots = list(re.finditer(COUNTED[name].spot, original, re.MULTILINE))
+    read = 0
+    for seed in range(60):
+        dice = random.Random(seed)
+        text = original
+        for spot in sorted(dice.sample(spots, min(len(spots), 5)), key=lambda spot: -spot.start()):
+            text = text[: spot.start()] + dice.choice(JUNK) + text[spot.end() :]
+        found = accounted(text, **OPTIONS.get(name, {}))
+        if found is not None:
+            read += 1
+            assert found == COUNTED[name].count(text), seed
+    assert read > 30
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_mutated_files_are_read_or_refused(name: str) -> None:
+    original = (SAMPLES / name).read_text()
+    pieces = (
+        "",
+        "\n",
+        "9" * 40,
+        "-",
+        ":",
+        "x",
+        ",",
+        " ",
+        "T0001",
+        "ZZZZ,",
+        "=",
+        "<",
+        ">",
+        '"',
+        "{",
+        "#",
+        "1e400",
+        "nan",
+    )
+    read = 0
+    for seed in range(400):
+        dice = random.Random(seed)
+        text = original
+        for _ in range(dice.randint(1, 8)):
+            place = dice.randrange(len(text))
+            text = text[:place] + dice.choice(pieces) + text[place + dice.choice((0, 1, 1, 3, 40)) :]
+        chosen = importer_of(text)
+        if chosen is None:
+            continue
+        into = Into(chosen.name, Options(zone_s=0, interval_ns=10**10), lambda _: None)
+        with suppress(NotTaken):
+            chosen.read(io.StringIO(text, newline=""), into)
+            into.flush()
+            read += 1
+    # Most mutations of XML make it none.
+    assert read > (20 if name.endswith(".xml") else 100)
+
+
+def said_of(path: Path, **options: int) -> tuple[str, list[str], str]:
+    """Verdict, causes and the words of a diagnosis of a file."""
+    found = diagnose(sources_of([path], Options(zone_s=0, host="db1", **options)).sources)  # type: ignore[arg-type]
+    verdict = found.verdict
+    return verdict["state"], [cause.cause for cause in found.causes], verdict["what"]
+
+
+# nmon
+
+
+def nmon(*, busy: float, xfer: float, read_ms: float | None, of_one: str = "sdb") -> str:
+    """Five minutes of a disk as nmon 16 writes them with `-g FILE -D`, or without groups."""
+    lines = ["AAA,progname,nmon", "AAA,host,db1", "CPU_ALL,CPU Total db1,User%,Sys%,Wait%,Idle%,Steal%,Busy,CPUs"]
+    rows = {"DISKBUSY": busy, "DISKREAD": xfer * 8, "DISKWRITE": 0.0, "DISKXFER": xfer, "DISKBSIZE": 8.0}
+    if read_ms is not None:
+        lines.append(f"BBBG,001,log,{of_one}")
+        rows |= {"DGREADS": xfer, "DGREADSERV": xfer * read_ms, "DGBACKLOG": xfer * read_ms}
+    lines += [f"{name},said db1,{'log' if name.startswith('DG') else 'sdb'}" for name in rows]
+    for n in range(31):
+        number = f"T{n + 1:04d}"
+        lines.append(f"ZZZZ,{number},10:{n // 6:02d}:{n % 6}0,02-MAR-2021")
+        lines.append(f"CPU_ALL,{number},10.0,2.0,8.0,80.0,0.0,,2")
+        lines += [f"{name},{number},{value:.1f}" for name, value in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_snapshot_of_nmon_has_the_units_of_its_sections() -> None:
+    found, rows = taken(SAMPLES / "nmon.nmon", zone_s=0)
+    assert (found.format, found.hosts) == ("nmon", ["db1"])
+    assert rows["db1", "sdb", "read_bytes"][0] == (at("2021-03-02 10:00:20"), 3200 * 1024 * 10.0)
+    assert values(rows, "db1", "sdb", "busy_share") == [0.98] * 3
+    assert values(rows, "db1", "sda", "ios_count") == [1000.0] * 3
+    assert values(rows, "db1", "sda", "size_mean_bytes") == [8192.0] * 3
+    assert values(rows, "db1", "cpu", "busy_share") == pytest.approx([0.18] * 3)
+    assert values(rows, "db1", "cpu/0", "user_share") == pytest.approx([0.22, 0.23, 0.24])
+    assert values(rows, "db1", "memory", "free_bytes") == [(4000.25 + n) * 2**20 for n in (2, 3, 4)]
+    assert values(rows, "db1", "eth0", "out_bytes") == [2000 * 1024 * 10.0] * 3
+    assert "sda1" not in {entity for _, entity, _ in rows}
+    # Counts of VM are those of the interval, whatever its length; all else are rates.
+    assert values(rows, "db1", "memory", "paged_in_bytes") == [8000 * 1024.0 * n for n in (2, 3, 4)]
+    assert values(rows, "db1", "paging", "pages_in_count") == [3.0] * 3
+
+
+def test_a_group_of_one_disk_is_that_disk_and_sums_of_milliseconds_become_latencies() -> None:
+    found, rows = taken(SAMPLES / "nmon.nmon", zone_s=0)
+    assert values(rows, "db1", "sdb", "read_latency_mean_ns") == [25e6] * 3
+    assert values(rows, "db1", "sdb", "write_latency_mean_ns") == [35e6] * 3
+    assert values(rows, "db1", "sdb", "queue_mean_count") == [31.0] * 3
+    assert values(rows, "db1", "all", "read_latency_mean_ns") == pytest.approx([20.4e6] * 3)
+    assert ("db1", "all", "ios_count") not in rows
+    assert found.ignored["DGXFER"] == "its disks say it"
+
+
+def test_a_sorted_file_and_appended_runs_of_nmon_are_the_same_values(tmp_path: Path) -> None:
+    text = (SAMPLES / "nmon.nmon").read_text()
+    _, rows = taken(SAMPLES / "nmon.nmon", zone_s=0)
+    _, sorted_rows = taken(written(tmp_path, "\n".join(sorted(text.splitlines()))), zone_s=0)
+    assert sorted_rows == rows
+    later = text.replace(",10:00:", ",11:00:")
+    _, both = taken(written(tmp_path, text + later), zone_s=0)
+    assert [t_ns for t_ns, _ in both["db1", "sdb", "busy_share"]] == [
+        at(f"2021-03-02 {hour}:00:{second}") for hour in (10, 11) for second in (20, 30, 40)
+    ]
+    with pytest.raises(NotTaken, match="it holds several runs; give each by itself"):
+        taken(written(tmp_path, "\n".join(sorted((text + later).splitlines()))), zone_s=0)
+
+
+def test_a_diagnosis_of_nmon_judges_latency_only_where_nmon_has_it(tmp_path: Path) -> None:
+    state, causes, what = said_of(written(tmp_path, nmon(busy=98.0, xfer=300.0, read_ms=45.0), "slow.nmon"))
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+    quiet, causes, _ = said_of(written(tmp_path, nmon(busy=9.0, xfer=30.0, read_ms=0.5), "fine.nmon"))
+    assert (quiet, causes) != ("cause found", ["slow-disk"])
+    # Without groups nmon says nothing of latency: the disk is not judged fine by what is left.
+    state, _, what = said_of(written(tmp_path, nmon(busy=9.0, xfer=30.0, read_ms=None), "plain.nmon"))
+    assert state != "judged fine", what
+
+
+# Logs of scripts: /proc/diskstats, nfsiostat
+
+
+def diskstats(*, read_ms: int, per_s: int = 200, step_s: int = 10, steps: int = 31) -> str:
+    """Snapshots of a disk with a time before each, as `date; cat /proc/diskstats` writes them."""
+    lines = []
+    for n in range(steps):
+        ios = per_s * step_s * n
+        busy = min(ios * read_ms, 1000 * step_s * n)
+        lines.append(f"2021-03-02T10:{n * step_s // 60:02d}:{n * step_s % 60:02d}+00:00")
+        lines.append(f"   8      16 sdb {7 + ios} 0 {ios * 16} {ios * read_ms} 0 0 0 0 1 {busy} {ios * read_ms}")
+    return "\n".join(lines) + "\n"
+
+
+def test_differences_of_diskstats_have_the_units_of_the_kernel() -> None:
+    found, rows = taken(SAMPLES / "diskstats.txt", host="db1")
+    assert (found.format, found.hosts) == ("diskstats", ["db1"])
+    assert rows["db1", "sdb", "read_ios_count"][0] == (at("2021-03-02 10:00:10"), 4000.0)
+    assert values(rows, "db1", "sdb", "read_bytes") == [64000 * 512.0] * 3
+    assert values(rows, "db1", "sdb", "read_latency_mean_ns") == [45e6] * 3
+    assert values(rows, "db1", "sdb", "read_size_mean_bytes") == [8192.0] * 3
+    # Milliseconds wrapped at 2**32.
+    assert values(rows, "db1", "sdb", "write_latency_mean_ns") == [60e6] * 3
+    assert values(rows, "db1", "sdb", "queue_mean_count") == [24.0] * 3
+    assert values(rows, "db1", "sdb", "queue_now_count") == [5.0, 7.0, 9.0]
+    assert values(rows, "db1", "sdb", "busy_share") == pytest.approx([0.99] * 3)
+    assert values(rows, "db1", "sdb", "flush_latency_mean_ns") == [200e6] * 3
+    assert {entity for _, entity, _ in rows} == {"sda", "sdb"}
+    assert found.ignored["partitions"] == "their disk is taken as a whole"
+
+
+def test_times_of_snapshots_stand_before_them_after_them_in_each_line_or_nowhere(tmp_path: Path) -> None:
+    """Each as a script wrote it: `date; cat`, `cat; date +%s.%N`, lines behind a time, nothing."""
+    devices = [f"   8       0 sda {n} 0 {n * 8} {n} 0 0 0 0 0 {n} {n}" for n in (5, 15, 35)]
+    times = [at(f"2021-03-02 10:00:{second}") for second in ("00", "10", "20")]
+    before = "".join(f"zzz ***Tue Mar  2 10:00:{n}0 UTC 2021\n{line}\n" for n, line in enumerate(devices))
+    after = "".join(f"{line}\n{t // 10**9}.000000000\n" for t, line in zip(times, devices, strict=True))
+    inside = "".join(f"2021-03-02T10:00:{n}0+00:00 {line}\n" for n, line in enumerate(devices))
+    for text in (before, after, inside):
+        _, rows = taken(written(tmp_path, text))
+        assert rows["imported", "sda", "read_ios_count"] == [(times[1], 10.0), (times[2], 20.0)]
+    nowhere = written(tmp_path, "\n".join(devices))
+    with pytest.raises(NotTaken, match=r"--interval 10s.*date -Is; cat /proc/diskstats"):
+        taken(nowhere)
+    _, rows = taken(nowhere, interval_ns=10**10)
+    assert rows["imported", "sda", "read_ios_count"] == [(10**10, 10.0), (2 * 10**10, 20.0)]
+
+
+def test_counters_that_begin_anew_and_clocks_that_go_back_are_left_out(tmp_path: Path) -> None:
+    text = diskstats(read_ms=5, steps=6)
+    restarted = text + diskstats(read_ms=5, steps=6).replace("T10:", "T11:")
+    found, rows = taken(written(tmp_path, restarted))
+    assert "counters that began anew" in found.ignored
+    assert [t_ns for t_ns, _ in rows["imported", "sdb", "read_ios_count"]] == [
+        at(f"2021-03-02 {hour}:00:{second}0") for hour in (10, 11) for second in range(1, 6)
+    ]
+    found, rows = taken(written(tmp_path, text + text))
+    assert len(rows["imported", "sdb", "read_ios_count"]) == 5
+    assert "snapshots while the clock was behind" in found.ignored
+
+
+def test_reports_of_nfsiostat_follow_the_time_that_a_script_wrote_once() -> None:
+    found, rows = taken(SAMPLES / "nfsiostat.txt", host="db1", interval_ns=10**10)
+    assert rows["db1", "/data", "read_ios_count"] == [
+        (at(f"2021-03-02 10:00:{second}"), 20000.0) for second in (10, 20, 30)
+    ]
+    assert values(rows, "db1", "/data", "read_bytes") == [16250 * 1024 * 10.0] * 3
+    assert values(rows, "db1", "/data", "read_latency_mean_ns") == [45.5e6] * 3
+    assert values(rows, "db1", "/data", "read_rtt_mean_ns") == [45e6] * 3
+    assert values(rows, "db1", "/data", "read_size_mean_bytes") == [8.125 * 1024] * 3
+    assert values(rows, "db1", "/data", "write_errors_count") == [1.0] * 3
+    assert values(rows, "db1", "/data", "retransmissions_count") == [2.0] * 3
+    assert found.ignored["the first report"] == "it is of the time since the mount"
+    with pytest.raises(NotTaken, match=r"--interval 10s"):
+        taken(SAMPLES / "nfsiostat.txt")
+
+
+def test_a_diagnosis_names_the_slow_disk_of_a_log_and_calls_a_quick_one_fine(tmp_path: Path) -> None:
+    state, causes, what = said_of(written(tmp_path, diskstats(read_ms=48), "slow.txt"))
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+    state, causes, what = said_of(written(tmp_path, diskstats(read_ms=1, per_s=20), "quick.txt"))
+    # The disk alone was recorded: that it is quick does not say that all is well.
+    assert (state, causes) == ("not judged", []), what
+
+
+def test_a_mount_that_answers_late_is_slow_storage(tmp_path: Path) -> None:
+    text = (SAMPLES / "nfsiostat.txt").read_text()
+    report = text[text.rindex("nas1:") :]
+    state, causes, what = said_of(written(tmp_path, text + report * 27), interval_ns=10**10)
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+    assert "/data: reads take" in what
+
+
+# sadf -x
+
+
+def test_archives_of_sar_in_xml_are_what_they_are_in_json(tmp_path: Path) -> None:
+    found, rows = taken(SAMPLES / "sadf.xml")
+    assert (found.format, found.hosts) == ("sar", ["db1"])
+    assert rows["db1", "sda", "ios_count"][0] == (at("2021-03-02 10:01:00"), 900 * 60.0)
+    assert values(rows, "db1", "sda", "latency_mean_ns") == [45e6] * 3
+    assert values(rows, "db1", "sda", "read_bytes") == [6400 * 1024 * 60.0] * 3
+    assert values(rows, "db1", "sda", "queue_mean_count") == [40.5] * 3
+    assert ("db1", "sdb", "latency_mean_ns") not in rows
+    assert values(rows, "db1", "cpu", "busy_share") == pytest.approx([0.26] * 3)
+    assert values(rows, "db1", "memory", "available_bytes") == [17147228 * 1024.0] * 3
+    assert values(rows, "db1", "cpu", "blocked_count") == [2.0] * 3
+    assert values(rows, "db1", "eth0", "out_bytes") == [2000 * 1024 * 60.0] * 3
+    assert values(rows, "db1", "tcp", "segments_retransmitted_count") == [150.0] * 3
+    assert values(rows, "db1", "psi-io", "some_share") == [0.12] * 3
+    text = (SAMPLES / "sadf.xml").read_text()
+    first, last = text.index("<timestamp"), text.rindex("</timestamp>") + len("</timestamp>")
+    sample = text[first : text.index("</timestamp>") + len("</timestamp>")]
+    minutes = [sample.replace('"10:01:00"', f'"10:{minute:02d}:00"') for minute in range(1, 31)]
+    longer = written(tmp_path, text[:first] + "".join(minutes) + text[last:], "sadf.xml")
+    state, causes, what = said_of(longer)
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+
+
+def test_a_document_with_entities_or_without_an_end_is_refused(tmp_path: Path) -> None:
+    text = (SAMPLES / "sadf.xml").read_text()
+    bomb = text.replace('"DTD v3.11 sysstat //EN"', '"a"', 1).replace(
+        'sysstat-3.11.dtd">', 'sysstat-3.11.dtd" [<!ENTITY a "b">]>', 1
+    )
+    with pytest.raises(NotTaken, match="declares entities of its own"):
+        taken(written(tmp_path, bomb))
+    with pytest.raises(NotTaken, match="is no whole document of XML"):
+        taken(written(tmp_path, text[: len(text) // 2]))
+    with pytest.raises(NotTaken, match="more than 20 deep"):
+        taken(written(tmp_path, "<sysstat>" + "<a>" * 30))
+
+
+# Guests of a hypervisor
+
+
+def test_a_virtual_disk_that_is_late_is_slow_storage_and_its_neighbour_is_not() -> None:
+    state, causes, what = said_of(FOREIGN / "esxtop-two-disks.csv")
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+    assert "db01:scsi0:1: reads take: 60.0 ms" in what
+
+
+def test_a_guest_is_judged_by_the_mean_of_its_processors(tmp_path: Path) -> None:
+    """One full virtual processor of two is no guest that has used all that it has."""
+    columns = {"Group Cpu(7:db01)\\% Used": 102, "Group Cpu(7:db01)\\% Ready": 4}
+    columns |= {f"Vcpu(7:db01:{n}:vmx-vcpu-{n})\\% Used": used for n, used in ((0, 100), (1, 2))}
+    head = ",".join(f'"\\\\esx1\\{name}"' for name in columns)
+    lines = [f'"(PDH-CSV 4.0) (UTC)(0)",{head}']
+    for n in range(30):
+        cells = ",".join(f'"{value}"' for value in columns.values())
+        lines.append(f'"03/02/2021 10:{n // 6:02d}:{n % 6}0",{cells}')
+    path = written(tmp_path, "\n".join(lines))
+    state, causes, _ = said_of(path)
+    assert (state, causes) == ("not judged", [])
+    found = diagnose(sources_of([path], Options()).sources)
+    cell = next(one for one in found.cells if (one.tier, one.resource) == ("hypervisor", "cpu"))
+    assert {one.measure.text for one in cell.judged} == {
+        "db01 uses its processors", "db01 is ready and gets no processor",
+    }  # fmt: skip
