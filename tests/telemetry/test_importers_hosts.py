@@ -63,6 +63,23 @@ def in_sadf(text: str) -> int:
     return count
 
 
+def in_atop(text: str) -> int:
+    count = 0
+    for line in text.splitlines():
+        if line[3:5] == " |":
+            cells = [cell for cell in line.split("|")[1:] if cell.strip()]
+            count += len(cells) - (line[:3] in ("LVM", "MDD", "DSK", "NET"))
+        elif re.match(r"\s+\d+ ", line):
+            count += len(line.split())
+    return count
+
+
+def in_lines_of_atop(text: str) -> int:
+    rows = [line.split() for line in text.splitlines() if len(line.split()) > 6]
+    names = ("cpu", "LVM", "MDD", "DSK")
+    return sum(len(row) - 6 - (row[0] in names or (row[0] == "NET" and row[6] != "upper")) for row in rows)
+
+
 def in_rows(pattern: str, each: str = r"\S+") -> Callable[[str], int]:
     """Values of the last group of each line that matches."""
     return lambda text: sum(
@@ -76,6 +93,8 @@ COUNTED = {
     "nfsiostat.txt": Sample(in_rows(r"^(?:  )( +\S.*\d.*)$", r"\S+(?: \(\S+\))?"), r"(?<=  )\d+\.\d{3}(?= |$)"),
 }
 COUNTED["sadf.xml"] = Sample(in_sadf, r'(?<==")\d+\.\d\d(?=")')
+COUNTED["atop.txt"] = Sample(in_atop, r"(?<= )\d+\.\d+(?=[ %MG])")
+COUNTED["atop-lines.txt"] = Sample(in_lines_of_atop, r"(?<= )(?:\d{3,4}|\d{6,8})(?= |$)")
 OPTIONS: dict[str, dict[str, int]] = {"nfsiostat.txt": {"interval_ns": 10**10}}
 """What a sample does not say of itself."""
 
@@ -354,6 +373,53 @@ def test_a_document_with_entities_or_without_an_end_is_refused(tmp_path: Path) -
         taken(written(tmp_path, text[: len(text) // 2]))
     with pytest.raises(NotTaken, match="more than 20 deep"):
         taken(written(tmp_path, "<sysstat>" + "<a>" * 30))
+
+
+# atop
+
+
+@pytest.mark.parametrize("name", ["atop.txt", "atop-lines.txt"])
+def test_screens_and_lines_of_atop_are_the_same_values(name: str) -> None:
+    found, rows = taken(SAMPLES / name, zone_s=0)
+    assert (found.format, found.hosts) == ("atop", ["db1"])
+    assert rows["db1", "sda", "read_ios_count"] == [
+        (at(f"2021-03-02 10:00:{second}"), 4000.0) for second in (10, 20, 30)
+    ]
+    assert values(rows, "db1", "sda", "busy_share") == [0.98] * 3
+    # While the disk was busy 25 I/Os were at it; busy 9.8 s for 5,000 I/Os: 49 ms each.
+    assert values(rows, "db1", "sda", "queue_mean_count") == pytest.approx([24.5] * 3)
+    assert values(rows, "db1", "sda", "latency_mean_ns") == pytest.approx([49e6] * 3)
+    assert values(rows, "db1", "sda", "queue_now_count") == [19.0] * 3
+    moved = 3.1 * 2**20 * 10 if name == "atop.txt" else 64000 * 512.0
+    assert values(rows, "db1", "sda", "read_bytes") == pytest.approx([moved] * 3)
+    # The sum over two processors, and the second one alone.
+    assert values(rows, "db1", "cpu", "idle_share") == pytest.approx([0.5] * 3)
+    assert values(rows, "db1", "cpu", "busy_share") == pytest.approx([0.31] * 3)
+    assert values(rows, "db1", "cpu/1", "iowait_share") == pytest.approx([0.18] * 3)
+    free = 8.0 * 2**30 if name == "atop.txt" else 2126702 * 4096.0
+    assert values(rows, "db1", "memory", "free_bytes") == [free] * 3
+    assert values(rows, "db1", "paging", "pages_out_count") == [7.0] * 3
+    assert values(rows, "db1", "psi-io", "full_share") == pytest.approx([0.3] * 3)
+    assert found.ignored["samples since the start"] == "it is of the time since the host's start"
+
+
+def test_a_narrow_screen_of_atop_has_no_latency_and_says_so(tmp_path: Path) -> None:
+    lines = (SAMPLES / "atop.txt").read_text().splitlines(keepends=True)
+    narrow = "".join(re.sub(r"\|\s+avq +\S+ \|", "|", line) for line in lines)
+    found, rows = taken(written(tmp_path, narrow), zone_s=0)
+    assert ("db1", "sda", "latency_mean_ns") not in rows
+    assert any("atop -L 250" in note for note in found.notes)
+    state, causes, what = said_of(written(tmp_path, narrow))
+    assert state == "not judged", (causes, what)
+
+
+def test_a_diagnosis_of_atop_names_the_slow_disk(tmp_path: Path) -> None:
+    text = (SAMPLES / "atop-lines.txt").read_text()
+    last = text[text.rindex("CPU db1") :]
+    longer = text + "".join(last.replace("1614679230", str(1614679230 + 10 * n)) for n in range(1, 30))
+    state, causes, what = said_of(written(tmp_path, longer))
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+    assert "sda: I/Os take: 49.0 ms" in what
 
 
 # Guests of a hypervisor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.telemetry.importers.atop import AtopLines, AtopText
 from assay.telemetry.importers.diskstats import Diskstats
 from assay.telemetry.importers.esxtop import Esxtop
 from assay.telemetry.importers.hammerdb import HammerDbCounter, HammerDbLog, HammerDbProfile
@@ -21,7 +22,7 @@ IMPORTERS: tuple[Importer, ...] = (
     Esxtop(), Perfmon(), Sar(), SarXml(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
     PgbenchProgress(), PgbenchLog(),
     HammerDbCounter(), HammerDbProfile(), HammerDbLog(), Sysbench(), GoTpc(),
-    BenchBase(), PgbenchSummary(), Nmon(), Diskstats(), NfsIostat(),
+    BenchBase(), PgbenchSummary(), Nmon(), Diskstats(), NfsIostat(), AtopText(), AtopLines(),
 )  # fmt: skip
 
 
