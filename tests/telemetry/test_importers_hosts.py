@@ -80,6 +80,23 @@ def in_lines_of_atop(text: str) -> int:
     return sum(len(row) - 6 - (row[0] in names or (row[0] == "NET" and row[6] != "upper")) for row in rows)
 
 
+def in_plot(text: str) -> int:
+    """Cells of rows without times and names."""
+    rows = [line.split() for line in text.splitlines() if re.match(r"\d", line)]
+    names = len(re.findall(r"\]Name\b", text))
+    return sum(len(row) - 2 - names for row in rows)
+
+
+def in_collectl(text: str) -> int:
+    count, names = 0, 0
+    for line in text.splitlines():
+        if line.startswith("#"):
+            names = {"Name": 1, "Cpu": 1, "Num": 2}.get(line.lstrip("# ").partition(" ")[0], 0)
+        elif line.strip() and not line.startswith("waiting"):
+            count += len(line.split()) - names
+    return count
+
+
 def in_rows(pattern: str, each: str = r"\S+") -> Callable[[str], int]:
     """Values of the last group of each line that matches."""
     return lambda text: sum(
@@ -95,6 +112,8 @@ COUNTED = {
 COUNTED["sadf.xml"] = Sample(in_sadf, r'(?<==")\d+\.\d\d(?=")')
 COUNTED["atop.txt"] = Sample(in_atop, r"(?<= )\d+\.\d+(?=[ %MG])")
 COUNTED["atop-lines.txt"] = Sample(in_lines_of_atop, r"(?<= )(?:\d{3,4}|\d{6,8})(?= |$)")
+COUNTED["collectl-plot.txt"] = Sample(in_plot, r"(?<= )\d{1,4}(?= |$)")
+COUNTED["collectl.txt"] = Sample(in_collectl, r"(?<=[ ]{4})\d{2,3}(?= |$)")
 OPTIONS: dict[str, dict[str, int]] = {"nfsiostat.txt": {"interval_ns": 10**10}}
 """What a sample does not say of itself."""
 
@@ -420,6 +439,72 @@ def test_a_diagnosis_of_atop_names_the_slow_disk(tmp_path: Path) -> None:
     state, causes, what = said_of(written(tmp_path, longer))
     assert (state, causes[0]) == ("cause found", "slow-disk"), what
     assert "sda: I/Os take: 49.0 ms" in what
+
+
+# collectl
+
+
+@pytest.mark.parametrize("name", ["collectl-plot.txt", "collectl.txt"])
+def test_files_for_plots_and_screens_of_collectl_are_the_same_values(name: str) -> None:
+    found, rows = taken(SAMPLES / name, zone_s=0)
+    assert (found.format, found.hosts) == ("collectl", ["db1"])
+    # The file for plots says its zone.
+    nanos = 0 if name == "collectl-plot.txt" else 2_000_000
+    assert [t_ns for t_ns, _ in rows["db1", "sda", "read_ios_count"]] == [
+        at(f"2021-03-02 10:00:{second}") + nanos for second in (10, 20, 30)
+    ]
+    assert values(rows, "db1", "sda", "read_ios_count") == [3000.0] * 3
+    assert values(rows, "db1", "sda", "write_bytes") == [1600 * 1024 * 10.0] * 3
+    assert values(rows, "db1", "sda", "read_latency_mean_ns") == [45e6] * 3
+    assert values(rows, "db1", "sda", "latency_mean_ns") == [42e6] * 3
+    assert values(rows, "db1", "sda", "size_mean_bytes") == [10240.0] * 3
+    # Its queue is that while the disk was busy.
+    assert values(rows, "db1", "sda", "queue_mean_count") == pytest.approx([24.5] * 3)
+    assert values(rows, "db1", "cpu", "busy_share") == pytest.approx([0.47] * 3)
+    assert values(rows, "db1", "cpu", "blocked_count") == [2.0] * 3
+    assert values(rows, "db1", "eth0", "out_bytes") == [2000 * 1024 * 10.0] * 3
+    assert "no latency" in found.ignored["[DSK]SvcTim"]
+    assert found.ignored["[DSK]ReadTot"] == "the sum of the disks or interfaces that are taken"
+    if name == "collectl.txt":
+        assert values(rows, "db1", "nvme0n1", "read_ios_count") == [120_000.0] * 3
+        assert values(rows, "db1", "cpu/1", "iowait_share") == [0.4] * 3
+
+
+def test_times_of_day_without_a_date_and_no_times_are_since_the_beginning(tmp_path: Path) -> None:
+    titles = "#{}Name       KBytes Merged  IOs Size  KBytes Merged  IOs Size  RWSize  QLen  Wait SvcTim Util\n"
+    row = "{}sda  80 0 10 8 0 0 0 0 8 1 5 0 5\n"
+    text = titles.format("Time     ") + "".join(row.format(f"{time} ") for time in ("23:59:55", "00:00:05"))
+    found, rows = taken(written(tmp_path, text))
+    assert rows["imported", "sda", "read_ios_count"] == [(10**10, 100.0)]
+    assert any("without a date" in note for note in found.notes)
+    _, rows = taken(written(tmp_path, text), start_ns=at("2021-03-02 23:59:55"))
+    assert rows["imported", "sda", "latency_mean_ns"] == [(at("2021-03-03 00:00:05"), 5e6)]
+    text = titles.format("") + row.format("") * 3
+    with pytest.raises(NotTaken, match="--interval 10s"):
+        taken(written(tmp_path, text))
+    _, rows = taken(written(tmp_path, text), interval_ns=10**10)
+    assert rows["imported", "sda", "read_bytes"] == [(10**10, 80 * 1024 * 10.0), (2 * 10**10, 80 * 1024 * 10.0)]
+
+
+def test_the_brief_lines_of_collectl_are_of_all_disks_together(tmp_path: Path) -> None:
+    text = (
+        "#                  <--------CPU--------><----------Disks----------->\n"
+        "#Date    Time      cpu sys inter  ctxsw KBRead  Reads KBWrit Writes\n"
+        "20210302 10:00:00   97  15  1098   2210      8      2    593     40\n"
+        "20210302 10:00:10   98  19  1000    20K    212     53  11072    138\n"
+    )
+    found, rows = taken(written(tmp_path, text), zone_s=0)
+    assert rows["imported", "all disks", "write_bytes"] == [(at("2021-03-02 10:00:10"), 11072 * 1024 * 10.0)]
+    assert values(rows, "imported", "cpu", "busy_share") == [0.98]
+    assert found.values_taken + found.values_left_out + found.values_unread == 16
+
+
+def test_a_diagnosis_of_collectl_names_the_slow_disk(tmp_path: Path) -> None:
+    text = (SAMPLES / "collectl-plot.txt").read_text()
+    last = text.splitlines()[-1]
+    longer = text + "".join(last.replace("11:00:30", f"11:{n // 6:02d}:{n % 6}0") + "\n" for n in range(4, 31))
+    state, causes, what = said_of(written(tmp_path, longer))
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
 
 
 # Guests of a hypervisor

@@ -20,7 +20,8 @@ from assay.telemetry.importers.sysstat import with_busy
 from assay.telemetry.importers.taken import NO_USE, Counter, Counters
 
 _HEADER = re.compile(
-    r"^ATOP - (?P<host>\S+)\s+(?P<at>\d{4}/\d\d/\d\d\s+\d\d:\d\d:\d\d)\s.*?(?P<elapsed>\S+) elapsed\s*$", re.MULTILINE
+    r"^ATOP - (?P<host>\S+)\s+(?P<at>\d{4}/\d\d/\d\d\s+\d\d:\d\d:\d\d)\s.{0,400}?(?P<elapsed>\S{1,30}) elapsed\s*$",
+    re.MULTILINE,
 )
 _LINE = re.compile(
     r"^(?P<label>[A-Za-z]{3}) (?P<host>\S+) (?P<at>\d{9,10}) \d{4}/\d\d/\d\d \d\d:\d\d:\d\d (?P<elapsed>\d{1,9})"

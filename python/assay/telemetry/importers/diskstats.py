@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import ClassVar, TextIO
 
 from assay.telemetry.collectors.proc_file import is_count
@@ -18,10 +19,13 @@ from assay.telemetry.importers.parts import disk_of_part
 from assay.telemetry.importers.snapshots import ReportTimes
 from assay.telemetry.importers.taken import Counter, Counters
 
-_DEVICE = r"^(?P<at>\S.*?\s)?\s*\d{1,4}\s+\d{1,7}\s+(?P<name>[A-Za-z][\w!/.-]*)\s+"
+_DEVICE = r"^(?P<at>\S.{0,60}?\s)?\s{0,40}\d{1,4}\s+\d{1,7}\s+(?P<name>[A-Za-z][\w!/.-]*)\s+"
 _WHOLE = re.compile(rf"{_DEVICE}\d{{1,20}}(?:\s+\d{{1,20}}){{10,31}}\s*$", re.ASCII | re.MULTILINE)
 _LINE = re.compile(rf"{_DEVICE}(?P<counts>\S+(?:\s+\S+){{3,31}})\s*$", re.ASCII)
 _PROGRAM = "while sleep 10; do date -Is; cat /proc/diskstats; done"
+
+LOOK_LINES = 50
+"""Lines like those of a device that are looked at: other programs' rows may have names among numbers."""
 
 _SECTOR, _MS = 512.0, 1e6
 _WRAP_MS = 2**32
@@ -61,7 +65,8 @@ class Diskstats(Importer):
 
     def recognises(self, head: str) -> bool:
         """A line of a device with eleven counters or more."""
-        return _WHOLE.search(head) is not None
+        lines = islice(_WHOLE.finditer(head), LOOK_LINES)
+        return any(not line["at"] or moment_in(line["at"].strip()) is not None for line in lines)
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take each device that ever did an I/O, of every snapshot but the first."""

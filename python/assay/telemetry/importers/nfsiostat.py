@@ -16,8 +16,8 @@ from assay.telemetry.importers.numbers import number
 from assay.telemetry.importers.snapshots import ReportTimes
 from assay.telemetry.importers.taken import NO_USE, Counter, Counters
 
-_MOUNT = re.compile(r"^(?P<from>\S.*) mounted on (?P<point>/.*):\s*$", re.MULTILINE)
-_TITLES = re.compile(r"^\s*(?:(?P<side>\w+):)?\s+(?P<titles>ops?/s\s+.*\S)\s*$")
+_MOUNT = re.compile(r"^(?P<from>\S.{0,4000}) mounted on (?P<point>/.{0,4000}):[ \t\r]{0,9}$", re.MULTILINE)
+_TITLES = re.compile(r"^(?:(?P<side>\w{1,40}):)?\s{1,40}(?P<titles>ops?/s\s.{0,400})$")
 _TITLE = re.compile(r"rpc bklog|avg \w+ \(ms\)|\S+")
 _CELL = re.compile(r"\S+(?: \([^)]*\))?")
 _PROGRAM = "date -Is; nfsiostat 10"

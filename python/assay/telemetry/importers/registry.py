@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from assay.telemetry.importers.atop import AtopLines, AtopText
+from assay.telemetry.importers.collectl import CollectlPlot
+from assay.telemetry.importers.collectl_text import CollectlText
 from assay.telemetry.importers.diskstats import Diskstats
 from assay.telemetry.importers.esxtop import Esxtop
 from assay.telemetry.importers.hammerdb import HammerDbCounter, HammerDbLog, HammerDbProfile
@@ -22,7 +24,9 @@ IMPORTERS: tuple[Importer, ...] = (
     Esxtop(), Perfmon(), Sar(), SarXml(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
     PgbenchProgress(), PgbenchLog(),
     HammerDbCounter(), HammerDbProfile(), HammerDbLog(), Sysbench(), GoTpc(),
-    BenchBase(), PgbenchSummary(), Nmon(), Diskstats(), NfsIostat(), AtopText(), AtopLines(),
+    BenchBase(), PgbenchSummary(), Nmon(), NfsIostat(), AtopText(), AtopLines(), CollectlPlot(), CollectlText(),
+    # Last: rows of other programs have names among numbers, too.
+    Diskstats(),
 )  # fmt: skip
 
 
