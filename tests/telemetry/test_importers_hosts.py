@@ -5,23 +5,16 @@ Samples have the shape of files that the real programs wrote, with values of the
 
 from __future__ import annotations
 
-import io
-import random
 import re
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
-from xml.etree import ElementTree
 
 import pytest
 
 from assay.insight.diagnosis.diagnose import diagnose
 from assay.insight.diagnosis.inputs import sources_of
-from assay.telemetry.importers.importer import Into, NotTaken, Options
-from assay.telemetry.importers.registry import importer_of
-from foreign_files import accounted, taken, values, written
+from assay.telemetry.importers.importer import NotTaken, Options
+from foreign_files import taken, values, written
 
 SAMPLES = Path(__file__).parent / "imported"
 FOREIGN = Path(__file__).parents[1] / "fixtures" / "foreign"
@@ -30,159 +23,6 @@ FOREIGN = Path(__file__).parents[1] / "fixtures" / "foreign"
 def at(text: str) -> int:
     """UTC nanoseconds."""
     return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * 10**9
-
-
-# What is in a file, counted without the importers
-
-
-class Sample(NamedTuple):
-    """How many values a text holds, and where numbers stand in it."""
-
-    count: Callable[[str], int]
-    spot: str
-
-
-def in_nmon(text: str) -> int:
-    count = 0
-    for line in text.splitlines():
-        cells = line.rstrip(",").split(",")
-        place = 2 if cells[0] == "TOP" else 1
-        if cells[0] not in ("ZZZZ", "UARG") and re.fullmatch(r"T\d+", "".join(cells[place : place + 1])):
-            count += len(cells) - place - 1
-    return count
-
-
-def in_sadf(text: str) -> int:
-    names = {"cpu": {"number", "cpu"}, "disk-device": {"dev"}, "irq": {"cpu"}}
-    count = 0
-    plain = re.sub(r'\sx(?:mlns|si)\S*?="[^"]*"', "", text)
-    for stamp in ElementTree.fromstring(plain).iter("timestamp"):
-        for one in [part for part in stamp.iter() if part is not stamp]:
-            own = set(one.attrib) - {"per", "unit", "iface"} - names.get(one.tag, set())
-            count += len(own) + (not one.attrib and not len(one))
-    return count
-
-
-def in_atop(text: str) -> int:
-    count = 0
-    for line in text.splitlines():
-        if line[3:5] == " |":
-            cells = [cell for cell in line.split("|")[1:] if cell.strip()]
-            count += len(cells) - (line[:3] in ("LVM", "MDD", "DSK", "NET"))
-        elif re.match(r"\s+\d+ ", line):
-            count += len(line.split())
-    return count
-
-
-def in_lines_of_atop(text: str) -> int:
-    rows = [line.split() for line in text.splitlines() if len(line.split()) > 6]
-    names = ("cpu", "LVM", "MDD", "DSK")
-    return sum(len(row) - 6 - (row[0] in names or (row[0] == "NET" and row[6] != "upper")) for row in rows)
-
-
-def in_plot(text: str) -> int:
-    """Cells of rows without times and names."""
-    rows = [line.split() for line in text.splitlines() if re.match(r"\d", line)]
-    names = len(re.findall(r"\]Name\b", text))
-    return sum(len(row) - 2 - names for row in rows)
-
-
-def in_collectl(text: str) -> int:
-    count, names = 0, 0
-    for line in text.splitlines():
-        if line.startswith("#"):
-            names = {"Name": 1, "Cpu": 1, "Num": 2}.get(line.lstrip("# ").partition(" ")[0], 0)
-        elif line.strip() and not line.startswith("waiting"):
-            count += len(line.split()) - names
-    return count
-
-
-def in_rows(pattern: str, each: str = r"\S+") -> Callable[[str], int]:
-    """Values of the last group of each line that matches."""
-    return lambda text: sum(
-        len(re.findall(each, match[match.lastindex or 0])) for match in re.finditer(pattern, text, re.MULTILINE)
-    )
-
-
-COUNTED = {
-    "nmon.nmon": Sample(in_nmon, r"(?<=,)-?\d+\.\d(?=,|$)"),
-    "diskstats.txt": Sample(in_rows(r"^ *\d+ +\d+ [a-z]\w* (.*)$"), r"(?<= )\d{2,}(?= |$)"),
-    "nfsiostat.txt": Sample(in_rows(r"^(?:  )( +\S.*\d.*)$", r"\S+(?: \(\S+\))?"), r"(?<=  )\d+\.\d{3}(?= |$)"),
-}
-COUNTED["sadf.xml"] = Sample(in_sadf, r'(?<==")\d+\.\d\d(?=")')
-COUNTED["atop.txt"] = Sample(in_atop, r"(?<= )\d+\.\d+(?=[ %MG])")
-COUNTED["atop-lines.txt"] = Sample(in_lines_of_atop, r"(?<= )(?:\d{3,4}|\d{6,8})(?= |$)")
-COUNTED["collectl-plot.txt"] = Sample(in_plot, r"(?<= )\d{1,4}(?= |$)")
-COUNTED["collectl.txt"] = Sample(in_collectl, r"(?<=[ ]{4})\d{2,3}(?= |$)")
-OPTIONS: dict[str, dict[str, int]] = {"nfsiostat.txt": {"interval_ns": 10**10}}
-"""What a sample does not say of itself."""
-
-JUNK = ("x", "n/a", "-", "1e999", "nan", "1.6Q", "--5", "9" * 400, "99%%", "0x1F")
-
-
-@pytest.mark.parametrize("name", COUNTED)
-def test_what_becomes_of_a_files_values_adds_up_to_what_is_in_it(name: str) -> None:
-    text = (SAMPLES / name).read_text()
-    assert accounted(text, **OPTIONS.get(name, {})) == COUNTED[name].count(text) > 0
-
-
-@pytest.mark.parametrize("name", COUNTED)
-def test_values_that_are_no_numbers_are_accounted_for(name: str) -> None:
-    original = (SAMPLES / name).read_text()
-    spots = list(re.finditer(COUNTED[name].spot, original, re.MULTILINE))
-    read = 0
-    for seed in range(60):
-        dice = random.Random(seed)
-        text = original
-        for spot in sorted(dice.sample(spots, min(len(spots), 5)), key=lambda spot: -spot.start()):
-            text = text[: spot.start()] + dice.choice(JUNK) + text[spot.end() :]
-        found = accounted(text, **OPTIONS.get(name, {}))
-        if found is not None:
-            read += 1
-            assert found == COUNTED[name].count(text), seed
-    assert read > 30
-
-
-@pytest.mark.parametrize("name", COUNTED)
-def test_mutated_files_are_read_or_refused(name: str) -> None:
-    original = (SAMPLES / name).read_text()
-    pieces = (
-        "",
-        "\n",
-        "9" * 40,
-        "-",
-        ":",
-        "x",
-        ",",
-        " ",
-        "T0001",
-        "ZZZZ,",
-        "=",
-        "<",
-        ">",
-        '"',
-        "{",
-        "#",
-        "1e400",
-        "nan",
-    )
-    read = 0
-    for seed in range(400):
-        dice = random.Random(seed)
-        text = original
-        for _ in range(dice.randint(1, 8)):
-            place = dice.randrange(len(text))
-            text = text[:place] + dice.choice(pieces) + text[place + dice.choice((0, 1, 1, 3, 40)) :]
-        chosen = importer_of(text)
-        if chosen is None:
-            continue
-        into = Into(chosen.name, Options(zone_s=0, interval_ns=10**10), lambda _: None)
-        with suppress(NotTaken):
-            chosen.read(io.StringIO(text, newline=""), into)
-            into.flush()
-            read += 1
-    # Most mutations of XML make it none.
-    assert read > (20 if name.endswith(".xml") else 100)
 
 
 def said_of(path: Path, **options: int) -> tuple[str, list[str], str]:
@@ -505,6 +345,91 @@ def test_a_diagnosis_of_collectl_names_the_slow_disk(tmp_path: Path) -> None:
     longer = text + "".join(last.replace("11:00:30", f"11:{n // 6:02d}:{n % 6}0") + "\n" for n in range(4, 31))
     state, causes, what = said_of(written(tmp_path, longer))
     assert (state, causes[0]) == ("cause found", "slow-disk"), what
+
+
+# PCP
+
+
+@pytest.mark.parametrize("name", ["pmrep.csv", "pcp.json"])
+def test_pmrep_and_pcp2json_are_the_same_values(name: str) -> None:
+    found, rows = taken(SAMPLES / name)
+    assert (found.format, found.hosts) == ("pcp", ["db1"])
+    # Both say their zone, in CSV where it was asked for (-x).
+    assert rows["db1", "sda", "read_ios_count"] == [
+        (at(f"2021-03-02 10:00:{second}"), 3000.0) for second in (10, 20, 30)
+    ]
+    assert values(rows, "db1", "sda", "read_bytes") == [2400 * 1024 * 10.0] * 3
+    # Milliseconds of all I/Os of a second, by their number.
+    assert values(rows, "db1", "sda", "read_latency_mean_ns") == [45e6] * 3
+    assert values(rows, "db1", "sda", "write_latency_mean_ns") == [35e6] * 3
+    assert values(rows, "db1", "sda", "busy_share") == pytest.approx([0.98] * 3)
+    assert values(rows, "db1", "sda", "queue_mean_count") == [17.0] * 3
+    assert values(rows, "db1", "sda", "queue_now_count") == [19.0] * 3
+    assert values(rows, "db1", "vg0-x", "read_ios_count") == [0.0] * 3
+    # Two processors together, by hinv.ncpu or by the sum of their time, and one alone.
+    assert values(rows, "db1", "cpu", "user_share") == pytest.approx([0.4] * 3)
+    assert values(rows, "db1", "cpu", "busy_share") == pytest.approx([0.5] * 3)
+    assert values(rows, "db1", "cpu/1", "busy_share") == pytest.approx([0.6] * 3)
+    assert values(rows, "db1", "memory", "free_bytes") == [3599364 * 1024.0] * 3
+    assert values(rows, "db1", "eth0", "in_bytes") == [1234560.0] * 3
+    assert values(rows, "db1", "psi-io", "some_share") == pytest.approx([0.42] * 3)
+    assert found.ignored["disk.all.read"] == "the sum of the disks that are taken"
+
+
+def test_raw_counters_of_pmrep_become_rates_and_an_excerpt_of_rates_stays_rates(tmp_path: Path) -> None:
+    head = "Time,disk.dev.read-sda,disk.dev.read_rawactive-sda,disk.dev.inflight-sda\n"
+    raw = head + "".join(f"2021-03-02 10:00:{n}0,{1000 + n * 500},{n * 20000},4\n" for n in range(3))
+    _, rows = taken(written(tmp_path, raw), zone_s=0)
+    assert values(rows, "imported", "sda", "read_ios_count") == [500.0, 500.0]
+    assert values(rows, "imported", "sda", "read_latency_mean_ns") == [40e6, 40e6]
+    _, rows = taken(written(tmp_path, raw + raw.replace("10:00", "11:00")), zone_s=0)
+    assert values(rows, "imported", "sda", "read_ios_count") == [500.0] * 4
+    excerpt = head + "".join(f"2021-03-02 10:00:{n}0,50.000,2000.000,4\n" for n in range(3))
+    _, rows = taken(written(tmp_path, excerpt), zone_s=0)
+    assert values(rows, "imported", "sda", "read_ios_count") == [500.0, 500.0]
+
+
+def test_a_diagnosis_of_pcp_names_the_slow_disk(tmp_path: Path) -> None:
+    text = (SAMPLES / "pmrep.csv").read_text()
+    last = text.splitlines()[-1]
+    longer = text + "".join(last.replace("11:00:30", f"11:{n // 6:02d}:{n % 6}0") + "\n" for n in range(4, 31))
+    state, causes, what = said_of(written(tmp_path, longer))
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+
+
+# vscsiStats
+
+
+def test_histograms_of_vscsistats_are_since_the_snapshot_before(tmp_path: Path) -> None:
+    found, rows = taken(SAMPLES / "vscsistats.csv", host="esx1", interval_ns=10**10)
+    disk = "2099979:scsi0:0"
+    # The collection goes on: 600, 1,200 and 1,800 reads are 600 in each interval.
+    assert rows["esx1", disk, "read_ios_count"] == [(n * 10**10, 600.0) for n in (1, 2, 3)]
+    assert values(rows, "esx1", disk, "read_latency_mean_ns") == [45e6] * 3
+    assert values(rows, "esx1", disk, "read_latency_p99_most_ns") == [50e6] * 3
+    assert values(rows, "esx1", disk, "write_size_mean_bytes") == [8192.0] * 3
+    assert values(rows, "esx1", disk, "queue_at_issue_mean_count") == [31.0] * 3
+    assert values(rows, "esx1", "2099979:scsi0:1", "latency_mean_ns") == [400e3] * 3
+    assert found.ignored["distance (in LBNs) between successive commands"] == "no use is made of it"
+    with pytest.raises(NotTaken, match="--interval 10s"):
+        taken(SAMPLES / "vscsistats.csv")
+    # Set back after each snapshot, and with a line of the time before each.
+    text = (SAMPLES / "vscsistats.csv").read_text()
+    _, one, two, _ = re.split(r"(?=Histogram: IO lengths of commands,[^\n]*scsi0:0)", text)
+    timed = "".join(f"{1614679200 + 10 * n}\n{own}" for n, own in enumerate((two, one, two)))
+    _, rows = taken(written(tmp_path, timed), host="esx1")
+    assert rows["esx1", disk, "read_ios_count"] == [
+        (at("2021-03-02 10:00:10"), 600.0),
+        (at("2021-03-02 10:00:20"), 1200.0),
+    ]
+
+
+def test_a_diagnosis_of_vscsistats_names_the_slow_virtual_disk(tmp_path: Path) -> None:
+    blocks = re.split(r"(?=Histogram: IO lengths of commands,[^\n]*scsi0:0)", (SAMPLES / "vscsistats.csv").read_text())
+    path = written(tmp_path, (blocks[1] + blocks[2]) * 10)
+    state, causes, what = said_of(path, interval_ns=10**10)
+    assert (state, causes[0]) == ("cause found", "slow-disk"), what
+    assert "scsi0:0" in what
 
 
 # Guests of a hypervisor

@@ -82,11 +82,13 @@ class Untimed:
     ----------
     program
         The command that would have written times.
+    has_begun
+        Whether the first report is of an interval, too: then it ends one after the beginning.
     """
 
-    def __init__(self, into: Into, program: str) -> None:
+    def __init__(self, into: Into, program: str, *, has_begun: bool = False) -> None:
         self._into, self._program = into, program
-        self._count = -1
+        self._count = 0 if has_begun else -1
 
     def next_ns(self) -> int:
         """The time of the next report.

@@ -13,11 +13,13 @@ from assay.telemetry.importers.iostat import IostatJson, IostatText
 from assay.telemetry.importers.load_logs import BenchBase, GoTpc, PgbenchSummary, Sysbench
 from assay.telemetry.importers.nfsiostat import NfsIostat
 from assay.telemetry.importers.nmon import Nmon
+from assay.telemetry.importers.pcp import Pcp2Json, PmrepCsv
 from assay.telemetry.importers.perfmon import Perfmon
 from assay.telemetry.importers.pgbench import PgbenchLog, PgbenchProgress
 from assay.telemetry.importers.sar import Sar, SarXml
 from assay.telemetry.importers.sysstat_text import SadfLines, SarText
 from assay.telemetry.importers.vmstat import Vmstat
+from assay.telemetry.importers.vscsistats import VscsiStats
 
 IMPORTERS: tuple[Importer, ...] = (
     # Perfmon last of the two: batch files of esxtop have its header too.
@@ -25,6 +27,7 @@ IMPORTERS: tuple[Importer, ...] = (
     PgbenchProgress(), PgbenchLog(),
     HammerDbCounter(), HammerDbProfile(), HammerDbLog(), Sysbench(), GoTpc(),
     BenchBase(), PgbenchSummary(), Nmon(), NfsIostat(), AtopText(), AtopLines(), CollectlPlot(), CollectlText(),
+    PmrepCsv(), Pcp2Json(), VscsiStats(),
     # Last: rows of other programs have names among numbers, too.
     Diskstats(),
 )  # fmt: skip

@@ -39,8 +39,10 @@ class Sample(NamedTuple):
         return 1
 
 
-def samples(file: TextIO) -> Iterator[Sample]:
+def samples(file: TextIO, *, array: str = '"statistics"', named: str = '"nodename"') -> Iterator[Sample]:
     """Samples of documents of sysstat one by one, each with the name of its host and the number of its array.
+
+    Those of other programs differ in the names of the array and of the host.
 
     The document is never held whole: what stands before an array of samples is searched for the host's name, and the
     array is decoded element by element.
@@ -57,14 +59,14 @@ def samples(file: TextIO) -> Iterator[Sample]:
         buffer += chunk
         while True:
             if not inside:
-                start = buffer.find('"statistics"')
+                start = buffer.find(array)
                 opening = buffer.find("[", start) if start >= 0 else -1
                 if opening < 0:
                     # The name may stand in what is kept.
-                    host = _host(buffer) or host
+                    host = _host(buffer, named) or host
                     buffer = buffer[-1024:] if start < 0 else buffer[start:]
                     break
-                host = _host(buffer[:start]) or host
+                host = _host(buffer[:start], named) or host
                 buffer, inside, run = buffer[opening + 1 :], True, run + 1
             text = buffer.lstrip(" \t\r\n,")
             if text.startswith("]"):
@@ -91,9 +93,9 @@ def samples(file: TextIO) -> Iterator[Sample]:
             return
 
 
-def _host(text: str) -> str:
+def _host(text: str, named: str) -> str:
     """The last host that is named in a piece of a document."""
-    start = text.rfind('"nodename"')
+    start = text.rfind(named)
     if start < 0:
         return ""
     _, _, rest = text[start:].partition(":")

@@ -16,11 +16,13 @@ class ReportTimes:
     ----------
     program
         The command that would have written times.
+    has_begun
+        Whether the first report is of an interval, too.
     """
 
-    def __init__(self, into: Into, file: TextIO, program: str) -> None:
+    def __init__(self, into: Into, file: TextIO, program: str, *, has_begun: bool = False) -> None:
         self._into = into
-        self._clock, self._untimed = Clock(into, file), Untimed(into, program)
+        self._clock, self._untimed = Clock(into, file), Untimed(into, program, has_begun=has_begun)
         self._at: WrittenTime | None = None
         self._last_ns: int | None = None
         self._is_open = False
