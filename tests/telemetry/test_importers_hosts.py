@@ -432,6 +432,43 @@ def test_a_diagnosis_of_vscsistats_names_the_slow_virtual_disk(tmp_path: Path) -
     assert "scsi0:0" in what
 
 
+# Quiet hosts
+
+
+QUIET = {
+    "atop-lines.txt": (r"sda \d+ \d+ \d+ \d+ \d+ 0 0 19 25.00", "sda 90 150 2400 50 1600 0 0 0 1.00"),
+    "collectl-plot.txt": (r"sda 300 5 2400 45 .* eth0", "sda 15 0 120 1 5 0 80 1 10 1 1 0 2 eth0"),
+    "pmrep.csv": (r",300.000,0.000,100.000,0.000,2400.000,13500.000,3500.000,980.000,17000.000,19,300.000",
+                  ",15.000,0.000,5.000,0.000,160.000,15.000,5.000,9.000,20.000,0,15.000"),
+}  # fmt: skip
+"""What makes a quick disk of the slow one of a sample."""
+IDLE = (
+    (" 40 1 5 20 0 1 0 33 ", " 40 1 5 0 0 1 0 53 "), (",500.000,500.000,", ",1000.000,0.000,"),
+    (" 1000 300 10 ", " 1300 0 10 "), (" 600 120 ", " 720 0 "), (" 400 180 ", " 580 0 "),
+)  # fmt: skip
+"""Time of processors that wait for I/O in a sample, and the same time idle."""
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_a_quick_disk_is_no_cause_and_is_judged_by_its_latency(name: str, tmp_path: Path) -> None:
+    text = re.sub(*QUIET[name], (SAMPLES / name).read_text())
+    # Nor do processors and tasks wait for I/O.
+    for waits, idle in IDLE:
+        text = text.replace(waits, idle)
+    text = re.sub(r"y 50.7 .*", "y" + " 0.0 0.0 0.0 0" * 5, text).replace("420000.000", "0.000")
+    if name == "atop-lines.txt":
+        last = text[text.rindex("CPU db1") :]
+        more = [last.replace("1614679230", str(1614679230 + 10 * n)) for n in range(1, 30)]
+    else:
+        last = text.splitlines()[-1]
+        more = [last.replace("11:00:30", f"11:{n // 6:02d}:{n % 6}0") + "\n" for n in range(4, 31)]
+    found = diagnose(sources_of([written(tmp_path, text + "".join(more))], Options(zone_s=0)).sources)
+    assert found.causes == [] or [cause.cause for cause in found.causes] == ["none"]
+    disk = next(one for one in found.cells if (one.tier, one.resource) == ("storage", "disk"))
+    assert disk.state == "ok"
+    assert any("sda" in one.measure.text and one.measure.threshold.unit == "ns" for one in disk.judged)
+
+
 # Guests of a hypervisor
 
 

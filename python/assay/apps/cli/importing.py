@@ -75,8 +75,8 @@ def import_(
         typer.Argument(
             metavar="FILE...",
             help="Perfmon CSV or TSV, esxtop batch, sar and sadf, iostat, nfsiostat, mpstat, vmstat, pidstat, nmon,"
-            " atop, collectl, PCP, /proc/diskstats, vscsiStats; logs of pgbench, HammerDB, sysbench, go-tpc and BenchBase;"
-            " results of fio (JSON), DiskSpd (XML) and Iometer (CSV). Known by content.",
+            " atop, collectl, PCP, /proc/diskstats, vscsiStats; logs of pgbench, HammerDB, sysbench, go-tpc and"
+            " BenchBase; results of fio (JSON), DiskSpd (XML) and Iometer (CSV). Known by content.",
         ),
     ],
     volume: Annotated[

@@ -152,7 +152,7 @@ class PmrepCsv(Importer):
 
 def _cells(line: str, by: str) -> list[str]:
     try:
-        return next(csv.reader([line.replace("\0", "")], delimiter=by), [""])
+        return next(csv.reader([line.replace("\0", "")], delimiter=by), []) or [""]
     except csv.Error:
         return [line]
 
