@@ -88,6 +88,8 @@ ANOTHER_IO = {
     "telemetry.collectors.postgresql",
     "telemetry.collectors.processes",
     "telemetry.collectors.psi",
+    "telemetry.importers.atop",
+    "telemetry.importers.pcp",
     "workloads.transactions.report.timeline",
 }
 """Modules in which "io" is what PostgreSQL and the kernel call waiting for storage."""
