@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.steady import HALF_WIDTH_SHARE, SLOPE_SHARE, TICKS_MIN, half_width_95, steady_state, student_t_975
+from assay.document.point_cells import steady_cell
+from assay.record.steady import (
+    HALF_WIDTH_SHARE,
+    SLOPE_SHARE,
+    TICKS_MIN,
+    half_width_95,
+    judged_steady,
+    steady_state,
+    student_t_975,
+    unsteady_words,
+)
+from assay.run.notices import notices_of
 
 levels = st.floats(min_value=1, max_value=1e7)
 
@@ -99,3 +110,39 @@ def test_below_three_values_nothing_is_known(values: list[float]) -> None:
 @pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.706), (4, 2.776), (29, 2.045), (1e9, 1.960)])
 def test_quantiles_of_student(degrees: float, quantile: float) -> None:
     assert student_t_975(degrees) == pytest.approx(quantile, abs=1e-3)
+
+
+SPREAD = "95 % interval of the mean ±7 % (at most ±5 %)"
+
+
+@pytest.mark.parametrize(
+    ("steady", "ended_by", "found", "cell"),
+    [
+        ({"reached": True, "slope_share": 0.01, "half_width_share": 0.02}, "steady", (True, ""), "yes"),
+        ({"slope_share": 0.14, "half_width_share": 0.02}, "time", (False, "drift +14 % (at most 10 %)"), "no: drift"),
+        ({"slope_share": 0.01, "half_width_share": 0.07}, "time", (False, SPREAD), "no: 95 %"),
+        (
+            {"slope_share": -0.3, "half_width_share": 0.07},
+            "time",
+            (False, f"drift -30 % (at most 10 %), {SPREAD}"),
+            "no",
+        ),
+        ({"slope_share": None}, "time", (None, "too short or idle"), "not judged: too short"),
+        ({"slope_share": 0.3, "half_width_share": 0.3}, "failed", (None, "cut off"), "not judged: cut off"),
+        ({"slope_share": None, "judged_by": "fio"}, "time", (False, "by the test of fio"), "no: by the test of fio"),
+        ({"reached": None}, "time", (None, ""), "-"),
+        ({"window_s": None}, "time", (None, ""), "-"),
+    ],
+)
+def test_one_judgement_says_whether_a_point_was_steady_and_why_not(
+    steady: dict[str, object], ended_by: str, found: tuple[bool | None, str], cell: str
+) -> None:
+    point = {"id": "p0001", "ended_by": ended_by, "steady": {"reached": False, "window_s": 5.0, **steady}}
+    assert judged_steady(point) == found
+    assert steady_cell(point).text.startswith(cell)
+    assert (found[1] in unsteady_words(point)) is True
+    assert [note.text for note in notices_of([point], {})] == (
+        [f"1 of 1 points reached no steady state before their time was up: p0001; {found[1]}"]
+        if found[0] is False
+        else []
+    )

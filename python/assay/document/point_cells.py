@@ -10,15 +10,17 @@ from assay.document.limits import limit_text
 from assay.document.text import DASH, shorten
 from assay.record.judgement import concerns
 from assay.record.standstill import generator_words
+from assay.record.steady import judged_steady
 
 SCOPES_MAX = 3
 """A limit that more volumes miss is named once, with their number."""
 
 
 def steady_cell(point: Record, span: int = 1) -> Cell:
-    """Whether the point was steady, and what was wrong with the load generator."""
-    words: dict[object, tuple[str, Tone]] = {True: ("yes", "plain"), False: ("no", "warn")}
-    text, tone = words.get((point.get("steady") or {}).get("reached"), (DASH, "quiet"))
+    """Whether the point was steady and why not, and what was wrong with the load generator."""
+    reached, why = judged_steady(point)
+    words: dict[bool | None, tuple[str, Tone]] = {True: ("yes", "plain"), False: (f"no: {why}", "warn")}
+    text, tone = words.get(reached, (f"not judged: {why}" if why else DASH, "quiet"))
     if wrong := generator_words(point):
         text, tone = f"{text}; {wrong}", "warn"
     return Cell(text, tone, rowspan=span)

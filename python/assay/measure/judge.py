@@ -1,4 +1,7 @@
-"""Judging a window beyond its figures: a rate that was sustained or not, a generator that was the bottleneck or not."""
+"""Whether the load of a window was the load that was meant: its rate sustained, its generator no bottleneck.
+
+Limits are judged in `record/judgement.py`, steady state in `record/steady.py`.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from assay.base.tables import Record
 from assay.record import student
 
 SLOPE_SHARE = 0.10
@@ -57,6 +58,41 @@ def steady_state(values: Sequence[float]) -> Steadiness:
     half_width_share = half_width_95(values) / mean
     reached = abs(slope_share) <= SLOPE_SHARE and half_width_share <= HALF_WIDTH_SHARE
     return Steadiness(reached=reached, slope_share=slope_share, half_width_share=half_width_share)
+
+
+def judged_steady(point: Record) -> tuple[bool | None, str]:
+    """Whether a point was steady, and in words why it was not, or why that was not judged: decided here for all.
+
+    No words where there was nothing to judge, as for work that is done once.
+
+    Examples
+    --------
+    >>> judged_steady({"ended_by": "time", "steady": {"reached": False, "window_s": 5.0, "slope_share": -0.14}})
+    (False, 'drift -14 % (at most 10 %)')
+    >>> judged_steady({"ended_by": "time", "steady": {"reached": False, "window_s": 5.0, "slope_share": None}})
+    (None, 'too short or idle')
+    """
+    steady = point.get("steady") or {}
+    reached, slope, half_width = (steady.get(key) for key in ("reached", "slope_share", "half_width_share"))
+    if reached is not False or steady.get("window_s") is None:
+        return reached or None, ""
+    if point.get("ended_by") != "time":
+        return None, "cut off"
+    if steady.get("judged_by"):
+        return False, f"by the test of {steady['judged_by']}"
+    if slope is None:
+        return None, "too short or idle"
+    words = [f"drift {slope * 100:+.3g} % (at most {SLOPE_SHARE * 100:g} %)"] if abs(slope) > SLOPE_SHARE else []
+    if half_width is not None and half_width > HALF_WIDTH_SHARE:
+        words.append(f"95 % interval of the mean ±{half_width * 100:.3g} % (at most ±{HALF_WIDTH_SHARE * 100:g} %)")
+    return (False, ", ".join(words)) if words else (None, "too short or idle on a host")
+
+
+def unsteady_words(point: Record) -> str:
+    """Why a point was not steady, or was not judged, as a clause; empty of a steady one."""
+    reached, why = judged_steady(point)
+    head = {False: "no steady state before its time was up", None: "steady state not judged"}.get(reached, "")
+    return f"{head}: {why}" if why else ""
 
 
 def half_width_95(values: Sequence[float]) -> float:

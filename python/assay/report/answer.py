@@ -27,7 +27,9 @@ from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.point import Point, VerdictLine
 from assay.record.shapes.study import Study
 from assay.record.standstill import generator_words
+from assay.record.steady import unsteady_words
 from assay.run.needed import need_tone
+from assay.workloads.capabilities import Verifying
 from assay.workloads.registry import figures_of, workload_recorded
 
 LEVELS_SHOWN = 40
@@ -159,17 +161,12 @@ def _point(point: Record, lines: Sequence[Record]) -> list[Block]:
     words = " ".join(workload.point_words(cast(Point, point))).strip(" ;") if workload is not None else ""
     told = words or "; ".join(line["meaning"] for line in lines if not line.get("limit"))
     judged, tone = _limits(asked) if asked else ("No limit was set", "plain")
-    doubts = [f"; {text}" for text in (generator_words(point), _unsteady(point)) if text and text not in judged]
+    unsteady = "" if isinstance(workload, Verifying) else unsteady_words(point)
+    doubts = [f"; {text}" for text in (generator_words(point), unsteady) if text and text not in judged]
     return [
         Paragraph(f"{lines[0]['question']}: {told}." if told else lines[0]["question"]),
         Paragraph(f"{judged}{''.join(doubts)}.", tone=tone),
     ]
-
-
-def _unsteady(point: Record) -> str:
-    steady = point.get("steady") or {}
-    is_unsteady = steady.get("slope_share") is not None and not steady.get("reached")
-    return "no steady state before its time was up" if is_unsteady else ""
 
 
 def _loads(groups: Sequence[Sequence[Record]]) -> list[Block]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration
 from assay.record.standstill import stood_still_s, were_apart
+from assay.record.steady import judged_steady
 from assay.workloads.registry import figures_of
 
 NAMES_SHOWN = 4
@@ -101,22 +102,20 @@ def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterab
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
     if behind:
         yield RunNotice(f"the offered rate was not sustained in {id_list(behind)}", "warn")
-    unsteady = ids(is_unsteady)
-    if unsteady:
-        judged = len(unsteady) + sum((point.get("steady") or {}).get("reached") is True for point in points)
-        share = f"{len(unsteady)} of {judged} points"
-        yield RunNotice(f"{share} reached no steady state before their time was up: {id_list(unsteady)}", "warn")
+    steady = [(point.get("id"), *judged_steady(point)) for point in points]
+    if unsteady := [(point_id, words) for point_id, reached, words in steady if reached is False]:
+        judged = sum(reached is not None for _, reached, _ in steady)
+        first = f" ({unsteady[0][0]})" if len(unsteady) > 1 else ""
+        yield RunNotice(
+            f"{len(unsteady)} of {judged} points reached no steady state before their time was up:"
+            f" {id_list([point_id for point_id, _ in unsteady])}; {unsteady[0][1]}{first}",
+            "warn",
+        )
 
 
 def _gives_answers(point: Record) -> bool:
     """Whether points of its kind ask as much as they can, or as they should, so that answers rest on them."""
     return any(figure.in_answers for figure in figures_of(point))
-
-
-def is_unsteady(point: Record) -> bool:
-    """Judged and not steady; a point too short to judge, or cut off, is not called so."""
-    steady = point.get("steady") or {}
-    return steady.get("reached") is False and steady.get("slope_share") is not None and point.get("ended_by") == "time"
 
 
 def _of_target(target: Record) -> Iterable[RunNotice]:

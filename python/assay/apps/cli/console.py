@@ -26,6 +26,7 @@ from assay.base.paths import printable
 from assay.base.units import format_bytes
 from assay.record.points import describe_load
 from assay.record.standstill import generator_words
+from assay.record.steady import unsteady_words
 from assay.workloads.registry import workload_named
 
 if TYPE_CHECKING:
@@ -319,10 +320,11 @@ def point_line(point: Mapping[str, Any]) -> str:
         parts.append(f"{point['errors']['count']:,} ERRORS;")
     if words := generator_words(point):
         parts.append(f"{words};")
-    # Work that is done once, as a pass or a set of queries, has no steady state to be looked for.
-    if point["steady"]["slope_share"] is not None or point["ended_by"] != "time":
-        parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
-    return " ".join(parts)
+    if point["ended_by"] not in ("steady", "time"):
+        parts.append(f"ended by {point['ended_by']}")
+    elif not isinstance(workload, Verifying):
+        parts.append("steady" if point["steady"]["reached"] else unsteady_words(point))
+    return " ".join(filter(None, parts))
 
 
 def print_end(folder: Path, manifest: Mapping[str, Any]) -> None:

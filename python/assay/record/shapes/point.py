@@ -98,6 +98,7 @@ class Steady(TypedDict, total=False):
     window_s: MaybeAmount
     slope_share: MaybeNumber
     half_width_share: MaybeAmount
+    judged_by: Text
 
 
 class Gaps(TypedDict, total=False):

@@ -14,10 +14,10 @@ from assay.document.text import DASH, joined, moment, percent, shorten
 from assay.record.judgement import standing_word, verdict_of
 from assay.record.shapes.manifest import Manifest, Part, Volume
 from assay.record.source import RunFacts
+from assay.record.steady import judged_steady
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
 from assay.report.sections.hosts import hosts_blocks
-from assay.run.notices import is_unsteady
 from assay.workloads.capabilities import OnDatabases, Verifying
 from assay.workloads.workload import Workload
 
@@ -227,9 +227,9 @@ def timing_of(facts: RunFacts) -> TimingWords | None:
     windows = sorted({float(window_s) for one in told if (window_s := one.get("window_s"))})
     ends = Counter(str(point.get("ended_by") or "unknown") for point in points).most_common()
     lags = [value for point in points if (value := (point.get("generator") or {}).get("cpu_share")) is not None]
-    reached = sum(bool(one.get("reached")) for one in told)
     # The same points as in the notice: those too short to judge are neither.
-    judged = reached + sum(map(is_unsteady, points))
+    standing = [judged_steady(point)[0] for point in points]
+    reached, judged = standing.count(True), len(standing) - standing.count(None)
     return TimingWords(
         points=len(points),
         warm_up=_span(warm),

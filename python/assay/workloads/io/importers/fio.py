@@ -452,4 +452,6 @@ def _steady(record: Record, seconds: float) -> Steady | None:
     if not isinstance(found, Mapping) or found.get("attained") not in (0, 1):
         return None
     reached = bool(found["attained"])
-    return {"reached": reached, "window_s": seconds, "slope_share": None, "half_width_share": None}
+    return {
+        "reached": reached, "window_s": seconds, "slope_share": None, "half_width_share": None, "judged_by": "fio",
+    }  # fmt: skip
