@@ -93,13 +93,13 @@ COMMON = {
     ("seed",): SEED,
     ("size",): SIZE,
     ("events",): Option(
-        "--events", "What happens to the array that is served meanwhile: a file in TOML.", TIME, parse=events_in
+        "--events", "Faults to inject into the served array while the run measures (TOML file).", TIME, parse=events_in
     ),
     ("limits",): Option("--limit", "read.p99<=2ms, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
     ("search", "axis"): Option("--search", "Find the most within the limits: {choices}.", TIME),
     ("search", "start"): Option("--start", "First load of the search.", TIME),
     ("search", "end"): Option("--end", "Largest load of the search.", TIME),
-    ("search", "repeats"): Option("--repeats", "Least repeats at both ends of the answer's bracket.", TIME),
+    ("search", "repeats"): Option("--repeats", "Minimum number of repeats at both ends of the bracket (1).", TIME),
 }
 """Options of fields that plans of every kind may have, unless the fields declare their own."""
 

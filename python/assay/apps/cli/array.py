@@ -50,10 +50,10 @@ LOOK_S = 0.2
 PICTURE_S = 5.0
 """How old the picture is at most that is kept for a server that ends by itself."""
 
-At = Annotated[Path, typer.Option("--at", metavar="DIR", help="Where the volumes are shown.")]
+At = Annotated[Path, typer.Option("--at", metavar="DIR", help="Folder in which the volumes appear.")]
 Where = Annotated[
     Path | None,
-    typer.Option("--at", metavar="DIR", help="Where the volumes are shown; without it the array that runs."),
+    typer.Option("--at", metavar="DIR", help="Folder in which the volumes appear (the array that runs)."),
 ]
 Disk = Annotated[
     str, typer.Argument(metavar="DISK", help="Such as member0/disk3; node0/disk3 of an array with flash in its hosts.")
@@ -66,27 +66,29 @@ Disk = Annotated[
 def serve(
     model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As after model:, with volumes by role.")],
     at: At,
-    size: Annotated[str | None, typer.Option("--size", help="Of all volumes together; 1 GiB each without it.")] = None,
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Where the disks' files lie; DIR.store without it.")
-    ] = None,
-    room: Annotated[str | None, typer.Option("--room", help="Most that the store may take.")] = None,
+    size: Annotated[str | None, typer.Option("--size", help="Size of all volumes together (1 GiB each).")] = None,
+    store: Annotated[Path | None, typer.Option("--store", help="Folder of the disks' files (DIR.store).")] = None,
+    room: Annotated[str | None, typer.Option("--room", help="Largest size of the store.")] = None,
     cache: Annotated[
         str, typer.Option("--cache", help="What survives a power cut: battery, volatile, or lying about flushes.")
     ] = "battery",
     sums: Annotated[
         bool | None,
-        typer.Option("--sums/--no-sums", help="Sums of blocks; without it where the layout writes anywhere."),
+        typer.Option("--sums/--no-sums", help="Keep checksums of blocks (default: if the layout writes anywhere)."),
     ] = None,
-    realtime: Annotated[bool, typer.Option("--realtime", help="Wake in time with SCHED_FIFO, where allowed.")] = False,
+    realtime: Annotated[
+        bool, typer.Option("--realtime", help="Run under SCHED_FIFO, if allowed, and keep processors awake.")
+    ] = False,
     mkfs: Annotated[
         str | None, typer.Option("--mkfs", help="ext4: put file systems on the volumes and mount them in DIR.mnt.")
     ] = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="Whose the file systems are.")] = None,
-    events: Annotated[Path | None, typer.Option("--events", help="What happens by itself: a file in TOML.")] = None,
-    duration: Annotated[str | None, typer.Option("--duration", help="End after this; without it at Ctrl-C.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Owner of the file systems.")] = None,
+    events: Annotated[
+        Path | None, typer.Option("--events", help="Faults to inject at given times (TOML file).")
+    ] = None,
+    duration: Annotated[str | None, typer.Option("--duration", help="End after this time (at Ctrl-C).")] = None,
     log: Annotated[
-        Path | None, typer.Option("--log", help="Write what happened and each second's service here, as JSON.")
+        Path | None, typer.Option("--log", help="Write events and each second's service to this file, as JSON.")
     ] = None,
     debug: opt.Debug = False,
 ) -> None:
@@ -284,7 +286,7 @@ def pull(
     at: Where = None,
     spare: Annotated[
         bool,
-        typer.Option("--spare/--no-spare", help="Whether a spare, or free space of other disks, takes its place."),
+        typer.Option("--spare/--no-spare", help="A spare, or free space of other disks, replaces a lost disk."),
     ] = True,
     json: opt.Json = False,
     debug: opt.Debug = False,

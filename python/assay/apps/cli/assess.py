@@ -63,9 +63,9 @@ def assess(
     directory: Annotated[
         str | None, typer.Argument(metavar="DIR", help="A folder on the storage to examine.", show_default=False)
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="In about two minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Finish in about two minutes.")] = False,
     budget: Annotated[
-        str | None, typer.Option(help="Time to take, layout and report apart (30m).", rich_help_panel=TIME)
+        str | None, typer.Option(help="Time budget, without layout and report (30m).", rich_help_panel=TIME)
     ] = None,
     only: Annotated[
         str | None,
@@ -73,7 +73,7 @@ def assess(
     ] = None,
     skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=TIME)] = None,
     limit: Annotated[
-        list[str] | None, typer.Option(help="Instead of the method's limits, in every part.", rich_help_panel=TIME)
+        list[str] | None, typer.Option(help="Limits of every part, instead of the presets'.", rich_help_panel=TIME)
     ] = None,
     need: Need = None,
     need_from: NeedFrom = None,

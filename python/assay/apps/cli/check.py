@@ -47,7 +47,7 @@ def check(
         ),
     ] = None,
     volume: Annotated[
-        list[str] | None, typer.Option("--volume", help="What a path is for: data=/mnt/x, log=/mnt/y.")
+        list[str] | None, typer.Option("--volume", help="Role of a path: data=/mnt/x, log=/mnt/y.")
     ] = None,
     profile: Annotated[
         Path | None,
@@ -60,11 +60,12 @@ def check(
     only: Annotated[str | None, typer.Option("--only", help="Only these rules or families.")] = None,
     skip: Annotated[str | None, typer.Option("--skip", help="Not these rules or families.")] = None,
     fail_on: Annotated[
-        str, typer.Option("--fail-on", help="Exit code 1 from this severity on: error, warning, note, never.")
+        str, typer.Option("--fail-on", help="Lowest severity that gives exit code 1: error, warning, note, never.")
     ] = "error",
     form: Annotated[str, typer.Option("--format", help="text, json, junit or sarif.")] = "text",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write it to this file, anew or over an earlier check's.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write the result to this file, over an earlier check too."),
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Show the page of a rule.")] = None,
     list_rules: Annotated[bool, typer.Option("--list", help="List all rules.")] = False,

@@ -52,21 +52,22 @@ def diagnose(
         ),
     ] = None,
     tier: Annotated[
-        list[str] | None, typer.Option("--tier", help="What hosts are for: web=web1,web2; database=sql1.")
+        list[str] | None, typer.Option("--tier", help="Hosts of a tier: web=web1,web2; database=sql1.")
     ] = None,
     volume: Annotated[
-        list[str] | None, typer.Option("--volume", help="Of files: what a device is for: data=D:, log=sdb.")
+        list[str] | None, typer.Option("--volume", help="Role of a device in imported files: data=D:, log=sdb.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="Of files that name no host: its name.")] = "imported",
+    host: Annotated[str, typer.Option("--host", help="Host name for files that name none.")] = "imported",
     zone: Annotated[
-        str | None, typer.Option("--zone", help="Of files that say none: offset of local time, +02:00.")
+        str | None,
+        typer.Option("--zone", help="UTC offset to assume for files without a time zone: +02:00 (this machine's)."),
     ] = None,
     start: Start = None,
     interval: Interval = None,
     date_order: DateOrder = None,
     since: Annotated[str | None, typer.Option("--since", help="Examine only the end of the recording: 2h.")] = None,
     live: Annotated[
-        str | None, typer.Option("--live", help="Record this machine for so long, then answer: 60s.")
+        str | None, typer.Option("--live", help="Record this machine for this time, then answer: 60s.")
     ] = None,
     database: Annotated[
         list[str] | None, typer.Option("--database", help="With --live: a server whose waits are recorded; its URL.")

@@ -30,14 +30,14 @@ Examples:
 
 Start = Annotated[
     str | None,
-    typer.Option("--start", help="When files without times begin: 2026-11-23T19:00:00+01:00."),
+    typer.Option("--start", help="Begin of files without times: 2026-11-23T19:00:00+01:00."),
 ]
 Interval = Annotated[
-    str | None, typer.Option("--interval", help="How far apart the reports of files without times are: 10s.")
+    str | None, typer.Option("--interval", help="Time between the reports of files without times: 10s.")
 ]
 DateOrder = Annotated[
     str | None,
-    typer.Option("--date-order", help="Of dates that can be read two ways: day-first or month-first."),
+    typer.Option("--date-order", help="Order in ambiguous dates: day-first or month-first."),
 ]
 
 
@@ -80,12 +80,12 @@ def import_(
         ),
     ],
     volume: Annotated[
-        list[str] | None, typer.Option("--volume", help="What a device is for: data=D:, log=sdb, tempdb=T:.")
+        list[str] | None, typer.Option("--volume", help="Role of a device: data=D:, log=sdb, tempdb=T:.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="Name of the host, of files that name none.")] = "imported",
+    host: Annotated[str, typer.Option("--host", help="Host name for files that name none.")] = "imported",
     zone: Annotated[
         str | None,
-        typer.Option("--zone", help="Offset of local time, of files that say none: +02:00 (this machine's)."),
+        typer.Option("--zone", help="UTC offset to assume for files without a time zone: +02:00 (this machine's)."),
     ] = None,
     start: Start = None,
     interval: Interval = None,

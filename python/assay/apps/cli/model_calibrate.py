@@ -40,11 +40,11 @@ def calibrate(
     source: Annotated[
         str, typer.Option("--from", help="A run folder of `assay profile`, or published figures in TOML.")
     ],
-    free: Annotated[str | None, typer.Option(help="Parameters to fit; chosen by what explains most.")] = None,
+    free: Annotated[str | None, typer.Option(help="Parameters to fit (default: the ones with most effect).")] = None,
     structure: Annotated[
         str | None, typer.Option(help="NAME?OPTIONS of the array that was measured, such as ps6100xv?raid=10.")
     ] = None,
-    to: Annotated[Path | None, typer.Option(help="Where the calibrated file goes when FILE is the start.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Path of the calibrated model, if FILE is the start.")] = None,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,

@@ -57,7 +57,7 @@ def reliability(
     ] = None,
     rebuild: Annotated[
         str | None,
-        typer.Option(help="Time until a lost disk is rebuilt (default: from the model).", rich_help_panel=REPAIR),
+        typer.Option(help="Rebuild time of a lost disk (default: from the model).", rich_help_panel=REPAIR),
     ] = None,
     scrub: Annotated[
         str | None, typer.Option(help="With --latent-rate: period of scrubs (168h).", rich_help_panel=REPAIR)

@@ -18,7 +18,7 @@ Need = Annotated[
     typer.Option(
         "--need",
         metavar="TEXT",
-        help='The load that is needed, to be told whether it is held: "5000 iops 8k 70/30 read.p99<2ms".',
+        help='Required load; Assay says whether the storage holds it: "5000 iops 8k 70/30 read.p99<2ms".',
         rich_help_panel=TIME,
     ),
 ]
@@ -27,7 +27,7 @@ NeedFrom = Annotated[
     typer.Option(
         "--need-from",
         metavar="PATH",
-        help="The same from a recording, a run at a given rate, or a need of `assay size` in TOML.",
+        help="Required load from a recording, a run at a given rate, or a need of `assay size` in TOML.",
         rich_help_panel=TIME,
     ),
 ]

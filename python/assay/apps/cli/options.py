@@ -44,9 +44,7 @@ Overwrite = Annotated[
 ]
 Create = Annotated[
     bool,
-    typer.Option(
-        "--create", help="Make a file that does not exist and whose name has no suffix.", rich_help_panel=TARGET
-    ),
+    typer.Option("--create", help="Create the target file even if its name has no suffix.", rich_help_panel=TARGET),
 ]
 YesDestroy = Annotated[
     list[str] | None,
@@ -54,7 +52,9 @@ YesDestroy = Annotated[
         "--yes-destroy", help="With --overwrite: also if the device carries a signature.", rich_help_panel=SAFETY
     ),
 ]
-Output = Annotated[Path, typer.Option("-o", "--output", help="Where the run folder is made.", rich_help_panel=OUTPUT)]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", help="Parent folder of the run folder.", rich_help_panel=OUTPUT)
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Exactly one JSON document on standard output.", rich_help_panel=OUTPUT)
 ]
@@ -68,7 +68,7 @@ Title = Annotated[
     str | None,
     typer.Option(
         "--title",
-        help="What the run is called (target, host and load).",
+        help="Title of the run (default: target, host, load).",
         callback=lambda text: None if text is None else parse_title(text),
         rich_help_panel=OUTPUT,
     ),
@@ -87,7 +87,7 @@ NoColor = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="With the traceback of an error.", rich_help_panel=OUTPUT)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the Python traceback of an error.", rich_help_panel=OUTPUT)]
 PasswordStdin = Annotated[
     bool,
     typer.Option(
@@ -113,7 +113,7 @@ Hosts = Annotated[
     list[str] | None,
     typer.Option(
         "--hosts",
-        help="Load from these hosts at once, over ssh: a,b,c; local is a process here. Of --cluster: how many.",
+        help="Load from these hosts at once over ssh: a,b,c; local is a process here. With --cluster: number of hosts.",
         rich_help_panel=TARGET,
     ),
 ]
@@ -132,7 +132,7 @@ Repeat = Annotated[
         "--repeat",
         min=1,
         max=REPEATS_MAX,
-        help="Number of runs, one after the other: intervals then cover how runs differ.",
+        help="Number of runs, one after the other; intervals then cover the variation between runs.",
         rich_help_panel=TIME,
     ),
 ]
@@ -140,7 +140,7 @@ Paired = Annotated[
     bool,
     typer.Option(
         "--paired",
-        help="Two targets, measured in turns A B A B and compared; --repeat says how often, 3 unless given.",
+        help="Measure two targets in turns, A B A B, and compare them; --repeat sets the number of turns (3).",
         rich_help_panel=TIME,
     ),
 ]

@@ -33,17 +33,18 @@ FOLDER = Path("assay-recording")
 
 Directory = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the recording; it goes on where it ended.")]
 Volumes = Annotated[
-    list[str] | None, typer.Option("--volume", help="What a path's device is for: data=/mnt/x, log=/dev/sdb.")
+    list[str] | None, typer.Option("--volume", help="Role of a path's device: data=/mnt/x, log=/dev/sdb.")
 ]
 Databases = Annotated[
     list[str] | None, typer.Option("--database", help="postgresql://, mariadb:// or mssql:// URL; may be repeated.")
 ]
-Keep = Annotated[str, typer.Option("--keep", help="Most that the recording takes of the disk.")]
+Keep = Annotated[str, typer.Option("--keep", help="Largest size of the recording on disk.")]
 Every = Annotated[str, typer.Option("--every", help="Time between samples.")]
-Metrics = Annotated[str | None, typer.Option("--metrics", help="OpenMetrics there: 127.0.0.1:9600.")]
+Metrics = Annotated[str | None, typer.Option("--metrics", help="Serve OpenMetrics at this address: 127.0.0.1:9600.")]
 Anywhere = Annotated[bool, typer.Option("--metrics-anywhere", help="Allow an address that others reach.")]
 Processes = Annotated[
-    bool, typer.Option("--processes/--no-processes", help="Programs by their I/O (root, or CAP_SYS_PTRACE).")
+    bool,
+    typer.Option("--processes/--no-processes", help="Record programs by their I/O (needs root or CAP_SYS_PTRACE)."),
 ]
 
 
@@ -76,7 +77,7 @@ def start(
     database: Databases = None,
     keep: Keep = "2GB",
     every: Every = "1s",
-    length: Annotated[str | None, typer.Option("--for", help="Stop after: 1h (when it is stopped).")] = None,
+    length: Annotated[str | None, typer.Option("--for", help="Stop after this time: 1h (until stopped).")] = None,
     metrics: Metrics = None,
     metrics_anywhere: Anywhere = False,
     processes: Processes = True,
@@ -313,7 +314,7 @@ def _recorder(settings: dict[str, Any]) -> tuple[list[str], dict[str, str], int]
 @app.command(name="show")
 def show(
     directory: Directory = FOLDER,
-    last: Annotated[str, typer.Option("--last", help="How much of it.")] = "1h",
+    last: Annotated[str, typer.Option("--last", help="Length of the drawn end: 1h.")] = "1h",
     debug: opt.Debug = False,
 ) -> None:
     """Draw the last hour in the terminal."""
@@ -334,7 +335,7 @@ def install(
     every: Every = "1s",
     metrics: Metrics = None,
     processes: Processes = True,
-    unit: Annotated[Path, typer.Option("--unit", help="Where the unit is written.")] = Path(
+    unit: Annotated[Path, typer.Option("--unit", help="Path of the unit.")] = Path(
         "/etc/systemd/system/assay-record.service"
     ),
     only_print: Annotated[bool, typer.Option("--print", help="Show the unit and write nothing.")] = False,

@@ -65,11 +65,15 @@ def report(
     ] = None,
     anonymise: Annotated[
         bool,
-        typer.Option("--anonymise", help="Other names for hosts, paths, users and databases.", rich_help_panel=PAPER),
+        typer.Option(
+            "--anonymise", help="Replace names of hosts, paths, users and databases by aliases.", rich_help_panel=PAPER
+        ),
     ] = False,
     units: Annotated[
         str | None,
-        typer.Option("--units", help="Of throughput: both, binary (MiB/s) or decimal (MB/s).", rich_help_panel=PAPER),
+        typer.Option(
+            "--units", help="Units of throughput: both, binary (MiB/s) or decimal (MB/s).", rich_help_panel=PAPER
+        ),
     ] = None,
     several_targets: Annotated[
         bool,

@@ -31,7 +31,7 @@ def schema(
         str | None,
         typer.Option(
             "--kind",
-            help="Kind of workload; plans without a kind are of the default.",
+            help="Kind of workload of the plan.",
             show_default=False,
         ),
     ] = None,

@@ -50,14 +50,14 @@ def size(
         typer.Option("--from", help="Take the load from this recording or run.", rich_help_panel=MEASURED),
     ] = None,
     percentile: Annotated[
-        str, typer.Option("--percentile", help="Of the busiest hours.", rich_help_panel=MEASURED)
+        str, typer.Option("--percentile", help="Percentile taken over the busiest hours.", rich_help_panel=MEASURED)
     ] = "95",
-    busiest: Annotated[int, typer.Option("--busiest", help="How many hours these are.", rich_help_panel=MEASURED)] = 10,
+    busiest: Annotated[int, typer.Option("--busiest", help="Number of busiest hours.", rich_help_panel=MEASURED)] = 10,
     rate: Annotated[
         float | None,
         typer.Option(
             "--rate",
-            help="Of a run: how many transactions, or I/Os where there are none, are needed a second of its mix.",
+            help="Required transactions (or I/Os) per second, in the mix of --from RUN.",
             min=1e-3,
             max=1e9,
             rich_help_panel=MEASURED,
@@ -68,13 +68,15 @@ def size(
     ] = False,
     volume: Annotated[
         list[str] | None,
-        typer.Option("--volume", help="Of files: what a device is for: data=D:, log=sdb.", rich_help_panel=MEASURED),
+        typer.Option(
+            "--volume", help="Role of a device in imported files: data=D:, log=sdb.", rich_help_panel=MEASURED
+        ),
     ] = None,
     derating: Annotated[
         Path | None,
         typer.Option(
             "--derating",
-            help="A run of study raw-vs-database, instead of the published 22 %.",
+            help="Measured derating: a run of study raw-vs-database (default: 22 %).",
             rich_help_panel=MEASURED,
         ),
     ] = None,
@@ -87,7 +89,8 @@ def size(
         ),
     ] = None,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity/--no-sensitivity", help="Look for what would change the purchase.")
+        bool,
+        typer.Option("--sensitivity/--no-sensitivity", help="Find changes of the need that would change the purchase."),
     ] = True,
     title: opt.Title = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,

@@ -58,7 +58,7 @@ Workload = Annotated[
     str | None,
     typer.Option(
         "--workload",
-        help="Kind of its workload, where a study has several.",
+        help="Workload of a study that has several.",
         show_default=False,
         rich_help_panel=TARGET,
     ),
@@ -72,20 +72,22 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="At all levels: an option of the target (members=2), on databases a key of the plan (users=8).",
+        help="Option of the target at all levels (members=2); on databases a key of the plan (users=8).",
         rich_help_panel=TARGET,
     ),
 ]
 Repeats = Annotated[
     int | None,
     typer.Option(
-        help="How often every level is run, each time in another order; 3 unless given, 1 on a model.",
+        help="Runs of every level, each time in another order (3; 1 on a model).",
         rich_help_panel=TIME,
     ),
 ]
 Quick = Annotated[
     bool,
-    typer.Option("--quick", help="Each level once: what varies between runs is not known.", rich_help_panel=TIME),
+    typer.Option(
+        "--quick", help="Run each level once; the variation between runs stays unknown.", rich_help_panel=TIME
+    ),
 ]
 
 DEFAULT_TARGETS = {

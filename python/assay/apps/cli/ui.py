@@ -45,7 +45,9 @@ def ui(
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; beyond this host it needs --tls-cert.")
     ] = LOOPBACK,
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="Certificate chain, PEM.")] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Its key, where the chain's file has none.")] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", help="Private key, if the chain's file has none.")
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
     debug: opt.Debug = False,
 ) -> None:

@@ -110,7 +110,7 @@ class BrokeragePlan(TransactionsPlan):
         Annotated[int, Field(ge=1, le=CUSTOMERS_MAX)] | None,
         Option(
             "--customers",
-            f"How many to load, by the hundred, about 1 MB each ({CUSTOMERS_DEFAULT:,}, or as loaded).",
+            f"Customers to load, by the hundred, about 1 MB each ({CUSTOMERS_DEFAULT:,}, or as loaded).",
             DATABASE,
         ),
     ] = None
@@ -134,9 +134,10 @@ class BrokeragePlan(TransactionsPlan):
         trade_lookup=80, broker_volume=49, trade_update=20,
     )  # fmt: skip
     layout: BrokerageLayout = BrokerageLayout()
-    draw: Annotated[Literal["independent", "deck"], Option("--draw", "From a deck of cards, or independent.", MIX)] = (
-        "deck"
-    )
+    draw: Annotated[
+        Literal["independent", "deck"],
+        Option("--draw", "Draw transactions from a deck of cards, or independently.", MIX),
+    ] = "deck"
 
     @model_validator(mode="after")
     def _whole_brokers(self) -> Self:

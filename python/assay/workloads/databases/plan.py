@@ -45,9 +45,7 @@ class DatabasesPlan(AnyPlan):
         Annotated[int, Field(ge=1, le=1000)] | None,
         Option("--load-connections", "Connections that load in parallel (one per core).", DATABASE),
     ] = None
-    reconnect_s: Annotated[Seconds, Option("--reconnect", "How long a lost server is waited for (60s).", DATABASE)] = (
-        60.0
-    )
+    reconnect_s: Annotated[Seconds, Option("--reconnect", "Time to wait for a lost server (60s).", DATABASE)] = 60.0
 
     @property
     def scale_asked(self) -> int | None:

@@ -176,7 +176,7 @@ class IntegrityPlan(AnyPlan):
     cycles: Annotated[
         int,
         Field(ge=0, le=1 << 20),
-        Option("--cycles", "How often all phases are run (1); 0: until Ctrl-C.", TIME),
+        Option("--cycles", "Number of cycles through all phases (1); 0: until Ctrl-C.", TIME),
     ] = 1
     """How often prepare, stress, checkpoint and audit follow each other; 0: until interrupted."""
     memory_bytes: Annotated[Bytes | None, Option("--memory", "Buffer pool of the imitated engine.", DATABASE)] = None

@@ -147,11 +147,13 @@ class IoActivity(ActivityAccess):
         Annotated[float, Field(gt=0, le=1e9)] | None,
         Option("--rate", "Open loop: I/Os per second, latency from the intended start."),
     ] = None
-    arrivals: Annotated[Literal["constant", "poisson"], Option("--arrivals", "constant or poisson.")] = "constant"
+    arrivals: Annotated[
+        Literal["constant", "poisson"], Option("--arrivals", "Arrivals of --rate: constant or poisson.")
+    ] = "constant"
     burst_interval_s: Annotated[Seconds | None, Option("--burst-interval", "Time from one checkpoint to the next.")] = (
         None
     )
-    burst_bytes: Annotated[Bytes | None, Option("--burst-bytes", "What a checkpoint writes.")] = None
+    burst_bytes: Annotated[Bytes | None, Option("--burst-bytes", "Bytes that a checkpoint writes.")] = None
     burst_spread: Annotated[
         Share, Option("--burst-spread", "Percent of the interval a checkpoint takes.", parse=percent)
     ] = 0.5

@@ -32,13 +32,16 @@ PLAIN_LISTS = frozenset({"region"})
 class IoTiming(Strict):
     """How long points take. With `duration_s` every point lasts just that long after its warm-up."""
 
-    warmup_s: Annotated[Seconds, Option("--warmup", "Not measured at the start of a point.", TIME)] = 2.0
+    warmup_s: Annotated[Seconds, Option("--warmup", "Warm-up of each point, not measured.", TIME)] = 2.0
     min_s: Annotated[
-        Seconds, Field(gt=0), Option("--min-time", "Least time measured, and window of the steady state.", TIME)
+        Seconds, Field(gt=0), Option("--min-time", "Shortest measured time; also the window that must be steady.", TIME)
     ] = 5.0
-    max_s: Annotated[Seconds, Field(gt=0), Option("--max-time", "Most time measured.", TIME)] = 30.0
+    max_s: Annotated[
+        Seconds, Field(gt=0), Option("--max-time", "Longest measured time of a point that does not get steady.", TIME)
+    ] = 30.0
     duration_s: Annotated[
-        Annotated[Seconds, Field(gt=0)] | None, Option("--duration", "Every point lasts just this long.", TIME)
+        Annotated[Seconds, Field(gt=0)] | None,
+        Option("--duration", "Measure every point for this time, steady or not.", TIME),
     ] = None
     rest_s: Annotated[Seconds, Option("--rest", "Pause between points.", TIME)] = 0.0
     io_timeout_s: Annotated[

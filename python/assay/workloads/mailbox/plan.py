@@ -76,10 +76,10 @@ class Criteria(Strict):
 class MailboxTiming(Strict):
     """How long."""
 
-    warmup_s: Annotated[Seconds, Option("--warmup", "Not measured at the start of a load.", TIME)] = 10.0
+    warmup_s: Annotated[Seconds, Option("--warmup", "Warm-up of each load, not measured.", TIME)] = 10.0
     duration_s: Annotated[
         Annotated[Seconds, Field(gt=0)] | None,
-        Option("--duration", "How long is measured (2h; stress 24h; loads of a search 60s).", TIME),
+        Option("--duration", "Measured time (2h; stress 24h; loads of a search 60s).", TIME),
     ] = None
     io_timeout_s: Annotated[
         Seconds, Field(gt=0), Option("--io-timeout", "An I/O outstanding longer than this ends the run (30s).", TIME)
@@ -99,16 +99,22 @@ class MailboxPlan(AnyPlan):
     name: str = "mailbox"
     title: str = "Mailboxes"
     test: Annotated[TestName, Option("--type", "Test: {choices}.", DATABASES)] = "performance"
-    mailboxes: Annotated[int, Field(ge=1, le=10_000_000), Option("--mailboxes", "Of all servers.", DATABASES)] = 8000
+    mailboxes: Annotated[
+        int, Field(ge=1, le=10_000_000), Option("--mailboxes", "Mailboxes of all servers together.", DATABASES)
+    ] = 8000
     iops_per_mailbox: Annotated[
-        float, Field(gt=0, le=1e6), Option("--iops-per-mailbox", "Transactional I/Os per second of each.", DATABASES)
+        float,
+        Field(gt=0, le=1e6),
+        Option("--iops-per-mailbox", "Transactional I/Os per second of a mailbox.", DATABASES),
     ] = 0.1
     mailbox_size_bytes: Annotated[
-        Bytes, Option("--mailbox-size", "Size of each, with white space and deleted items.", DATABASES)
+        Bytes, Option("--mailbox-size", "Size of a mailbox, with white space and deleted items.", DATABASES)
     ] = 2 << 30
-    databases: Annotated[int, Field(ge=1, le=100), Option("--databases", "Of each server.", DATABASES)] = 5
+    databases: Annotated[int, Field(ge=1, le=100), Option("--databases", "Databases of each server.", DATABASES)] = 5
     copies: Annotated[
-        int, Field(ge=1, le=16), Option("--copies", "Of each database, over all servers of the group.", DATABASES)
+        int,
+        Field(ge=1, le=16),
+        Option("--copies", "Copies of each database, over all servers of the group.", DATABASES),
     ] = 2
     servers: Annotated[int, Field(ge=1, le=100), Option("--servers", "Virtual servers on the storage.", DATABASES)] = 1
     passive: Annotated[
@@ -141,10 +147,12 @@ class MailboxPlan(AnyPlan):
         int,
         named_by_key(parse_bytes),
         Field(ge=0, lt=1 << 40),
-        Option("--maintenance", "Bytes per second that maintenance reads of each database (5MB).", LOAD),
+        Option("--maintenance", "Bytes per second that maintenance reads from each database (5MB).", LOAD),
     ] = 5_000_000
     backup_streams: Annotated[
-        int, Field(ge=0, le=100), Option("--backup-streams", "Databases that are backed up meanwhile.", LOAD)
+        int,
+        Field(ge=0, le=100),
+        Option("--backup-streams", "Databases that are backed up while the test measures.", LOAD),
     ] = 0
     log_files: Annotated[
         int, Field(ge=1, le=100_000), Option("--log-files", "Log files that a recovery replays per database.", LOAD)

@@ -73,7 +73,7 @@ class TpccPlan(TransactionsPlan):
         Annotated[int, Field(ge=1, le=100_000)] | None,
         Option(
             "--warehouses",
-            f"How many to load, about 100 MB each ({WAREHOUSES_DEFAULT}, or as loaded).",
+            f"Warehouses to load, about 100 MB each ({WAREHOUSES_DEFAULT}, or as loaded).",
             DATABASE,
         ),
     ] = None
@@ -88,14 +88,14 @@ class TpccPlan(TransactionsPlan):
     )
     home: Annotated[
         Literal["warehouse", "district", "all"],
-        Option("--home", "What a user keeps: warehouse, district, or all for none.", USERS),
+        Option("--home", "Home of a user: warehouse, district, or all (no home).", USERS),
         Option("--all-warehouses", "The same as --home all.", USERS, values=("all",)),
     ] = "warehouse"
     think_scale: Annotated[
         float,
         Field(ge=0, le=1000),
-        Option("--think", "With the specification's keying and thinking times.", USERS, values=(1.0,), gives_way=True),
-        Option("--think-scale", "With those times, multiplied by this.", USERS),
+        Option("--think", "Keying and thinking times of the specification.", USERS, values=(1.0,), gives_way=True),
+        Option("--think-scale", "Scale the keying and thinking times by this factor.", USERS),
     ] = 0.0
     """Keying and thinking times, multiplied by this; 0: none."""
     pipeline: Annotated[

@@ -123,7 +123,7 @@ class TpchPlan(DatabasesPlan):
         Annotated[float, Field(ge=SCALE_STEP, le=SCALE_MAX)] | None,
         Option(
             "--scale",
-            f"How much to load: 1 is about a gigabyte of rows, fractions allowed ({SCALE_DEFAULT:g}, or as loaded).",
+            f"Scale to load: 1 is about a gigabyte of rows, fractions allowed ({SCALE_DEFAULT:g}, or as loaded).",
             DATABASE,
         ),
     ] = None
@@ -154,13 +154,13 @@ class TpchPlan(DatabasesPlan):
     """None: the specified minimum for the scale."""
     repeats: Annotated[
         Annotated[int, Field(ge=1, le=20)],
-        Option("--repeats", "How often the tests are run; the lowest score counts (1; the specification has 2).", LOAD),
+        Option("--repeats", "Runs of the tests; the lowest score counts (1; the specification demands 2).", LOAD),
     ] = 1
     """Runs of the tests, one after the other on the same tables."""
     queries: Annotated[
         tuple[Annotated[int, Field(ge=1, le=22)], ...],
         BeforeValidator(parse_queries),
-        Option("--queries", "Only these, as in 1,6,9-12: no scores then.", LOAD),
+        Option("--queries", "Only these queries, as in 1,6,9-12; then there are no scores.", LOAD),
     ] = QUERIES
     refresh: Annotated[
         bool,

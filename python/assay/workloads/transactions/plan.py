@@ -98,11 +98,11 @@ class TransactionsTiming(Strict):
     """How long a point takes."""
 
     warmup_s: Annotated[
-        Seconds | None, Option("--warmup", "Before it (a quarter of the duration, 60s at most).", TIME)
+        Seconds | None, Option("--warmup", "Warm-up before measuring (a quarter of the duration, at most 60s).", TIME)
     ] = None
     """Time before the window; None: a quarter of the duration, 60 s at most."""
     duration_s: Annotated[
-        Seconds, Field(gt=0), Option("--duration", "Time that is measured, after the warm-up (60s).", TIME)
+        Seconds, Field(gt=0), Option("--duration", "Measured time, after the warm-up (60s).", TIME)
     ] = 60.0
     """The time that is measured."""
     rest_s: Annotated[Seconds, Option("--rest", "Pause between points.", TIME)] = 0.0
@@ -210,11 +210,13 @@ class TransactionsPlan(DatabasesPlan):
     ] = None
     """Open loop: transactions per second of all kinds together."""
     arrivals: Annotated[
-        Literal["poisson", "constant"], Option("--arrivals", "Of --rate: poisson or constant (poisson).", USERS)
+        Literal["poisson", "constant"],
+        Option("--arrivals", "Arrivals of --rate: poisson or constant (poisson).", USERS),
     ] = "poisson"
-    draw: Annotated[Literal["independent", "deck"], Option("--draw", "From a deck of cards, or independent.", MIX)] = (
-        "independent"
-    )
+    draw: Annotated[
+        Literal["independent", "deck"],
+        Option("--draw", "Draw transactions from a deck of cards, or independently.", MIX),
+    ] = "independent"
     mode: Annotated[
         Literal["procedures", "statements"],
         Option(

@@ -59,11 +59,11 @@ def sqlio(
         typer.Option("--batch", help="Run the sqlio commands of this file, one a line, in turn."),
     ] = None,
     rest: Annotated[
-        str | None, typer.Option("--rest", help="Rest between the commands of --batch, where it has none itself (0s).")
+        str | None, typer.Option("--rest", help="Pause between commands of --batch that set none (0s).")
     ] = None,
     begin: Annotated[int, typer.Option("--from-line", help="Begin at this line of --batch.", metavar="N")] = 1,
     path_map: Annotated[
-        list[str] | None, typer.Option("--map", help=r"Where a Windows path is here: 'Q:\\=./data'.")
+        list[str] | None, typer.Option("--map", help=r"Local folder of a Windows path: 'Q:\\=./data'.")
     ] = None,
     overwrite: Annotated[
         list[str] | None, typer.Option("--overwrite", help="Allow writing to this existing file.")
@@ -73,7 +73,7 @@ def sqlio(
     ] = None,
     create: opt.Create = False,
     title: opt.Title = None,
-    output: Annotated[Path, typer.Option("--output", help="Where the run folder is made.")] = Path("assay-results"),
+    output: Annotated[Path, typer.Option("--output", help="Parent folder of the run folder.")] = Path("assay-results"),
     json: Annotated[bool, typer.Option("--json", help="One JSON document instead of the classic output.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and report.pdf.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,

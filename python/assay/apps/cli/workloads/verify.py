@@ -43,7 +43,7 @@ def verify(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A sqliosim.cfg; without TARGET its files are used.")] = None,
     path_map: Annotated[
-        list[str] | None, typer.Option("--map", help=r"Where a Windows path of --config is here: 'E:\\=/mnt/e'.")
+        list[str] | None, typer.Option("--map", help=r"Local folder of a Windows path of --config: 'E:\\=/mnt/e'.")
     ] = None,
     crash_journal: Annotated[
         str | None,
