@@ -283,6 +283,15 @@ def test_loads_of_one_name_say_what_they_differ_in() -> None:
     assert compare_runs([make_run(a), make_run(b)]).unmatched == ("hammerdb, 8 users: warehouses 10 in A, 2 in B",)
 
 
+def test_long_facts_are_cut_to_where_they_differ() -> None:
+    a, b = make_transactions(1), make_transactions(2)
+    for one, last in ((a, "dense"), (b, "wide, and more of it than a line has room for")):
+        one["workload"]["layout"] = f"/srv/databases/of/the/year/2025/tables/{last}"
+    assert compare_runs([make_run(a), make_run(b)]).unmatched == (
+        "hammerdb, 8 users: layout ...25/tables/dense in A, ...25/tables/wide, and more of it than a li... in B",
+    )
+
+
 def test_many_loads_that_one_run_has_alone_are_a_line_by_kind() -> None:
     many = [make_point(at, n=3, ios=1, load={"outstanding": at}, name=f"mix {at % 5}") for at in range(1, 11)]
     comparison = compare_runs([make_run(make_transactions(1)), make_run(*many)])

@@ -44,9 +44,9 @@ pub(crate) struct Happened {
 
 /// A model's thread sleeps no longer than this, so that a tick comes.
 const SLEEP_MOST: Duration = Duration::from_millis(100);
-/// A wake that is later than this is no rule.
+/// Upper bound of one sample in the moving average of wake-up delay; outliers are capped.
 const WAKE_MOST_NS: u64 = 100_000;
-/// Nor is work on an I/O's bytes that takes longer.
+/// Upper bound of one sample in the moving average of the work on an I/O's bytes.
 const WORK_MOST_NS: u64 = 200_000;
 const HAPPENED_MOST: usize = 10_000;
 /// Of the attributes of a volume.

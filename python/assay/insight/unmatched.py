@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 
@@ -14,6 +15,8 @@ SINGLY_MAX = 4
 """Loads of one kind that have a line each; more have one together."""
 NAMES_MAX = 3
 """Workloads, or facts that differ, that a line names."""
+LETTERS_MAX = 40
+"""Letters of a fact that a line shows."""
 
 
 def unmatched_lines(a: Sequence[Point], b: Sequence[Point], letter: str) -> list[str]:
@@ -48,15 +51,34 @@ def _differing(point: Point, other: Point, a: str, b: str) -> str:
     """What two points of the same name differ in, which makes them two loads."""
     facts: list[Mapping[str, object]] = [{**one["workload"], **one["load"]} for one in (point, other)]
     names = [name for name in {**facts[0], **facts[1]} if name != "name" and facts[0].get(name) != facts[1].get(name)]
-    told = [f"{name.replace('_', ' ')} {_short(facts[0].get(name))} in {a}, {_short(facts[1].get(name))} in {b}"
-            for name in names[:NAMES_MAX]]  # fmt: skip
+    told = []
+    for name in names[:NAMES_MAX]:
+        first, second = _apart(*(_text(one.get(name)) for one in facts))
+        told.append(f"{name.replace('_', ' ')} {first} in {a}, {second} in {b}")
     return "; ".join([*told, *([f"{len(names) - NAMES_MAX} more differ"] if len(names) > NAMES_MAX else [])])
 
 
-def _short(value: object) -> str:
-    """A fact; a long one as what it is made of has no room in a line."""
-    text = "none" if value is None else value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 40 else "other"
+def _text(value: object) -> str:
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _apart(first: str, second: str) -> tuple[str, str]:
+    """Cut the texts of a fact, where they are long, to the part from shortly before their first difference.
+
+    Examples
+    --------
+    >>> _apart("/srv/databases/sales/of/the/year/2025/one", "/srv/databases/sales/of/the/year/2026")
+    ('...e/year/2025/one', '/srv/databases/sales/of/the/year/2026')
+    """
+    equal = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    begin = max(sum(1 for _ in equal) - LETTERS_MAX // 4, 0)
+
+    def cut(text: str) -> str:
+        part = text[begin:]
+        tail = part if len(part) <= LETTERS_MAX else f"{part[:LETTERS_MAX]}..."
+        return text if len(text) <= LETTERS_MAX else f"...{tail}" if begin else tail
+
+    return cut(first), cut(second)
 
 
 def _by_kind(points: Sequence[Point], where: str) -> list[str]:

@@ -112,7 +112,7 @@ def _size(element: str) -> float:
 
 
 def _anchor_x(label: DrawnText, element: str) -> float:
-    """Where the drawing has what the group of a label calls the label's place."""
+    """The x of the label's text anchor: its middle, right or left edge."""
     if 'text-anchor="middle"' in element:
         return _middle(label.extent).x
     return label.extent.right if 'text-anchor="end"' in element else label.extent.left

@@ -114,7 +114,7 @@ def _renamed(document: Mapping[str, Any], names: Names) -> dict[str, Any]:
 
 
 def _without_ids(value: Any, names: Names) -> Any:
-    """A value of JSON in which others stand for serial numbers and ids, the same one for the same."""
+    """Replace serial numbers and ids by aliases; equal ids get equal aliases."""
     if isinstance(value, dict):
         return {
             key: names.alias(key, held) if key in IDS and isinstance(held, str) else _without_ids(held, names)

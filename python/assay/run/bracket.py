@@ -101,7 +101,7 @@ class SearchCurve:
     _judged: dict[float, Judgement] = field(default_factory=dict)
 
     def add(self, load: float, point: Point, reading: LoadReading) -> None:
-        """Keep a point and what it says. Its noise tells of all loads, so all are judged anew."""
+        """Add a point and judge all loads again, since they share the deviations of all repeats."""
         self.points.setdefault(load, []).append(point)
         self._readings.setdefault(load, []).append(reading)
         deviations = self._deviations()
@@ -438,5 +438,5 @@ def _zero(x: float, y: float, further_x: float, further_y: float) -> float:
 
 
 def _witness(point: Point) -> float:
-    """How much a point without gain says of a plateau: one that was not steady may just have met a bad moment."""
+    """Weight of a point without gain as evidence of a plateau: 0.5 if it was not steady, else 1."""
     return 0.5 if (point.get("steady") or {}).get("reached") is False else 1.0

@@ -32,7 +32,7 @@ def chains_of(ordered: Sequence[Part[Any]]) -> list[list[Part[Any]]]:
 
 
 def points_least(plan: AnyPlan) -> int | None:
-    """How many points a part has that is done; None where that is not known."""
+    """Number of points of a finished part; None if not known in advance."""
     workload = workload_of(plan)
     return workload.points_least(plan) if isinstance(workload, Foreseen) else None
 

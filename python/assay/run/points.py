@@ -91,7 +91,7 @@ class PointLoop:
             watch.end()
 
     def _new_watch(self) -> PointWatch:
-        """Arrays under the next load: it tells when it begins, and goes on."""
+        """A new watch over the target's arrays for the next load."""
         watch = PointWatch(self.target, events_of(self.part.plan.events))
         self.context.under_load.take(watch)
         return watch

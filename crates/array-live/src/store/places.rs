@@ -34,7 +34,7 @@ pub(super) struct Places {
     blocks: u64,
     /// Places of a chunk.
     chunk_places: u64,
-    /// Of blocks that moved, and the other way round.
+    /// Place of each moved block; `block_at` is its inverse.
     place_of: HashMap<u64, u64>,
     block_at: HashMap<u64, u64>,
     /// By chunk, how many places hold what a block left behind, at most.

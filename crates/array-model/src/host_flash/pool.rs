@@ -327,8 +327,8 @@ impl Pool {
         }
     }
 
-    /// The first `count` present disks from a disk on. If none is present, absent disks are returned: nothing comes
-    /// back, whatever time it takes.
+    /// The first `count` present disks, starting at `first` and wrapping around. If none is present, returns absent
+    /// ones; I/Os to them never complete.
     fn disks_from(&self, first: u64, count: u32) -> Vec<u32> {
         let all = self.disks.len() as u64;
         let disks = (0..all).map(|next| ((first.wrapping_add(next)) % all) as u32);

@@ -33,8 +33,7 @@ impl WriteAnywhere {
         (self.space.begun_rows() * u64::from(self.space.row_blocks())) << self.block_shift
     }
 
-    /// Has blocks of an array that was not used yet, of `used_bytes`, lie where they lay: numbers of blocks, each once, and
-    /// their places.
+    /// Restores the block map of a fresh array of `used_bytes`: puts each listed block, by its number, at its saved place.
     ///
     /// # Errors
     /// There is no such block, two would lie at one place, or one where there is none.

@@ -79,7 +79,7 @@ class Band:
     basis: str
 
     def around(self, iops: float) -> FigureBand:
-        """What an answer or a point says of its I/Os per second."""
+        """The 90 % error band around a rate, as answers and points have it."""
         return {"band_90": [iops * self.low, iops * self.high], "band_basis": self.basis}
 
 

@@ -30,7 +30,7 @@ SERVICE_MIN_S = 1e-3
 
 
 def devices(observed: Observations, metric: str, host: str | None = None) -> list[Track]:
-    """Tracks of block devices that do not lie on others; of a host of which only such were recorded these."""
+    """Tracks of physical block devices; for a host that recorded only stacked ones (dm, md), those."""
     found = observed.find(metric, source="block", host=host)
     below = {track.host for track in observed.tracks if track.source == "block" and not is_stacked(track.entity)}
     return [track for track in found if not is_stacked(track.entity) or track.host not in below]

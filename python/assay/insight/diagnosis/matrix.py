@@ -88,7 +88,7 @@ class Judged:
 
     @property
     def state(self) -> str:
-        """State of the cell as far as this measure says: what comes back regularly is no accident of single steps."""
+        """State of the cell by this measure; an excess that recurs regularly counts as warm."""
         if self.samples < SAMPLES_MIN:
             return FEW
         comes_back = self.recurrence is not None and self.recurrence.is_periodic

@@ -246,7 +246,7 @@ class CauseSignals:
         return None
 
     def _coverage(self, together: Flags, within_s: float, *, is_strong: bool) -> float | None:
-        """Share of the worst window in which signals hold, for as long as they must hold; None where it is less."""
+        """Share of the worst window in which the signals hold; None below the required share."""
         if int(together.sum()) < SAMPLES_MIN:
             return None
         share, coverage = worst_share(self.observed, together, within_s), worst_share(self.observed, together)

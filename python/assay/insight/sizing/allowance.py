@@ -86,7 +86,7 @@ class Allowance:
         self.spent_ios += ios
 
     def take_simulation(self, question: str, array: Configuration, phase: Sequence[PeakStream], seconds: float) -> None:
-        """Count a simulation of streams for some virtual seconds, and of the caches of an array that is asked first.
+        """Charge a simulation of streams; for an array's first question also the warm-up of its caches.
 
         Raises
         ------

@@ -72,12 +72,12 @@ class Ladder:
         return ", ".join(words)
 
     def label(self, step: LadderStep) -> str:
-        """A size of it in a few words."""
+        """Short name of one size of the ladder."""
         members = "1 member" if step.members == 1 else f"{step.members} members"
         return f"{self.name}, {members}" + (f" of {step.disks} disks" if step.disks else "")
 
     def cost(self, step: LadderStep) -> float | None:
-        """What it costs, where that is stated."""
+        """Cost of one size of the ladder; None where no cost is stated."""
         if self.offer.cost is None:
             return None
         return step.members * (self.offer.cost + self.offer.disk_cost * self.disks(step) / step.members)

@@ -93,13 +93,13 @@ class Outcome:
         return bool(self.holders) and all(one.ladder.rack_units(_step(one)) is not None for one in self.holders)
 
     def cost_key(self, ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
-        """By which the purchase is found: cost, else disks; then disks, then the rest of the choice."""
+        """Sort key of the purchase: cost (or disks), then disks, members, paths, volumes."""
         cost = ladder.cost(step) if self.has_costs else None
         first = float(ladder.disks(step)) if cost is None else cost
         return (first, ladder.disks(step), step.members, ladder.paths or 0, ladder.volumes)
 
     def size_key(self, ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
-        """By which the smallest is found: rack units, else members; then disks."""
+        """Sort key of the smallest: rack units (or members), then disks, paths, volumes."""
         height = ladder.rack_units(step) if self.has_rack_units else None
         first = float(step.members) if height is None else height
         return (first, ladder.disks(step), ladder.paths or 0, ladder.volumes)

@@ -162,7 +162,7 @@ def capital(text: str) -> str:
 
 
 def why_not_shown(band: Sequence[float] | None, baseline_band: Sequence[float] | None, basis: str | None) -> str:
-    """Why a model makes the order of two levels likely and does not show it; empty where it does, or none is meant.
+    """Why the model does not prove the order of two levels (bands overlap, not calibrated); else empty.
 
     Examples
     --------
@@ -329,9 +329,9 @@ def published_sentences(published: Sequence[PublishedFigure]) -> list[str]:
 
 
 def common_figures(results: Sequence[Result]) -> list[Figure]:
-    """Figures by which results are shown, first the one that matters: of the kind that says most of all of them.
+    """Figures to show: those of the workload kind whose figures most results have, the main figure first.
 
-    Where some are of databases and some of I/O alone, that is I/O: storage did some under the databases too.
+    If some results are of databases and some of I/O alone, the kind is I/O: databases did I/O too.
     """
     measured = [set(result["values"]) for result in results if result.get("values")]
     held = set.intersection(*measured) if measured else set()

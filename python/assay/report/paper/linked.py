@@ -1,4 +1,4 @@
-"""Marks of charts that lead to where they are from: their point, else that of their figure, else its run."""
+"""Links of chart marks to their source: the mark's point, else the figure's point, else the run."""
 
 from __future__ import annotations
 

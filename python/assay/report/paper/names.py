@@ -271,7 +271,7 @@ class Names:
         return value
 
     def _without_sized(self, value: Any) -> Any:
-        """A sizing whose databases and mail have other names wherever they are named, whatever words they are."""
+        """Replace the sizing's database and mailbox names by aliases, in every text."""
         if isinstance(value, str):
             names = "|".join(re.escape(name) for name in sorted(self._sized, key=len, reverse=True))
             return re.sub(rf"(?<![\w.])(?:{names})(?!\w|[.]\w)", lambda match: self._sized[match[0]], value)

@@ -51,7 +51,7 @@ class Covered:
         return None
 
     def extend(self, host: str, source: str, from_ns: int, to_ns: int) -> None:
-        """Say that values of a source reach over a time."""
+        """Extend the time span that a source covers."""
         span = self._span_ns.get((host, source))
         if span is not None:
             from_ns, to_ns = min(span[0], from_ns), max(span[1], to_ns)

@@ -210,7 +210,7 @@ class _Report:
     fields: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def take(self, line: str, taken: TakenFile) -> None:
-        """Read a line of fields; what stands between them and is none is not understood."""
+        """Read a line of `name: value` fields; other text is counted as not understood."""
         found = list(_FIELD.finditer(line))
         if self.interval_ns is None:
             taken.ignore("VIRTUAL USER", "the summary of all is taken", len(found))

@@ -292,9 +292,9 @@ class Into:
         return 0 if before is None else t_ns - before
 
     def paced(self, host: str, interval_ns: int) -> int:
-        """An interval of a program that keeps its pace: of a step that is much too long, the part that is reported.
+        """The interval of a report; after a gap, where reports were cut out, the usual interval.
 
-        Reports that were cut out, as excerpts have it, leave a longer step behind; their time stays without values.
+        The time of the gap stays without values.
         """
         usual_ns, steps = self._usual_ns.get(host, (0, 0))
         # Times have whole seconds: a step of one more is none that is too long.

@@ -133,7 +133,7 @@ class _Layout:
         return metric in self._metrics[path.host, path.object, path.instance]
 
     def has_first(self, host: str, metric: str) -> bool:
-        """Whether the object that comes first has a metric."""
+        """Whether `Processor` has a metric, which is then left out of `Processor Information`."""
         return (host, metric) in self._first
 
     def source(self, one: _Found) -> str:

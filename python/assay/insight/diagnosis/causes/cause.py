@@ -35,5 +35,5 @@ class Cause:
 
 
 def those(*found: Suspicion | None) -> list[Suspicion]:
-    """Those that were found."""
+    """The suspicions that are not None."""
     return [one for one in found if one is not None]
