@@ -95,7 +95,7 @@ COMMON = {
     ("events",): Option(
         "--events", "Faults to inject into the served array while the run measures (TOML file).", TIME, parse=events_in
     ),
-    ("limits",): Option("--limit", "read.p99<=2ms, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
+    ("limits",): Option("--limit", "Limits: read.p99<=2ms, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
     ("search", "axis"): Option("--search", "Find the most within the limits: {choices}.", TIME),
     ("search", "start"): Option("--start", "First load of the search.", TIME),
     ("search", "end"): Option("--end", "Largest load of the search.", TIME),

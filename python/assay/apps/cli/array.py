@@ -64,7 +64,10 @@ Disk = Annotated[
     name="serve", epilog='Examples:\n\n`assay array serve "ps6100xv?raid=50&volumes=2" --at /tmp/array --size 4G`'
 )
 def serve(
-    model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As after model:, with volumes by role.")],
+    model: Annotated[
+        str,
+        typer.Argument(metavar="NAME[?OPTIONS]", help="Array and options of a model: target, with volumes by role."),
+    ],
     at: At,
     size: Annotated[str | None, typer.Option("--size", help="Size of all volumes together (1 GiB each).")] = None,
     store: Annotated[Path | None, typer.Option("--store", help="Folder of the disks' files (DIR.store).")] = None,
@@ -322,21 +325,21 @@ def _plain(name: str, help_text: str, example: str = "", /, **words: Any) -> Non
 _plain(
     "insert",
     "Put a new disk into an empty slot; it is rebuilt at the modelled rate.",
-    disk=(_word("[DISK]", "The slot; without it the first that is empty."), ""),
+    disk=(_word("[DISK]", "Slot of the disk (the first empty one)."), ""),
 )
 _plain(
     "slow",
     "Make a disk, or a port of the host, slower by a factor.",
     "member0/disk3 x20",
     what=_word("DISK|PATH", "Such as member0/disk3 or path0."),
-    times=_word("xTIMES", "The factor, such as x20; x1: as planned."),
+    times=_word("xTIMES", "Factor, such as x20; x1: as planned."),
 )
 _plain(
     "corrupt",
     "Change bytes of a disk behind the array's back.",
     "member0/disk3 4K",
     disk=Disk,
-    count=_word("BYTES", "How many, from the first that were written."),
+    count=_word("BYTES", "Number of bytes, from the first written one on."),
 )
 _plain("snapshot", "Keep the present state of all volumes.", "before", name=_word("NAME"))
 _plain(
@@ -349,7 +352,7 @@ _plain(
     "fill",
     "Fill a write-anywhere pool, or the room of a store: writes find free places here and there, or none.",
     "90%",
-    share=(_word("SHARE%", "Of the pool that is used then."), "90%"),
+    share=(_word("SHARE%", "Share of the pool to fill."), "90%"),
 )
 _plain("fail-controller", "Lose the first controller of the first member; another takes its ports after a while.")
 _plain("fail-path", "Lose the first port of the host; it notices after a time-out and uses the others.")

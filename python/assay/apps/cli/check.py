@@ -54,7 +54,7 @@ def check(
         typer.Option("--profile", help="A run of assay profile, for rules that compare with measured figures."),
     ] = None,
     site: Annotated[
-        Path | None, typer.Option("--site", help="site.toml: what cannot be read, such as switches and arrays.")
+        Path | None, typer.Option("--site", help="site.toml: facts that cannot be read, such as switches and arrays.")
     ] = None,
     site_template: Annotated[bool, typer.Option("--site-template", help="Print a site.toml to fill in.")] = False,
     only: Annotated[str | None, typer.Option("--only", help="Only these rules or families.")] = None,

@@ -70,10 +70,10 @@ def diagnose(
         str | None, typer.Option("--live", help="Record this machine for this time, then answer: 60s.")
     ] = None,
     database: Annotated[
-        list[str] | None, typer.Option("--database", help="With --live: a server whose waits are recorded; its URL.")
+        list[str] | None, typer.Option("--database", help="With --live: URL of a server whose waits are recorded.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Also write a page, its evidence on one time axis.")
+        Path | None, typer.Option("--html", help="Also write a page with the evidence on one time axis.")
     ] = None,
     json: opt.Json = False,
     debug: opt.Debug = False,

@@ -63,7 +63,9 @@ def list_models(json: opt.Json = False, debug: opt.Debug = False) -> None:
 
 @app.command(name="show", epilog='Examples:\n\n`assay model show ps6100xv`\n\n`assay model show "ps6100xv?raid=50"`')
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="Of the catalogue, or the path of a file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME[?OPTIONS]", help="Array of the catalogue, or path of a model file.")
+    ],
     toml: Annotated[bool, typer.Option("--toml", help="Print the file, to start one of your own.")] = False,
     json: opt.Json = False,
     debug: opt.Debug = False,

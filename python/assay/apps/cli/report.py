@@ -43,7 +43,10 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Folder of the paper: the run's, of several runs assay-paper.", rich_help_panel=PAPER
+            "-o",
+            "--output",
+            help="Folder of the paper (the run's; for several runs assay-paper).",
+            rich_help_panel=PAPER,
         ),
     ] = None,
     markdown: Annotated[
@@ -57,7 +60,7 @@ def report(
     ] = None,
     template: Annotated[
         Path | None,
-        typer.Option("--template", help="A folder of your own templates for its texts.", rich_help_panel=PAPER),
+        typer.Option("--template", help="Folder of your own templates for the paper's texts.", rich_help_panel=PAPER),
     ] = None,
     new_template: Annotated[
         Path | None,

@@ -126,7 +126,7 @@ def show_study(
     name: Name,
     target: Annotated[
         str | None,
-        typer.Argument(help="What it is to run on, where that makes a difference.", show_default=False),
+        typer.Argument(help="Target to run on, if that makes a difference.", show_default=False),
     ] = None,
     workload: Workload = None,
     json: opt.Json = False,

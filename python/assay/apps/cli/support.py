@@ -24,7 +24,7 @@ def support(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, finished or not.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The archive; RUN-support.tar.gz in this folder.", show_default=False),
+        typer.Option("-o", "--output", help="Path of the archive (RUN-support.tar.gz).", show_default=False),
     ] = None,
     names: Annotated[
         bool, typer.Option("--names", help="Keep the names of hosts, users, databases, volumes and folders.")

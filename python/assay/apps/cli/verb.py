@@ -335,7 +335,7 @@ def verb_of(workload: Workload[Any]) -> Callable[..., None]:
     def run(
         given: Given,
         target: Annotated[
-            list[str] | None, typer.Argument(metavar="TARGET", help="What it runs on.", show_default=False)
+            list[str] | None, typer.Argument(metavar="TARGET", help="Target of the workload.", show_default=False)
         ] = None,
     ) -> None:
         plan = given.plan(given.changed(given.base()))

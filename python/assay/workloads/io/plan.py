@@ -65,9 +65,10 @@ class IoSearch(SearchPlan):
     """The search of a plan: for I/Os outstanding per worker, or arrivals per second."""
 
     axes = AXES
-    axis: Annotated[Literal["none", "queue-depth", "rate"], Option("--search", "queue-depth, rate or none.", TIME)] = (
-        "none"
-    )
+    axis: Annotated[
+        Literal["none", "queue-depth", "rate"],
+        Option("--search", "Axis of a search for the most within the limits: queue-depth, rate or none.", TIME),
+    ] = "none"
     plateau: bool = True
 
 

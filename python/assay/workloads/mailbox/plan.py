@@ -136,12 +136,14 @@ class MailboxPlan(AnyPlan):
     checkpoint_depth_bytes: Annotated[
         Bytes | None,
         Option(
-            "--checkpoint-depth", "Log between its end and the oldest page not written (20M; copies 100M).", DATABASES
+            "--checkpoint-depth",
+            "Length of the log behind which checkpoints write pages (20M; with copies 100M).",
+            DATABASES,
         ),
     ] = None
     log_file_bytes: Annotated[Bytes, Option("--log-file", "Size of a log file.", DATABASES)] = 1 << 20
     log_size_bytes: Annotated[
-        Bytes | None, Option("--log-size", "Log of each database, written round and round.", DATABASES)
+        Bytes | None, Option("--log-size", "Size of each database's log, which is reused in a ring.", DATABASES)
     ] = None
     maintenance_bytes_per_s: Annotated[
         int,

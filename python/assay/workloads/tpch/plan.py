@@ -117,7 +117,7 @@ class TpchPlan(DatabasesPlan):
     title: str = "TPC-H-like queries"
     limits: Annotated[
         tuple[str, ...],
-        Option("--limit", "query.max<60s, completion<10m, cpu<80%; replaces the preset's.", TIME),
+        Option("--limit", "Limits: query.max<60s, completion<10m, cpu<80%; replaces the preset's.", TIME),
     ] = ()
     scale: Annotated[
         Annotated[float, Field(ge=SCALE_STEP, le=SCALE_MAX)] | None,

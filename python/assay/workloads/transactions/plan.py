@@ -189,7 +189,7 @@ class TransactionsPlan(DatabasesPlan):
     name: str = "custom"
     limits: Annotated[
         tuple[str, ...],
-        Option("--limit", "response.p90<2s, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
+        Option("--limit", "Limits: response.p90<2s, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
     ] = ()
     users: Annotated[
         int, Field(ge=1, le=100_000), Option("--users", "Users, each one transaction at a time (2 per core).", USERS)
