@@ -222,7 +222,7 @@ def test_errors_saturation_and_unsteady_points_are_named_with_their_points() -> 
     said = "\n".join(notices(assemble(facts_of((sample, {})))))
     assert "I/O errors in p0001: EIO 2, short 1." in said
     assert "bottleneck in p0002: no search rests on them." in said
-    why = "drift +40 % (at most 10 %), 95 % interval of the mean ±10 % (at most ±5 %)"
+    why = "drift +40 % (max. 10 %), mean ±10 % (max. 5 %)"
     assert f"1 of 8 points reached no steady state before their time was up: p0003; {why}." in said
     assert "not sustained in p0004" in said
     assert "stopped answering in p0005" in said

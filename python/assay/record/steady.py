@@ -68,7 +68,7 @@ def judged_steady(point: Record) -> tuple[bool | None, str]:
     Examples
     --------
     >>> judged_steady({"ended_by": "time", "steady": {"reached": False, "window_s": 5.0, "slope_share": -0.14}})
-    (False, 'drift -14 % (at most 10 %)')
+    (False, 'drift -14 % (max. 10 %)')
     >>> judged_steady({"ended_by": "time", "steady": {"reached": False, "window_s": 5.0, "slope_share": None}})
     (None, 'too short or idle')
     """
@@ -82,9 +82,9 @@ def judged_steady(point: Record) -> tuple[bool | None, str]:
         return False, f"by the test of {steady['judged_by']}"
     if slope is None:
         return None, "too short or idle"
-    words = [f"drift {slope * 100:+.3g} % (at most {SLOPE_SHARE * 100:g} %)"] if abs(slope) > SLOPE_SHARE else []
+    words = [f"drift {slope * 100:+.3g} % (max. {SLOPE_SHARE * 100:g} %)"] if abs(slope) > SLOPE_SHARE else []
     if half_width is not None and half_width > HALF_WIDTH_SHARE:
-        words.append(f"95 % interval of the mean ±{half_width * 100:.3g} % (at most ±{HALF_WIDTH_SHARE * 100:g} %)")
+        words.append(f"mean ±{half_width * 100:.3g} % (max. {HALF_WIDTH_SHARE * 100:g} %)")
     return (False, ", ".join(words)) if words else (None, "too short or idle on a host")
 
 
