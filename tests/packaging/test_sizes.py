@@ -15,7 +15,7 @@ FIELDS_MAX = 24
 EXCEPTIONS = {
     "brokerage/rows.rs write_next": 61,
     "brokerage/trades.rs of": 61,
-    "cli/array.py serve": 77,
+    "cli/array.py serve": 75,
     "cli/assess.py assess": 72,
     "cli/check.py check": 76,
     "cli/model_reliability.py reliability": 63,

@@ -102,6 +102,10 @@ def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterab
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
     if behind:
         yield RunNotice(f"the offered rate was not sustained in {id_list(behind)}", "warn")
+    yield from _of_unsteady(points)
+
+
+def _of_unsteady(points: Sequence[Record]) -> Iterable[RunNotice]:
     steady = [(point.get("id"), *judged_steady(point)) for point in points]
     if unsteady := [(point_id, words) for point_id, reached, words in steady if reached is False]:
         judged = sum(reached is not None for _, reached, _ in steady)

@@ -64,10 +64,7 @@ Disk = Annotated[
     name="serve", epilog='Examples:\n\n`assay array serve "ps6100xv?raid=50&volumes=2" --at /tmp/array --size 4G`'
 )
 def serve(
-    model: Annotated[
-        str,
-        typer.Argument(metavar="NAME[?OPTIONS]", help="Array and options of a model: target, with volumes by role."),
-    ],
+    model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As in the target model:NAME[?OPTIONS].")],
     at: At,
     size: Annotated[str | None, typer.Option("--size", help="Size of all volumes together (1 GiB each).")] = None,
     store: Annotated[Path | None, typer.Option("--store", help="Folder of the disks' files (DIR.store).")] = None,
@@ -79,16 +76,12 @@ def serve(
         bool | None,
         typer.Option("--sums/--no-sums", help="Keep checksums of blocks (default: if the layout writes anywhere)."),
     ] = None,
-    realtime: Annotated[
-        bool, typer.Option("--realtime", help="Run under SCHED_FIFO, if allowed, and keep processors awake.")
-    ] = False,
+    realtime: Annotated[bool, typer.Option("--realtime", help="Run under SCHED_FIFO, if that is allowed.")] = False,
     mkfs: Annotated[
         str | None, typer.Option("--mkfs", help="ext4: put file systems on the volumes and mount them in DIR.mnt.")
     ] = None,
     owner: Annotated[str | None, typer.Option("--owner", help="Owner of the file systems.")] = None,
-    events: Annotated[
-        Path | None, typer.Option("--events", help="Faults to inject at given times (TOML file).")
-    ] = None,
+    events: Annotated[Path | None, typer.Option("--events", help="Faults at given times: a file in TOML.")] = None,
     duration: Annotated[str | None, typer.Option("--duration", help="End after this time (at Ctrl-C).")] = None,
     log: Annotated[
         Path | None, typer.Option("--log", help="Write events and each second's service to this file, as JSON.")

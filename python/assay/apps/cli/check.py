@@ -64,8 +64,7 @@ def check(
     ] = "error",
     form: Annotated[str, typer.Option("--format", help="text, json, junit or sarif.")] = "text",
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Write the result to this file, over an earlier check too."),
+        Path | None, typer.Option("-o", "--output", help="Write the result to this file, or over an older one.")
     ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Show the page of a rule.")] = None,
     list_rules: Annotated[bool, typer.Option("--list", help="List all rules.")] = False,

@@ -55,7 +55,7 @@ def diagnose(
         list[str] | None, typer.Option("--tier", help="Hosts of a tier: web=web1,web2; database=sql1.")
     ] = None,
     volume: Annotated[
-        list[str] | None, typer.Option("--volume", help="Role of a device in imported files: data=D:, log=sdb.")
+        list[str] | None, typer.Option("--volume", help="Role of a device in imported files: data=D:,log=sdb.")
     ] = None,
     host: Annotated[str, typer.Option("--host", help="Host name for files that name none.")] = "imported",
     zone: Annotated[

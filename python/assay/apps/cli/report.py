@@ -43,10 +43,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            help="Folder of the paper (the run's; for several runs assay-paper).",
-            rich_help_panel=PAPER,
+            "-o", "--output", help="Folder of the paper (the run's; several runs: assay-paper).", rich_help_panel=PAPER
         ),
     ] = None,
     markdown: Annotated[
@@ -68,15 +65,11 @@ def report(
     ] = None,
     anonymise: Annotated[
         bool,
-        typer.Option(
-            "--anonymise", help="Replace names of hosts, paths, users and databases by aliases.", rich_help_panel=PAPER
-        ),
+        typer.Option("--anonymise", help="Aliases for hosts, paths, users and databases.", rich_help_panel=PAPER),
     ] = False,
     units: Annotated[
         str | None,
-        typer.Option(
-            "--units", help="Units of throughput: both, binary (MiB/s) or decimal (MB/s).", rich_help_panel=PAPER
-        ),
+        typer.Option("--units", help="Throughput in both, binary (MiB/s) or decimal (MB/s).", rich_help_panel=PAPER),
     ] = None,
     several_targets: Annotated[
         bool,

@@ -68,9 +68,7 @@ def size(
     ] = False,
     volume: Annotated[
         list[str] | None,
-        typer.Option(
-            "--volume", help="Role of a device in imported files: data=D:, log=sdb.", rich_help_panel=MEASURED
-        ),
+        typer.Option("--volume", help="Role of a device in imported files: data=D:,log=sdb.", rich_help_panel=MEASURED),
     ] = None,
     derating: Annotated[
         Path | None,
@@ -89,8 +87,7 @@ def size(
         ),
     ] = None,
     sensitivity: Annotated[
-        bool,
-        typer.Option("--sensitivity/--no-sensitivity", help="Find changes of the need that would change the purchase."),
+        bool, typer.Option("--sensitivity/--no-sensitivity", help="Find what would change the purchase.")
     ] = True,
     title: opt.Title = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,
