@@ -23,14 +23,14 @@ from assay.base.paths import plain, printable
 from assay.base.units import count_of
 from assay.document.text import joined
 from assay.record.run_folder import RunFolder
-from assay.record.series import SeriesWriter
+from assay.record.series_file import SeriesFile
 from assay.record.shapes import check_manifest, check_point, check_whole
 from assay.record.shapes.point import Point
 from assay.run.verdict import verdict_lines
 from assay.telemetry.importers.covered import Covered
 from assay.telemetry.importers.importer import NotTaken, Options
 from assay.telemetry.importers.opening import opened
-from assay.telemetry.importers.reading import import_opened, unknown_format
+from assay.telemetry.importers.reading import Write, import_opened, unknown_format
 from assay.telemetry.importers.recording import lines_of, lines_of_names, recording_of
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
 from assay.telemetry.importers.taken import TakenFile
@@ -121,7 +121,8 @@ def import_files(
     is_new = not os.path.lexists(into)
     with RunFolder.create(into, "import", manifest) as folder:
         try:
-            found = _read(files, folder.series_writer(), options, tell)
+            with SeriesFile(folder.path) as series:
+                found = _read(files, series.write, options, tell)
             return _written(folder, found)
         except BaseException:
             _remove(folder)
@@ -140,7 +141,7 @@ def _refuse_twice(files: Sequence[Path]) -> None:
         seen.add(real)
 
 
-def _read(files: Sequence[Path], writer: SeriesWriter, options: Options, tell: Callable[[str], None]) -> _Files:
+def _read(files: Sequence[Path], write: Write, options: Options, tell: Callable[[str], None]) -> _Files:
     found = _Files()
     share = replace(options, values_max=options.values_max // len(files))
     formats = [one for workload in workloads() if isinstance(workload, Importing) for one in workload.importers()]
@@ -155,7 +156,7 @@ def _read(files: Sequence[Path], writer: SeriesWriter, options: Options, tell: C
                 _add_run(found, path, _read_run(path, file, results, options))
             elif telemetry is not None:
                 rest = [stack.enter_context(opened(one))[0] for one in others]
-                taken = import_opened(path, file, telemetry, share, writer.write, before=before, others=rest)
+                taken = import_opened(path, file, telemetry, share, write, before=before, others=rest)
                 if others:
                     taken.note(
                         f"is read with {', '.join(printable(one) for one in others)} as one run of several threads"
@@ -163,9 +164,6 @@ def _read(files: Sequence[Path], writer: SeriesWriter, options: Options, tell: C
                 found.telemetry.append((path, taken))
             else:
                 raise unknown_format(path, head, [*(one.title for one in formats), *(one.title for one in IMPORTERS)])
-    if found.telemetry:
-        writer.close_segment("import")
-        writer.compact()
     return found
 
 

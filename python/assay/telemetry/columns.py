@@ -8,6 +8,8 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
 
@@ -19,6 +21,18 @@ class Reading(NamedTuple):
     kind: Literal["gauge", "delta"] | str
     value: float
     role: str = ""
+
+
+class SampledColumn(NamedTuple):
+    """What the values of one column of a table of samples are of."""
+
+    tier: str
+    host: str
+    source: str
+    entity: str
+    role: str
+    metric: str
+    kind: Literal["gauge", "delta"] | str
 
 
 class _Interval(NamedTuple):
@@ -45,6 +59,8 @@ class SeriesColumns:
         self._readings: list[Reading] = []
         self._intervals: list[_Interval] = []
         self._batches: list[pa.RecordBatch] = []
+        self._sampled: Sequence[SampledColumn] = ()
+        self._numbered: dict[str, tuple[npt.NDArray[np.int16], list[str]]] = {}
 
     def add(
         self,
@@ -75,6 +91,36 @@ class SeriesColumns:
         if len(self._readings) >= _BATCH_ROWS:
             self._pack()
 
+    def add_samples(
+        self,
+        columns: Sequence[SampledColumn],
+        t_ns: npt.NDArray[np.int64],
+        interval_ns: npt.NDArray[np.int64],
+        values: npt.NDArray[np.float64],
+    ) -> int:
+        """Add samples that have the same columns, and give the number of their values; NaN is none.
+
+        Texts are written for each column, and numbered for each value: no value costs more than its number.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        from assay.record.series_schema import READ_SCHEMA
+
+        self._pack()
+        if columns != self._sampled:
+            self._sampled = columns
+            texts_of = zip(SampledColumn._fields, zip(*columns, strict=True), strict=True)
+            self._numbered = {name: _numbered(texts) for name, texts in texts_of}
+            self._numbered["clock"] = _numbered(["wall"] * len(columns))
+        rows, places = np.nonzero(np.isfinite(values))
+        arrays: dict[str, Any] = {"t_ns": t_ns[rows], "interval_ns": interval_ns[rows], "value": values[rows, places]}
+        for name, (numbers, texts) in self._numbered.items():
+            arrays[name] = pa.DictionaryArray.from_arrays(pa.array(numbers[places]), pa.array(texts, pa.string()))
+        batch = pa.RecordBatch.from_arrays([arrays[name] for name in READ_SCHEMA.names], schema=READ_SCHEMA)
+        self._batches.append(batch)
+        return len(rows)
+
     def take(self) -> list[pa.RecordBatch]:
         """Rows added since the last call, in batches of `series_schema.READ_SCHEMA`; none without rows."""
         self._pack()
@@ -96,3 +142,11 @@ class SeriesColumns:
         for name, values in zip(_Interval._fields[1:], common, strict=True):
             columns[name] = list(chain.from_iterable(map(repeat, values, counts)))
         self._batches.append(pa.RecordBatch.from_pydict(columns, schema=READ_SCHEMA))
+
+
+def _numbered(texts: Sequence[str]) -> tuple[npt.NDArray[np.int16], list[str]]:
+    """The number of each text, and the different texts by their numbers."""
+    import numpy as np
+
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return np.array([numbers[text] for text in texts], np.int16), list(numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from assay.telemetry.columns import Reading
@@ -59,8 +59,12 @@ class Covered:
 
     def holder(self, host: str, source: str, entity: str, metric: str, from_ns: int, to_ns: int) -> Holder | None:
         """The file that holds a metric over some of a time."""
-        held = self._holders.get((host, source, entity, metric), ())
+        held = self.holders(host, source, entity, metric)
         return next((one for one in held if one.from_ns < to_ns and from_ns < one.to_ns), None)
+
+    def holders(self, host: str, source: str, entity: str, metric: str) -> Sequence[Holder]:
+        """The files that hold a metric."""
+        return self._holders.get((host, source, entity, metric), ())
 
     def close(self, name: str, form: str, file: Covered) -> None:
         """Add what a file held after it was read."""

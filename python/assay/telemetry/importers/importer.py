@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
+import numpy as np
+
 from assay.base.errors import UsageError
 from assay.telemetry.columns import Reading, SeriesColumns
-from assay.telemetry.importers.covered import Covered
+from assay.telemetry.importers.covered import Covered, Holder
 from assay.telemetry.importers.moments import Order
+from assay.telemetry.importers.samples import SampleTable
 from assay.telemetry.importers.taken import VALUE_LARGEST, TakenFile
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 FLUSH_ROWS = 2**14
 """Rows that are handed on together."""
+
+SAMPLED_VALUES = 2**16
+"""Values of samples that are handed over together: each costs little then, and they take little memory."""
 
 VALUES_MAX = 8_000_000
 """Values of a recording: what import, report and diagnosis hold in about a gigabyte of memory."""
@@ -125,6 +131,7 @@ class Into:
         self._at_once = 1
         self._merging: dict[tuple[str, str, str], _Merged] = {}
         self._columns = SeriesColumns()
+        self._sampled: SampleTable | None = None
         self._pending = 0
         self._last_ns: dict[str, int] = {}
         self._first_ns: dict[str, int] = {}
@@ -142,7 +149,6 @@ class Into:
         interval_ns: int,
         tier: str,
         source: str,
-        is_declared: bool = False,
     ) -> None:
         """Hand over what was found over one interval; call `advance` first.
 
@@ -152,9 +158,6 @@ class Into:
             End of the interval, UTC.
         tier, source
             As in the series schema (docs/results.md).
-        is_declared
-            The names of the readings were given to `covered.declare`, which found no two alike, and their values are
-            within bounds.
 
         Raises
         ------
@@ -162,18 +165,17 @@ class Into:
             There are two values of one metric of one entity at this time.
         """
         taken = self.taken
-        given = found = list(readings)
-        if not is_declared:
-            # What is no number compares with none.
-            found = [one for one in given if -VALUE_LARGEST <= one.value <= VALUE_LARGEST]
+        given = list(readings)
+        # What is no number compares with none.
+        found = [one for one in given if -VALUE_LARGEST <= one.value <= VALUE_LARGEST]
         if self.options.roles:
-            found = [self._with_role(one) for one in found]
+            found = [one._replace(role=one.role or self._role_of(one.entity)) for one in found]
         if not 0 <= interval_ns <= t_ns < T_NS_END:
             taken.note("rows with an interval that began before 1970 are left out")
             return
         if len(found) < len(given):
             taken.note("values that no counter has, such as 1e300, are left out")
-        if not is_declared and (twice := self.covered.twice(host, source, t_ns, found)) is not None:
+        if (twice := self.covered.twice(host, source, t_ns, found)) is not None:
             raise NotTaken(
                 f"has two values for {twice.metric} of {twice.entity or source} on {host} at {at_text(t_ns)}: which of"
                 " them is right, it does not say"
@@ -201,15 +203,74 @@ class Into:
             other = self._before.holder(host, source, one.entity, one.metric, t_ns - interval_ns, t_ns)
             if other is None:
                 kept.append(one)
-            elif other.format == self.taken.format:
-                raise NotTaken(
-                    f"has {one.metric} of {one.entity or source} on {host} at {at_text(t_ns)}, and so has {other.name}:"
-                    " give one of them, or import them apart with hosts of their own (--host)"
-                )
             else:
-                self.taken.values_taken -= 1
-                self.taken.ignore(f"{source} {one.metric}", f"{other.name} has it for the same time", 1)
+                self._leave_to(other, one.entity, one.metric, host, source, t_ns)
         return kept
+
+    def _leave_to(
+        self, other: Holder, entity: str, metric: str, host: str, source: str, t_ns: int, values: int = 1
+    ) -> None:
+        """Leave values out that another file has for the same time.
+
+        Raises
+        ------
+        NotTaken
+            It is of the same program, so that none of the two is known to be right.
+        """
+        if other.format == self.taken.format:
+            raise NotTaken(
+                f"has {metric} of {entity or source} on {host} at {at_text(t_ns)}, and so has {other.name}:"
+                " give one of them, or import them apart with hosts of their own (--host)"
+            )
+        self.taken.values_taken -= values
+        self.taken.ignore(f"{source} {metric}", f"{other.name} has it for the same time", values)
+
+    def samples_at_once(self, columns: int) -> int:
+        """How many samples of so many columns are best handed over together."""
+        return max(min(SAMPLED_VALUES, self._look_at - self.taken.rows) // max(columns, 1), 1)
+
+    def add_samples(self, samples: SampleTable) -> None:
+        """Hand over samples of the same columns, by time.
+
+        The columns' names were given to `covered.declare`, which found no two alike; their values are within bounds.
+        """
+        if self.options.roles:
+            columns = [one._replace(role=one.role or self._role_of(one.entity)) for one in samples.columns]
+            samples = samples._replace(columns=columns)
+        if self._before:
+            self._sampled_before(samples)
+        places: dict[tuple[str, str], list[int]] = {}
+        for place, one in enumerate(samples.columns):
+            places.setdefault((one.host, one.source), []).append(place)
+        known, begins_ns = samples.known, samples.t_ns - samples.interval_ns
+        for (host, source), own in places.items():
+            rows = np.flatnonzero(known[:, own].any(axis=1))
+            if rows.size:
+                self.covered.extend(host, source, int(begins_ns[rows[0]]), int(samples.t_ns[rows[-1]]))
+                if host not in self.taken.hosts:
+                    self.taken.hosts.append(host)
+        samples = samples.after(self._sampled)
+        whole = len(samples.t_ns) - len(samples.t_ns) % self._at_once
+        self._sampled = samples.part(whole)
+        self._keep_samples(samples.part(0, whole).thinned(self._at_once))
+
+    def _sampled_before(self, samples: SampleTable) -> None:
+        """Take out what a file before this one has for the same time."""
+        known, t_ns, begins_ns = samples.known, samples.t_ns, samples.t_ns - samples.interval_ns
+        for place, one in enumerate(samples.columns):
+            for other in self._before.holders(one.host, one.source, one.entity, one.metric):
+                shared = known[:, place] & (other.from_ns < t_ns) & (begins_ns < other.to_ns)
+                if shared.any():
+                    first_ns, count = int(t_ns[shared][0]), int(shared.sum())
+                    self._leave_to(other, one.entity, one.metric, one.host, one.source, first_ns, count)
+                    samples.values[shared, place] = np.nan
+                    known[shared, place] = False
+
+    def _keep_samples(self, samples: SampleTable) -> None:
+        rows = np.flatnonzero(samples.known.any(axis=1))
+        if rows.size:
+            count = self._columns.add_samples(*samples)
+            self._count(count, int((samples.t_ns - samples.interval_ns)[rows[0]]), int(samples.t_ns[rows[-1]]))
 
     def _keep_merged(self, key: tuple[str, str, str]) -> None:
         merged = self._merging.pop(key)
@@ -221,15 +282,18 @@ class Into:
     def _keep(
         self, found: Sequence[Reading], *, host: str, t_ns: int, interval_ns: int, tier: str, source: str
     ) -> None:
-        taken = self.taken
         self._columns.add(found, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source, host=host)
-        taken.rows += len(found)
-        begin_ns = t_ns - interval_ns
-        taken.from_ns = begin_ns if taken.from_ns is None else min(taken.from_ns, begin_ns)
-        taken.to_ns = t_ns if taken.to_ns is None else max(taken.to_ns, t_ns)
+        self._count(len(found), t_ns - interval_ns, t_ns)
+
+    def _count(self, rows: int, from_ns: int, to_ns: int) -> None:
+        """Count rows that are kept, look how many are to come, and hand them on."""
+        taken = self.taken
+        taken.rows += rows
+        taken.from_ns = from_ns if taken.from_ns is None else min(taken.from_ns, from_ns)
+        taken.to_ns = to_ns if taken.to_ns is None else max(taken.to_ns, to_ns)
         if taken.rows >= self._look_at:
             self._look_ahead()
-        self._pending += len(found)
+        self._pending += rows
         if self._pending >= FLUSH_ROWS:
             self._hand_on()
 
@@ -286,7 +350,7 @@ class Into:
             return None
         if before is None:
             self._first_ns[host] = t_ns
-        if any(begin <= t_ns <= end for begin, end in self._runs_ns.get(host, ())):
+        if self._runs_ns and any(begin <= t_ns <= end for begin, end in self._runs_ns.get(host, ())):
             raise NotTaken(f"has two values for {host} at {at_text(t_ns)}: its runs overlap; give each by itself")
         self._last_ns[host] = self._last_seen_ns = t_ns
         return 0 if before is None else t_ns - before
@@ -312,6 +376,8 @@ class Into:
         """Hand on everything that was added: the file is at its end."""
         for key in list(self._merging):
             self._keep_merged(key)
+        if self._sampled is not None:
+            self._keep_samples(self._sampled.thinned(max(len(self._sampled.t_ns), 1)))
         self._hand_on()
 
     def _hand_on(self) -> None:
@@ -323,17 +389,13 @@ class Into:
         """Rows that were left out since the clock had gone back."""
         return sum(self._late.values())
 
-    def _with_role(self, reading: Reading) -> Reading:
-        roles = self.options.roles
-        if not roles or reading.role:
-            return reading
-        names = {reading.entity, *reading.entity.split()}
-        role = next((role for name, role in roles.items() if name in names), "")
-        return reading._replace(role=role) if role else reading
+    def _role_of(self, entity: str) -> str:
+        names = {entity, *entity.split()}
+        return next((role for name, role in self.options.roles.items() if name in names), "")
 
 
 class _Merged:
-    """Samples that become one: gauges their mean, counts their sum."""
+    """SampleTable that become one: gauges their mean, counts their sum."""
 
     def __init__(self) -> None:
         self.samples = 0
