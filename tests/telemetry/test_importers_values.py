@@ -77,6 +77,32 @@ def in_lines(pattern: str, each: int = 1) -> Callable[[str], int]:
     return lambda text: each * sum(1 for _ in re.finditer(pattern, text, re.MULTILINE))
 
 
+def in_prometheus(text: str) -> int:
+    return sum(len(one["values"]) for one in json.loads(text)["data"]["result"])
+
+
+def objects(text: str) -> Iterator[Any]:
+    """The JSON documents of a text, one after the other."""
+    at = 0
+    while at < len(text.rstrip()):
+        found, at = json.JSONDecoder().raw_decode(text, at)
+        yield found
+        at += 1
+
+
+def in_cloudwatch(text: str) -> int:
+    count = 0
+    for answer in objects(text):
+        count += sum(len(one["Values"]) for one in answer.get("MetricDataResults", []))
+        count += sum(len(point) - 2 for point in answer.get("Datapoints", []))
+    return count
+
+
+def in_azure_monitor(text: str) -> int:
+    series = [one for metric in json.loads(text)["value"] for one in metric["timeseries"]]
+    return sum(len(point) - 1 for one in series for point in one["data"])
+
+
 COUNTED: dict[str, Callable[[str], int]] = {
     "iostat.txt": in_iostat,
     "iostat-iso.txt": in_iostat,
@@ -86,6 +112,10 @@ COUNTED: dict[str, Callable[[str], int]] = {
     "esxtop.csv": in_pdh,
     "pgbench_log.1": in_lines(r"^.*\S.*$"),
     "pgbench_aggregated.1": in_lines(r"^.*\S.*$"),
+    "prometheus.json": in_prometheus,
+    "cloudwatch-statistics.json": in_cloudwatch,
+    "cloudwatch-data.json": in_cloudwatch,
+    "azure-monitor.json": in_azure_monitor,
     "hdbtcount.log": in_lines(r"^\d"),
     "hammerdb.log": in_lines("TEST RESULT :", 2),
     "hdbxtprofile.log": in_lines(r"[A-Z][A-Z0-9]*: \d"),
@@ -101,13 +131,18 @@ def test_what_becomes_of_a_files_values_adds_up_to_what_is_in_it(name: str) -> N
 
 JUNK = ("x", "n/a", "-", "1e999", "12,5", "nan", "1.6Q", "--5", "9" * 400, "99%%", "0x1F", "1,234.5")
 """Texts in a value's place; JSON holds them as texts."""
+TEXTS = ("prometheus.json",)
+"""Files of JSON whose values are texts."""
 
 
 @pytest.mark.parametrize("name", [name for name in COUNTED if name.endswith((".txt", ".json", ".csv"))])
 def test_values_that_are_no_numbers_are_accounted_for(name: str) -> None:
     original = (SAMPLES / name).read_text()
     is_json, is_csv = name.endswith(".json"), name.endswith(".csv")
-    pattern = r'(?<=": )-?\d+\.\d+' if is_json else r'(?<=,")-?\d[\d.]*(?=")' if is_csv else r"(?<= )\d+\.\d\d(?= |$)"
+    is_text = name in TEXTS
+    in_text, in_json = r'(?<=, ")\d+[.\d]*(?="\])', r'(?<=": )-?\d+\.\d+|(?<=  )\d+\.\d+(?=,?$)'
+    in_csv, in_table = r'(?<=,")-?\d[\d.]*(?=")', r"(?<= )\d+\.\d\d(?= |$)"
+    pattern = in_text if is_text else in_json if is_json else in_csv if is_csv else in_table
     spots = list(re.finditer(pattern, original, re.MULTILINE))
     read = 0
     for seed in range(60):
@@ -115,7 +150,7 @@ def test_values_that_are_no_numbers_are_accounted_for(name: str) -> None:
         text = original
         for spot in sorted(dice.sample(spots, min(len(spots), 5)), key=lambda spot: -spot.start()):
             junk = dice.choice(JUNK)
-            text = text[: spot.start()] + (json.dumps(junk) if is_json else junk) + text[spot.end() :]
+            text = text[: spot.start()] + (json.dumps(junk) if is_json and not is_text else junk) + text[spot.end() :]
         found = accounted(text)
         if found is not None:
             read += 1

@@ -158,9 +158,7 @@ def _read(files: Sequence[Path], write: Write, options: Options, tell: Callable[
                 rest = [stack.enter_context(opened(one))[0] for one in others]
                 taken = import_opened(path, file, telemetry, share, write, before=before, others=rest)
                 if others:
-                    taken.note(
-                        f"is read with {', '.join(printable(one) for one in others)} as one run of several threads"
-                    )
+                    taken.note(f"is read with {', '.join(printable(one) for one in others)} as one")
                 found.telemetry.append((path, taken))
             else:
                 raise unknown_format(path, head, [*(one.title for one in formats), *(one.title for one in IMPORTERS)])

@@ -114,7 +114,11 @@ class SeriesColumns:
             self._numbered = {name: _numbered(texts) for name, texts in texts_of}
             self._numbered["clock"] = _numbered(["wall"] * len(columns))
         rows, places = np.nonzero(np.isfinite(values))
-        arrays: dict[str, Any] = {"t_ns": t_ns[rows], "interval_ns": interval_ns[rows], "value": values[rows, places]}
+        arrays: dict[str, object] = {
+            "t_ns": t_ns[rows],
+            "interval_ns": interval_ns[rows],
+            "value": values[rows, places],
+        }
         for name, (numbers, texts) in self._numbered.items():
             arrays[name] = pa.DictionaryArray.from_arrays(pa.array(numbers[places]), pa.array(texts, pa.string()))
         batch = pa.RecordBatch.from_arrays([arrays[name] for name in READ_SCHEMA.names], schema=READ_SCHEMA)

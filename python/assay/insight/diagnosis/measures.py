@@ -11,6 +11,7 @@ from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.disks import late, outstanding, still, storage_devices, unexplained_iowait
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.causes.processors import GUEST_SHARES, fullest_core, guest_tracks
+from assay.insight.diagnosis.causes.told_limits import told_limits
 from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one
 from assay.insight.diagnosis.observed import DATABASES, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import Threshold
@@ -163,6 +164,9 @@ def _of_storage(observed: Observations, host: str) -> Iterator[tuple[str, CellMe
                 "disk",
                 CellMeasure("saturation", f"{track.entity} {side or 'I/O'}s", track.values, bound, track.entity),
             )
+    for told in told_limits(observed, host):
+        words = f"{told.track.entity} {told.text}"
+        yield "disk", CellMeasure("saturation", words, told.track.values, told.bound, told.track.entity)
     for track in observed.latencies("block", "flush"):
         if track.host == host:
             bound = at.LOG_LATENCY if "log" in track.role else at.FLUSH_LATENCY

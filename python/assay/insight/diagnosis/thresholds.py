@@ -101,6 +101,16 @@ CORES_IDLE = Threshold(
 AT_LIMIT = Threshold(
     value=0.95, unit="ratio", source="Assay: within 5 % of the most that was seen: a limit cuts off, a disk scatters"
 )
+CONSUMED = Threshold(
+    value=0.95, unit="share",
+    source="Microsoft, Disk performance metrics: at 100 % it is capped; Assay: a mean of a minute comes to 95 %",
+)  # fmt: skip
+BURST_EMPTY = Threshold(
+    value=0.01, unit="share", below=True, source="AWS, EBS volume types: without credit a volume has its baseline alone"
+)
+EXCEEDED = Threshold(
+    value=0.5, unit="share", source="AWS, CloudWatch metrics for EBS: the check is 1 where more was asked for"
+)
 SIDES = Threshold(value=4.0, unit="ratio", source="Assay: writes take four times as long as reads of the same device")
 RESPONSE = Threshold(value=2e9, unit="ns", source="the method: transactions answer within 2 s")
 STALLED = Threshold(

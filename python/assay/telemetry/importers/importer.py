@@ -249,6 +249,8 @@ class Into:
                 self.covered.extend(host, source, int(begins_ns[rows[0]]), int(samples.t_ns[rows[-1]]))
                 if host not in self.taken.hosts:
                     self.taken.hosts.append(host)
+        if self._sampled is not None and self._sampled.columns != samples.columns:
+            self._keep_rest()
         samples = samples.after(self._sampled)
         whole = len(samples.t_ns) - len(samples.t_ns) % self._at_once
         self._sampled = samples.part(whole)
@@ -376,9 +378,14 @@ class Into:
         """Hand on everything that was added: the file is at its end."""
         for key in list(self._merging):
             self._keep_merged(key)
+        self._keep_rest()
+        self._hand_on()
+
+    def _keep_rest(self) -> None:
+        """Keep samples that are fewer than become one."""
         if self._sampled is not None:
             self._keep_samples(self._sampled.thinned(max(len(self._sampled.t_ns), 1)))
-        self._hand_on()
+            self._sampled = None
 
     def _hand_on(self) -> None:
         self._write(self._columns.take())

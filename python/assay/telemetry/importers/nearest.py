@@ -53,6 +53,21 @@ _NEAR = (
         "relog in.blg -f csv -o out.csv -y",
     ),
     _near(
+        r"\bVolume(Read|Write)(Ops|Bytes)\b|\bVolumeQueueLength\b|\bBurstBalance\b|\b(Read|Write)IOPS\b", "CloudWatch",
+        "it is no answer in JSON", "aws cloudwatch get-metric-data --metric-data-queries file://queries.json > cw.json",
+    ),
+    _near(
+        r"\bConsumed Percentage\b|\b(OS|Data) Disk (Queue Depth|Latency|Read|Write)", "Azure Monitor",
+        "it is no answer in JSON",
+        "az monitor metrics list --resource ID --metrics NAME... --aggregation Average Total --interval PT1M > az.json",
+    ),
+    _near(
+        r"^# (HELP|TYPE) (node|windows|pg|mysql)_|^(node_disk|windows_logical_disk)_\w+\{", "Prometheus",
+        "it is of one moment",
+        "curl -G http://SERVER:9090/api/v1/query_range --data-urlencode 'query={__name__=~\"node_(disk|cpu)_.+\"}'"
+        " -d start=... -d end=... -d step=15 > prometheus.json",
+    ),
+    _near(
         r"^esxtop|\bDAVG/cmd\b|\bKAVG\b", "esxtop on its screen", "it is no batch file",
         "esxtop -b -a -d 10 -n 360 > esx1.csv",
     ),

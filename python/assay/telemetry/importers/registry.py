@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from assay.telemetry.importers.atop import AtopLines, AtopText
+from assay.telemetry.importers.azure_monitor import AzureMonitor
+from assay.telemetry.importers.cloudwatch import CloudWatch
 from assay.telemetry.importers.collectl import CollectlPlot
 from assay.telemetry.importers.collectl_text import CollectlText
 from assay.telemetry.importers.diskstats import Diskstats
@@ -16,6 +18,7 @@ from assay.telemetry.importers.nmon import Nmon
 from assay.telemetry.importers.pcp import Pcp2Json, PmrepCsv
 from assay.telemetry.importers.perfmon import Perfmon
 from assay.telemetry.importers.pgbench import PgbenchLog, PgbenchProgress
+from assay.telemetry.importers.prometheus import Prometheus
 from assay.telemetry.importers.sar import Sar, SarXml
 from assay.telemetry.importers.sysstat_text import SadfLines, SarText
 from assay.telemetry.importers.vmstat import Vmstat
@@ -24,7 +27,7 @@ from assay.telemetry.importers.vscsistats import VscsiStats
 IMPORTERS: tuple[Importer, ...] = (
     # Perfmon last of the two: batch files of esxtop have its header too.
     Esxtop(), Perfmon(), Sar(), SarXml(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
-    PgbenchProgress(), PgbenchLog(),
+    Prometheus(), CloudWatch(), AzureMonitor(), PgbenchProgress(), PgbenchLog(),
     HammerDbCounter(), HammerDbProfile(), HammerDbLog(), Sysbench(), GoTpc(),
     BenchBase(), PgbenchSummary(), Nmon(), NfsIostat(), AtopText(), AtopLines(), CollectlPlot(), CollectlText(),
     PmrepCsv(), Pcp2Json(), VscsiStats(),

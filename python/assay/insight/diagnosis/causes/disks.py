@@ -8,6 +8,7 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
+from assay.insight.diagnosis.causes.told_limits import at_told_limit
 from assay.insight.diagnosis.evidence import MIB, add_pressure, devices, is_disk, serves_one
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.recurrence import recurrence_of
@@ -229,8 +230,8 @@ def slow_writes(observed: Observations) -> list[Suspicion]:
 
 
 def throughput_limit(observed: Observations) -> list[Suspicion]:
-    """Devices whose throughput has a flat top while their queue grows, and which are early below it."""
-    found = []
+    """Devices at a limit that is told, or whose throughput has a flat top while their queue grows."""
+    found = those(*at_told_limit(observed))
     for queue in devices(observed, "queue_mean_count"):
         moved = observed.sum_of([one for side in ("read", "write") if (one := observed.of(queue, f"{side}_bytes"))])
         for values, unit in ((moved, "bytes"), (observed.ios_per_s(queue), "ios")):
@@ -348,7 +349,7 @@ CAUSES = (
     Cause(
         name="throughput-limit",
         title="A device is at its bandwidth or IOPS limit",
-        needs="twenty steps or more of I/Os, bytes and queues",
+        needs="what a cloud says of limits, or twenty steps or more of I/Os, bytes and queues",
         sources=("block",),
         find=throughput_limit,
     ),

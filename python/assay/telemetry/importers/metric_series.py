@@ -1,0 +1,264 @@
+"""Series of metrics as monitoring systems export them: each has times of its own, and some say something only together.
+
+Latency is a time divided by the I/Os that took it; both are counters of their own in Prometheus and in CloudWatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from assay.telemetry.columns import SampledColumn
+from assay.telemetry.importers.importer import Into, NotTaken, at_text
+from assay.telemetry.importers.samples import SampleTable, Times, Values
+from assay.telemetry.importers.taken import VALUE_LARGEST
+
+FREE = ("idle_share", "iowait_share", "steal_share")
+"""Shares of a processor in which it does not work."""
+
+
+class Meaning(NamedTuple):
+    """What the amounts of a series become.
+
+    Attributes
+    ----------
+    how
+        `gauge`: as it is; `rest`: what is left of one by it; `rate`: an amount a second, which the interval makes a
+        count; `count`: what the interval counted; `per_second`: what it counted, divided by its length; `idle`: what is
+        left of one by that; `mean`: what it counted, divided by the counts of others.
+    of
+        The other series of `mean`, by their names; of `count` those that are added to it.
+    instead
+        The metric that it becomes where no other series of the same entity is that one.
+    """
+
+    metric: str
+    how: Literal["gauge", "rest", "rate", "count", "per_second", "idle", "mean"] = "gauge"
+    factor: float = 1.0
+    of: tuple[str, ...] = ()
+    instead: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the metric in a series."""
+        return "delta" if self.how in ("rate", "count") else "gauge"
+
+
+class SeriesPlace(NamedTuple):
+    """What a series is of."""
+
+    tier: str
+    host: str
+    source: str
+    entity: str
+
+
+@dataclass(frozen=True, eq=False)
+class MetricSeries:
+    """A series of amounts, by time.
+
+    Attributes
+    ----------
+    t_ns, interval_ns
+        End and length of the interval of each amount; 0 where the length is not known.
+    values
+        Amounts; NaN where the file has none.
+    statistic
+        What the values are of a period; only the same one of two series can be divided.
+    left_out
+        Why the series itself is left out, though others are divided by it.
+    """
+
+    name: str
+    place: SeriesPlace
+    rule: Meaning
+    t_ns: Times
+    interval_ns: Times
+    values: Values
+    statistic: str = ""
+    left_out: str = ""
+
+
+class _Made(NamedTuple):
+    column: SampledColumn
+    t_ns: Times
+    interval_ns: Times
+    values: Values
+
+
+def hand_over(series: Iterable[MetricSeries], into: Into) -> None:
+    """Make base units of series, and hand them over; each of their values is accounted for.
+
+    Raises
+    ------
+    NotTaken
+        Two of them are of the same.
+    """
+    by_place: dict[SeriesPlace, dict[str, MetricSeries]] = {}
+    for one in series:
+        of_place = by_place.setdefault(one.place, {})
+        if one.name in of_place:
+            raise NotTaken(f"has two series {one.name} of {one.place.entity} on {one.place.host}: give one of them")
+        of_place[one.name] = one
+    made: list[_Made] = []
+    for of_place in by_place.values():
+        metrics = {one.rule.metric for one in of_place.values() if not one.left_out}
+        taken: dict[str, str] = {}
+        for one in of_place.values():
+            rule = one.rule
+            metric = rule.instead if rule.instead and rule.instead not in metrics else rule.metric
+            if one.left_out:
+                into.taken.ignore(one.name, one.left_out, int(np.isfinite(one.values).sum()))
+            elif metric in taken:
+                into.taken.ignore(one.name, f"{taken[metric]} says it as well", int(np.isfinite(one.values).sum()))
+            elif (values := _values(one, of_place, into)) is not None:
+                taken[metric] = one.name
+                column = SampledColumn(*one.place[:3], one.place.entity, "", metric, rule.kind)
+                made.append(_Made(column, one.t_ns, one.interval_ns, values))
+    for table in _tables([*made, *_processors(made)]):
+        for column in table.columns:
+            if not into.covered.declare(column.host, column.source, column.entity, column.metric):
+                raise NotTaken(f"has two series for {column.metric} of {column.entity} on {column.host}")
+        into.add_samples(table)
+
+
+def _values(one: MetricSeries, of_place: Mapping[str, MetricSeries], into: Into) -> Values | None:
+    """What a series becomes; None where it is left out whole."""
+    rule, taken, amounts = one.rule, into.taken, one.values * one.rule.factor
+    known, seconds = np.isfinite(amounts), one.interval_ns / 1e9
+    count = int(known.sum())
+    others = [of_place[name] for name in rule.of if name in of_place and of_place[name].statistic == one.statistic]
+    if len(others) < len(rule.of):
+        missing = next(name for name in rule.of if of_place.get(name) not in others)
+        taken.ignore(
+            one.name, f"it says something only together with {one.statistic} {missing}".replace("  ", " "), count
+        )
+        return None
+    if rule.how == "mean" and count and not amounts[known].any():
+        taken.ignore(one.name, "it is 0 all the time, so nothing was timed", count)
+        return None
+    beside = np.sum([_at(other, one.t_ns, one.interval_ns) for other in others], axis=0)
+    if others and (lacking := known & ~np.isfinite(beside)).any():
+        taken.ignore(f"{one.name} alone", f"at that time there is no {' and '.join(rule.of)}", int(lacking.sum()))
+        known &= ~lacking
+    with np.errstate(all="ignore"):
+        if rule.how == "mean":
+            none = known & (beside == 0)
+            if none.any():
+                taken.ignore(f"{one.name} without I/O", "a mean of none says nothing", int(none.sum()))
+                known &= ~none
+            made = amounts / beside
+        elif rule.how in ("gauge", "count"):
+            made = amounts + beside
+        elif rule.how == "rest":
+            made = 1.0 - amounts
+        elif rule.how == "rate":
+            made = amounts * seconds
+        else:
+            made = np.where(seconds > 0, amounts / seconds, np.nan)
+            made = 1.0 - made if rule.how == "idle" else made
+        if rule.metric.endswith("_share"):
+            made = np.clip(made, 0.0, 1.0)
+        if rule.kind == "delta":
+            made = np.where((made >= 0) & (seconds > 0), made, np.nan)
+        good = known & (np.abs(made) <= VALUE_LARGEST)
+    strange = known & ~good
+    if strange.any():
+        taken.not_understood(one.name, str(one.values[strange][0]), int(strange.sum()))
+    if good.any():
+        taken.take(one.name, f"{one.place.source} {rule.metric}", int(good.sum()))
+    return np.where(good, made, np.nan)
+
+
+def _at(other: MetricSeries, t_ns: Times, interval_ns: Times) -> Values:
+    """Amounts of another series in the same intervals; NaN where it has none."""
+    if not other.t_ns.size:
+        return np.full(t_ns.shape, np.nan)
+    places = np.minimum(np.searchsorted(other.t_ns, t_ns), other.t_ns.size - 1)
+    is_same = (other.t_ns[places] == t_ns) & (other.interval_ns[places] == interval_ns)
+    return np.where(is_same, other.values[places], np.nan)
+
+
+def _processors(made: Sequence[_Made]) -> Iterator[_Made]:
+    """How busy processors are, and all of a host together: the mean of their shares."""
+    parts: dict[tuple[str, str], dict[str, list[_Made]]] = {}
+    for one in made:
+        column = one.column
+        if column.source == "host" and column.entity.startswith("cpu") and column.metric.endswith("_share"):
+            parts.setdefault((column.host, column.entity), {}).setdefault(column.metric, []).append(one)
+            if column.entity != "cpu":
+                parts.setdefault((column.host, "cpu"), {}).setdefault(column.metric, []).append(one)
+    for (_, entity), metrics in parts.items():
+        means = {metric: _mean(found) for metric, found in metrics.items()}
+        if entity == "cpu":
+            is_own = {metric: any(one.column.entity == "cpu" for one in found) for metric, found in metrics.items()}
+            for metric, mean in means.items():
+                if not is_own[metric]:
+                    yield mean._replace(column=mean.column._replace(entity="cpu"))
+        idle = means.get("idle_share")
+        if idle is not None and "busy_share" not in means:
+            same = [means[name].values for name in FREE if name in means and _alike(means[name], idle)]
+            busy = np.clip(1.0 - np.sum(same, axis=0), 0.0, 1.0)
+            yield idle._replace(column=idle.column._replace(entity=entity, metric="busy_share"), values=busy)
+
+
+def _mean(found: Sequence[_Made]) -> _Made:
+    """The mean of series at the times of the first; those with other times stay apart."""
+    first = found[0]
+    stacked = np.array([one.values for one in found if _alike(one, first)])
+    known = np.isfinite(stacked)
+    with np.errstate(all="ignore"):
+        mean = np.where(known, stacked, 0.0).sum(axis=0) / known.sum(axis=0)
+    return first._replace(values=mean)
+
+
+def _alike(one: _Made, other: _Made) -> bool:
+    return np.array_equal(one.t_ns, other.t_ns) and np.array_equal(one.interval_ns, other.interval_ns)
+
+
+def _tables(made: Sequence[_Made]) -> Iterator[SampleTable]:
+    """Series with the same times in one table."""
+    alike: dict[tuple[bytes, bytes], list[_Made]] = {}
+    for one in made:
+        if np.isfinite(one.values).any():
+            alike.setdefault((one.t_ns.tobytes(), one.interval_ns.tobytes()), []).append(one)
+    for found in alike.values():
+        columns = [one.column for one in found]
+        first = found[0]
+        yield SampleTable(columns, first.t_ns, first.interval_ns, np.array([one.values for one in found]).T)
+
+
+def in_order(name: str, place: SeriesPlace, points: Mapping[int, float]) -> tuple[Times, Values]:
+    """Times and values of points by time; those that no clock has are refused.
+
+    Raises
+    ------
+    NotTaken
+        A time lies before 1970 or after 2262.
+    """
+    t_ns = sorted(points)
+    if t_ns and (t_ns[0] < 0 or t_ns[-1] >= 2**63):
+        raise NotTaken(f"has a time of {name} of {place.entity or place.source} that no clock has")
+    return np.array(t_ns, np.int64), np.array([points[one] for one in t_ns], np.float64)
+
+
+def add_point(points: dict[int, float], t_ns: int, value: float, name: str, into: Into) -> None:
+    """Add a value of a series; that which a second document says again is left out.
+
+    Raises
+    ------
+    NotTaken
+        It says another one.
+    """
+    if t_ns not in points:
+        points[t_ns] = value
+    elif points[t_ns] == value or value != value:
+        into.taken.ignore(f"{name} again", "another document of the same has it", 1)
+    else:
+        raise NotTaken(
+            f"has two values of {name} at {at_text(t_ns)}, {points[t_ns]:g} and {value:g}: which of them is right, it"
+            " does not say"
+        )
