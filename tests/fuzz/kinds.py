@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import re
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib import resources
@@ -217,14 +216,7 @@ def foreign(dice: random.Random) -> Input:
     tests = Path(__file__).parents[1]
     samples = [*(tests / "telemetry" / "imported").iterdir(), *(tests / "workloads" / "imported").glob("*.*")]
     sample = dice.choice(sorted(samples))
-    content = sample.read_bytes()
-    if dice.random() < 0.5:
-        spots = list(re.finditer(rb"\d+(\.\d+)?", content))
-        for spot in sorted(dice.sample(spots, min(len(spots), dice.choice((1, 2, 9)))), key=lambda one: -one.start()):
-            number = str(dice.choice(mutation.NUMBERS)).encode()
-            content = content[: spot.start()] + number + content[spot.end() :]
-    else:
-        content = mutation.data(dice, content)
+    content = mutation.foreign(dice, sample.read_bytes())
     verb = dice.choice((["import", "-o", "out"], ["diagnose"]))
     return of_command(
         "import", [*verb, sample.name, *(["--json"] if dice.random() < 0.5 else [])], {sample.name: content}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -111,6 +112,43 @@ def data(dice: random.Random, original: bytes) -> bytes:
         else:
             del changed[at:]
     return bytes(changed)
+
+
+PIECES = (
+    b'"', b",", b";", b"\t", b"\n", b"\r", b"[", b"]", b"{", b"}", b"<", b">", b"9" * 400, b"\\\\", b"-", b"1e999",
+    b"\xff", b"\0", b"null", b"[1]", b"{}", b'"x"', b"true", b"%", b":",
+)  # fmt: skip
+"""What stands where something else should in a file of another tool."""
+AMOUNTS = (
+    b"1e308", b"-1", b"0", b"9" * 30, b"9" * 400, b"1e400", b"nan", b"-inf", b"1e-320", b"0.5", b"1.2.3",
+    b"9223372036854775807", b"18446744073709551616", b"4294967296", b"253402300800", b"99999999999", b"1,5", b"99%",
+)  # fmt: skip
+"""Numbers that no counter has, that no integer of 64 bits holds, or that are none."""
+
+
+def amounts(dice: random.Random, original: bytes) -> bytes:
+    """A file of another tool with some of its numbers changed: most of it is still of its format."""
+    content = original
+    spots = list(re.finditer(rb"\d+(\.\d+)?", content))
+    chosen = dice.sample(spots, min(len(spots), dice.choice((1, 1, 2, 5, 30))))
+    for spot in sorted(chosen, key=lambda spot: -spot.start()):
+        amount = b"9" * 5000 if dice.random() < 0.01 else dice.choice(AMOUNTS)
+        content = content[: spot.start()] + amount + content[spot.end() :]
+    return content
+
+
+def foreign(dice: random.Random, original: bytes) -> bytes:
+    """A file of another tool with its numbers or any of its bytes changed, once or repeated."""
+    if dice.random() < 0.5:
+        return amounts(dice, original)
+    content = bytearray(original * dice.choice((1, 1, 4)))
+    for _ in range(dice.randint(1, 12)):
+        at = dice.randrange(len(content))
+        piece = dice.choice((dice.choice(PIECES), bytes([dice.randrange(256)]), b"", bytes(content[at : at + 500])))
+        content[at : at + dice.choice((0, 1, 1, 2, 50))] = piece
+        if not content:
+            content += b"x"
+    return bytes(content)
 
 
 def words(dice: random.Random, original: list[str]) -> list[str]:

@@ -103,12 +103,11 @@ def _encoding_of(head: bytes) -> str:
 
 def _refuse_binary(head: bytes, path: Path) -> None:
     shown = printable(path)
-    if path.suffix.lower() == ".blg" or head[:16].find(b"Perf") >= 0:
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" not in head[:4096]:
+        return
+    if path.suffix.lower() == ".blg" or b"Perf" in head[:16]:
         raise NotTaken(
             f"{shown}: is a binary log of Perfmon, which Windows alone reads; convert it there: relog {path.name}"
             f" -f csv -o {path.stem}.csv -y"
         )
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return
-    if b"\0" in head[:4096]:
-        raise NotTaken(f"{shown}: is no text; assay import reads text as tools export it: CSV, TSV, JSON, XML and logs")
+    raise NotTaken(f"{shown}: is no text; assay import reads text as tools export it: CSV, TSV, JSON, XML and logs")

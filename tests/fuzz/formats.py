@@ -1,0 +1,153 @@
+"""Ten million mutated bytes of each format that `assay import` reads: rows, or one line; never a traceback.
+
+    python tests/fuzz/formats.py [FORMAT...]
+
+`ASSAY_FUZZ_BYTES` are the bytes of each format (10,000,000), `ASSAY_SEED` is the first seed. Every input that goes
+wrong names its seed and sample; the same seed gives the same input. All are read in this process, by what reads files
+of users.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TESTS = Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS))
+
+from assay.base.errors import UsageError  # noqa: E402
+from assay.run.imports import read_results  # noqa: E402
+from assay.telemetry.importers.importer import Options  # noqa: E402
+from assay.telemetry.importers.opening import opened  # noqa: E402
+from assay.telemetry.importers.reading import import_file  # noqa: E402
+from assay.telemetry.importers.registry import IMPORTERS, importer_of  # noqa: E402
+from assay.workloads.capabilities import Importing  # noqa: E402
+from assay.workloads.imported import RunImporter  # noqa: E402
+from assay.workloads.registry import workloads  # noqa: E402
+from fuzz import mutation  # noqa: E402
+
+BYTES = int(os.environ.get("ASSAY_FUZZ_BYTES", "10_000_000"))
+LIMIT_S = 20.0
+"""Processor time after which an input hangs."""
+FAILURES_MAX = 5
+
+OPTIONS = Options(zone_s=0, interval_ns=10 * 10**9)
+
+
+class Tried(NamedTuple):
+    """What came of a format."""
+
+    inputs: int
+    bytes: int
+    read: int
+    failures: list[str]
+
+
+def main() -> int:
+    wanted, first = sys.argv[1:], int(os.environ.get("ASSAY_SEED", "1"))
+    formats = {name: samples for name, samples in samples_of_formats().items() if not wanted or name in wanted}
+    print(f"{'format':44} {'inputs':>8} {'bytes':>12} {'read':>8} failures")
+    failed = False
+    for name, samples in formats.items():
+        found = tried(samples, first)
+        print(f"{name:44} {found.inputs:8,} {found.bytes:12,} {found.read:8,} {len(found.failures)}", flush=True)
+        for text in found.failures:
+            print(text, flush=True)
+        failed |= bool(found.failures)
+    without = sorted({one.title for one in (*IMPORTERS, *run_formats())} - samples_of_formats().keys())
+    if without:
+        print(f"no sample: {', '.join(without)}")
+    return 1 if failed or without else 0
+
+
+def run_formats() -> list[RunImporter]:
+    """Formats of results."""
+    return [one for workload in workloads() if isinstance(workload, Importing) for one in workload.importers()]
+
+
+def samples_of_formats() -> dict[str, list[tuple[Path, Callable[[Path], bool]]]]:
+    """Samples of each format by its title, each with what reads it and says whether anything was taken."""
+    found: dict[str, list[tuple[Path, Callable[[Path], bool]]]] = {}
+    for path in sorted((TESTS / "telemetry" / "imported").iterdir()):
+        importer = importer_of(path.read_text(errors="replace")[:65536])
+        assert importer is not None, path
+        found.setdefault(importer.title, []).append((path, telemetry))
+    for path in sorted((TESTS / "workloads" / "imported").glob("*.*")):
+        chosen = next(one for one in run_formats() if one.recognises(path.read_text()[:65536]))
+        found.setdefault(chosen.title, []).append((path, results))
+    return found
+
+
+def telemetry(path: Path) -> bool:
+    """Import a file of telemetry; whether rows came of it."""
+    return import_file(path, OPTIONS, check).rows > 0
+
+
+def results(path: Path) -> bool:
+    """Read a file of results; whether points came of it."""
+    with opened(path) as (file, head):
+        chosen = next((one for one in run_formats() if one.recognises(head)), None)
+        return chosen is not None and bool(read_results(file.read(), chosen, OPTIONS).points)
+
+
+def check(batches: Sequence[Any]) -> None:
+    """Rows are within what a recording holds."""
+    for batch in batches:
+        assert all(abs(value) <= 1e24 for value in batch.column("value").to_pylist()), "a value is out of bounds"
+        for name in ("t_ns", "interval_ns"):
+            assert all(0 <= value < 2**63 for value in batch.column(name).to_pylist()), f"{name} is out of bounds"
+
+
+def tried(samples: Sequence[tuple[Path, Callable[[Path], bool]]], first: int) -> Tried:
+    """Mutate samples of a format until so many bytes were read."""
+    contents = [(path, path.read_bytes(), read) for path, read in samples]
+    inputs = count = taken = 0
+    failures: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as folder:
+        file = Path(folder, "input")
+        while count < BYTES and len(failures) < FAILURES_MAX:
+            seed = first + inputs
+            dice = random.Random(seed)
+            path, content, read = dice.choice(contents)
+            content = mutation.foreign(dice, content)
+            file.write_bytes(content)
+            inputs, count = inputs + 1, count + len(content)
+            try:
+                with limited():
+                    taken += read(file)
+            except UsageError as error:
+                if "\n" in str(error):
+                    failures.append(f"  ASSAY_SEED={seed} {path.name}: more than a line: {error}")
+            except BaseException:
+                last = "".join(traceback.format_exc().splitlines(keepends=True)[-6:])
+                failures.append(f"  ASSAY_SEED={seed} {path.name}:\n{last}")
+    return Tried(inputs, count, taken, failures)
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Interrupt what takes too much processor time."""
+    began = time.process_time()
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"hangs: {time.process_time() - began:.0f} s of processor time")
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
