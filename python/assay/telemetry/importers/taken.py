@@ -134,25 +134,28 @@ class TakenFile:
         of_metric: dict[str, str] = {}
         for name, value in record.items():
             counter = known.get(name)
-            full = f"{section}{name}"
+            full = section + name if section else name
             if counter is None or isinstance(counter, str):
                 self.ignore(full, counter or NO_USE, 1)
                 continue
+            metric, kind, _, _, of = counter
             amount = _amount(value)
-            if counter.metric in of_metric:
-                self.ignore(full, f"{of_metric[counter.metric]} says it as well", 1)
+            if metric in of_metric:
+                self.ignore(full, f"{of_metric[metric]} says it as well", 1)
             elif amount is None:
                 self._no_number(full, value)
-            elif counter.of and not any(_some(record.get(one)) for one in counter.of.split("+")):
+            elif of and not any(_some(record.get(one)) for one in of.split("+")):
                 self.ignore(f"{full} without I/O", "a mean of none says nothing", 1)
-            elif counter.kind != "gauge" and not interval_ns:
+            elif kind != "gauge" and not interval_ns:
                 self.ignore(f"{full} of the first sample", "a rate needs the time since the sample before", 1)
             elif (made := _made(amount, counter, interval_ns)) is None:
                 self.not_understood(full, str(value))
             else:
-                of_metric[counter.metric] = full
-                self.take(full, f"{source} {counter.metric}")
-                found.append(Reading(entity, counter.metric, "gauge" if counter.kind == "gauge" else "delta", made))
+                of_metric[metric] = full
+                if full not in self.counters:
+                    self.counters[full] = f"{source} {metric}"
+                found.append(Reading(entity, metric, "gauge" if kind == "gauge" else "delta", made))
+        self.values_taken += len(found)
         return found
 
     def _no_number(self, name: str, value: object) -> None:
@@ -162,33 +165,42 @@ class TakenFile:
             self.not_understood(name, str(value))
 
 
-def _amount(value: object) -> Amount | None:
+def _amount(value: object) -> float | Amount | None:
+    """A number; with its unit where a letter made it bytes."""
     if isinstance(value, str):
-        return amount_of(value)
+        try:
+            # The usual case at its full speed.
+            number = float(value)
+        except ValueError:
+            return amount_of(value)
+        return number if number - number == 0 else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        return Amount(float(value)) if value - value == 0 else None
+        return float(value) if value - value == 0 else None
     except OverflowError:
         return None
 
 
 def _some(value: object) -> bool:
     amount = _amount(value)
-    return amount is not None and amount.value > 0
+    return amount is not None and (amount.value if isinstance(amount, Amount) else amount) > 0
 
 
-def _made(amount: Amount, counter: Counter, interval_ns: int) -> float | None:
+def _made(amount: float | Amount, counter: Counter, interval_ns: int) -> float | None:
     """A value in base units; None for one that no counter has."""
-    is_size = counter.metric.endswith("_bytes")
-    if amount.is_bytes and not is_size:
-        return None
-    value = amount.value if amount.is_bytes else amount.value * counter.factor + counter.offset
-    if counter.kind != "gauge":
+    metric, kind, factor, offset, _ = counter
+    if isinstance(amount, Amount):
+        if amount.is_bytes and not metric.endswith("_bytes"):
+            return None
+        value = amount.value if amount.is_bytes else amount.value * factor + offset
+    else:
+        value = amount * factor + offset
+    if kind != "gauge":
         if value < 0:
             return None
-        value *= interval_ns / 1e9 if counter.kind == "delta" else 1.0
-    elif counter.metric == "busy_share":
+        value *= interval_ns / 1e9 if kind == "delta" else 1.0
+    elif metric == "busy_share":
         value = min(max(value, 0.0), 1.0)
     return value if -VALUE_LARGEST <= value <= VALUE_LARGEST else None
 
