@@ -41,6 +41,7 @@ def documents(parts: Iterable[str]) -> Iterator[Record]:
             raise NotTaken(f"has more than {LETTERS_MAX >> 20} MiB: ask for fewer metrics, or for a longer step")
         held.append(part)
     text, at, decoder = "".join(held).lstrip("\ufeff"), 0, json.JSONDecoder()
+    held.clear()
     while (rest := _next(text, at)) < len(text):
         try:
             found, at = decoder.raw_decode(text, rest)

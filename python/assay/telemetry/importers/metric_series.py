@@ -5,6 +5,7 @@ Latency is a time divided by the I/Os that took it; both are counters of their o
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -12,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from assay.telemetry.columns import SampledColumn
-from assay.telemetry.importers.importer import Into, NotTaken, at_text
+from assay.telemetry.importers.importer import T_NS_END, Into, NotTaken, at_text
 from assay.telemetry.importers.samples import SampleTable, Times, Values
 from assay.telemetry.importers.taken import VALUE_LARGEST
 
@@ -231,34 +232,43 @@ def _tables(made: Sequence[_Made]) -> Iterator[SampleTable]:
         yield SampleTable(columns, first.t_ns, first.interval_ns, np.array([one.values for one in found]).T)
 
 
-def in_order(name: str, place: SeriesPlace, points: Mapping[int, float]) -> tuple[Times, Values]:
-    """Times and values of points by time; those that no clock has are refused.
+class Points:
+    """Times and values of a series as they are read, in any order."""
 
-    Raises
-    ------
-    NotTaken
-        A time lies before 1970 or after 2262.
-    """
-    t_ns = sorted(points)
-    if t_ns and (t_ns[0] < 0 or t_ns[-1] >= 2**63):
-        raise NotTaken(f"has a time of {name} of {place.entity or place.source} that no clock has")
-    return np.array(t_ns, np.int64), np.array([points[one] for one in t_ns], np.float64)
+    def __init__(self) -> None:
+        self._t_ns = array("q")
+        self._values = array("d")
 
+    def __len__(self) -> int:
+        return len(self._t_ns)
 
-def add_point(points: dict[int, float], t_ns: int, value: float, name: str, into: Into) -> None:
-    """Add a value of a series; that which a second document says again is left out.
+    def add(self, t_ns: int, value: float) -> bool:
+        """Add a value; False for a time that no clock has."""
+        if not 0 <= t_ns < T_NS_END:
+            return False
+        self._t_ns.append(t_ns)
+        self._values.append(value)
+        return True
 
-    Raises
-    ------
-    NotTaken
-        It says another one.
-    """
-    if t_ns not in points:
-        points[t_ns] = value
-    elif points[t_ns] == value or value != value:
-        into.taken.ignore(f"{name} again", "another document of the same has it", 1)
-    else:
-        raise NotTaken(
-            f"has two values of {name} at {at_text(t_ns)}, {points[t_ns]:g} and {value:g}: which of them is right, it"
-            " does not say"
-        )
+    def in_order(self, name: str, into: Into) -> tuple[Times, Values]:
+        """Times and values by time; what a second document says again is left out.
+
+        Raises
+        ------
+        NotTaken
+            There are two values of one time.
+        """
+        t_ns, values = np.array(self._t_ns, np.int64), np.array(self._values, np.float64)
+        order = np.argsort(t_ns, kind="stable")
+        t_ns, values = t_ns[order], values[order]
+        again = np.diff(t_ns, prepend=-1) == 0
+        other = again & (np.diff(values, prepend=0.0) != 0)
+        if other.any():
+            place = int(np.flatnonzero(other)[0])
+            raise NotTaken(
+                f"has two values of {name} at {at_text(int(t_ns[place]))}, {values[place - 1]:g} and {values[place]:g}:"
+                " which of them is right, it does not say"
+            )
+        if again.any():
+            into.taken.ignore(f"{name} again", "another document of the same has it", int(again.sum()))
+        return t_ns[~again], values[~again]

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.telemetry.importers.importer import Into, utc_ns
-from assay.telemetry.importers.metric_series import Meaning, MetricSeries, SeriesPlace, add_point, in_order
+from assay.telemetry.importers.metric_series import Meaning, MetricSeries, Points, SeriesPlace
+from assay.telemetry.importers.samples import Times
 
 SUM, AVERAGE = "sum", "average"
 UNKNOWN = "unknown"
@@ -38,7 +39,7 @@ class PeriodStatistics:
 
     def __init__(self, into: Into, asking: str) -> None:
         self._into, self._asking = into, asking
-        self._found: dict[_Key, tuple[Meaning, int | None, dict[str, dict[int, float]]]] = {}
+        self._found: dict[_Key, tuple[Meaning, int | None, dict[str, Points]]] = {}
 
     def add(
         self, name: str, place: SeriesPlace, rule: Meaning, statistic: str, starts_ns: int, value: object, *,
@@ -58,31 +59,35 @@ class PeriodStatistics:
             taken.not_understood(name, str(value))
         else:
             _, _, statistics = self._found.setdefault(_Key(name, place), (rule, period_ns, {}))
-            add_point(statistics.setdefault(statistic, {}), starts_ns, number, name, self._into)
+            if not statistics.setdefault(statistic, Points()).add(starts_ns, number):
+                taken.not_understood("points whose time is not understood", str(starts_ns))
 
     def __bool__(self) -> bool:
         return bool(self._found)
 
     def series(self) -> Iterator[MetricSeries]:
         """One series of each metric, of the statistic that says what is needed of it."""
-        held = [points for _, _, statistics in self._found.values() for points in statistics.values()]
-        usual_ns = min((_period_ns(points) for points in held if len(points) > 1), default=None)
+        held = {
+            (key, statistic): points.in_order(key.name, self._into)
+            for key, (_, _, statistics) in self._found.items()
+            for statistic, points in statistics.items()
+        }
+        usual_ns = min((_period_ns(t_ns) for t_ns, _ in held.values() if len(t_ns) > 1), default=None)
         for (name, place), (rule, told_ns, statistics) in self._found.items():
             chosen, left_out = self._chosen(name, rule, statistics)
-            for statistic, points in statistics.items():
+            for statistic in statistics:
                 if statistic != chosen:
                     why = f"its {chosen} says it" if chosen else f"its {_wanted(rule)} is needed: {self._asking}"
-                    self._into.taken.ignore(f"{name} ({statistic})", why, len(points))
+                    self._into.taken.ignore(f"{name} ({statistic})", why, len(held[_Key(name, place), statistic][1]))
             if chosen is None:
                 continue
-            points = statistics[chosen]
-            own_ns = _period_ns(points) if len(points) > 1 else usual_ns
+            starts_ns, values = held[_Key(name, place), chosen]
+            own_ns = _period_ns(starts_ns) if len(starts_ns) > 1 else usual_ns
             period_ns = self._into.options.interval_ns or told_ns or own_ns
             if period_ns is None:
-                self._into.taken.ignore(name, ALONE, len(points))
+                self._into.taken.ignore(name, ALONE, len(values))
                 continue
-            starts_ns, values = in_order(name, place, points)
-            lengths = np.full(len(points), period_ns)
+            lengths = np.full(len(values), period_ns)
             yield MetricSeries(name, place, rule, starts_ns + period_ns, lengths, values, chosen, left_out)
 
     def _chosen(self, name: str, rule: Meaning, statistics: Mapping[str, object]) -> tuple[str | None, str]:
@@ -134,6 +139,6 @@ def start_ns(value: object) -> int | None:
     return None if number is None or not 0 <= number < 2**33 else round(number * 1000) * 10**6
 
 
-def _period_ns(points: dict[int, float]) -> int:
+def _period_ns(starts_ns: Times) -> int:
     """The shortest step: where nothing was counted a cloud has no value."""
-    return int(np.diff(np.array(sorted(points), np.int64)).min())
+    return int(np.diff(starts_ns).min())

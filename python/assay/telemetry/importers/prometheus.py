@@ -10,6 +10,7 @@ postgres_exporter and mysqld_exporter, `collector/`.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple, TextIO
@@ -18,14 +19,7 @@ import numpy as np
 
 from assay.telemetry.importers.importer import Importer, Into, NotTaken
 from assay.telemetry.importers.json_documents import documents, leaves, pieces, pieces_of_all, record
-from assay.telemetry.importers.metric_series import (
-    Meaning,
-    MetricSeries,
-    SeriesPlace,
-    add_point,
-    hand_over,
-    in_order,
-)
+from assay.telemetry.importers.metric_series import Meaning, MetricSeries, Points, SeriesPlace, hand_over
 from assay.telemetry.importers.numbers import NOTHING
 from assay.telemetry.importers.samples import Times, Values
 from assay.telemetry.importers.taken import NO_USE
@@ -237,7 +231,7 @@ class Prometheus(Importer):
                     shown = name or f"an expression with {_labels(labels)}"
                     into.taken.ignore(shown, NO_USE if name else _NAMELESS, len(values))
                     continue
-                raw = found.setdefault((known[0], known[1]), _Raw(known[2], _labels(labels), {}))
+                raw = found.setdefault((known[0], known[1]), _Raw(known[2], _labels(labels), Points()))
                 if raw.labels != _labels(labels):
                     raise NotTaken(
                         f"has two series {name} of {known[1].entity} on {known[1].host}: {raw.labels} and"
@@ -261,7 +255,7 @@ class _Raw(NamedTuple):
 
     rule: Meaning
     labels: str
-    points: dict[int, float]
+    points: Points
 
 
 def _results(answer: Mapping[str, object], into: Into) -> Iterator[object]:
@@ -282,7 +276,10 @@ def _results(answer: Mapping[str, object], into: Into) -> Iterator[object]:
         raise NotTaken(f"holds a {str(data.get('resultType'))[:20]}, which is of one moment: {_ASK}")
     result = data.get("result")
     if isinstance(result, list):
-        yield from result
+        # Each is let go once it was taken: a document takes many times its length.
+        result.reverse()
+        while result:
+            yield result.pop()
     else:
         into.taken.not_understood("result", json.dumps(result), leaves(result))
 
@@ -328,8 +325,9 @@ def _take_pair(pair: object, name: str, raw: _Raw, into: Into) -> None:
     except (TypeError, ValueError, OverflowError):
         taken.not_understood(name, json.dumps(pair))
         return
-    if np.isfinite(value):
-        add_point(raw.points, t_ns, value, name, into)
+    if math.isfinite(value):
+        if not raw.points.add(t_ns, value):
+            taken.not_understood(name, json.dumps(pair))
     elif str(text).lower() in NOTHING:
         taken.ignore(f"{name} without a value", "nothing was recorded there", 1)
     else:
@@ -338,7 +336,7 @@ def _take_pair(pair: object, name: str, raw: _Raw, into: Into) -> None:
 
 def _series(name: str, place: SeriesPlace, raw: _Raw, into: Into) -> MetricSeries:
     """A series with what its counter counted in each interval, or with its gauge."""
-    t_ns, values = in_order(name, place, raw.points)
+    t_ns, values = raw.points.in_order(name, into)
     steps = np.diff(t_ns, prepend=t_ns[:1])
     if raw.rule.how == "gauge":
         return MetricSeries(name, place, raw.rule, t_ns, _paced(steps), values)
