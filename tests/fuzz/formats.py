@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,7 @@ class Tried(NamedTuple):
 
 
 def main() -> int:
+    warnings.simplefilter("error")
     wanted, first = sys.argv[1:], int(os.environ.get("ASSAY_SEED", "1"))
     formats = {name: samples for name, samples in samples_of_formats().items() if not wanted or name in wanted}
     print(f"{'format':44} {'inputs':>8} {'bytes':>12} {'read':>8} failures")

@@ -186,7 +186,7 @@ class BenchBase(_LoadLog):
 
     def _part(self, row: tuple[float, Mapping[str, object]], length: float, into: Into) -> _Part:
         at, values = row
-        interval_ns = max(round(min(length, 1e9) * 1e9), 0)
+        interval_ns = round(min(max(length, 0.0), 1e9) * 1e9)
         readings = into.taken.readings(
             values, _BENCHBASE, entity="transactions", interval_ns=interval_ns, source=self.name
         )

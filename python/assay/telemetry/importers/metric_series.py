@@ -128,8 +128,10 @@ def hand_over(series: Iterable[MetricSeries], into: Into) -> None:
 
 def _values(one: MetricSeries, of_place: Mapping[str, MetricSeries], into: Into) -> Values | None:
     """What a series becomes; None where it is left out whole."""
-    rule, taken, amounts = one.rule, into.taken, one.values * one.rule.factor
-    known, seconds = np.isfinite(amounts), one.interval_ns / 1e9
+    rule, taken = one.rule, into.taken
+    with np.errstate(over="ignore"):
+        amounts = one.values * rule.factor
+    known, seconds = np.isfinite(one.values), one.interval_ns / 1e9
     count = int(known.sum())
     others = [of_place[name] for name in rule.of if name in of_place and of_place[name].statistic == one.statistic]
     if len(others) < len(rule.of):
