@@ -78,7 +78,7 @@ class _LoadLog(Importer):
         if start_ns is None:
             into.taken.note("says times since its start alone, and so do its values (--start says when it was)")
         for part in self.parts(file, into):
-            if not part.length_s <= part.end_s <= SECONDS_MAX:
+            if not -SECONDS_MAX <= part.length_s <= part.end_s <= SECONDS_MAX:
                 raise NotTaken("says times that no run has")
             t_ns, interval_ns = (start_ns or 0) + round(part.end_s * 1e9), round(part.length_s * 1e9)
             if interval_ns <= 0 or into.advance(host, t_ns) is None:
