@@ -31,6 +31,7 @@ _LINE = re.compile(
 _ELAPSED = re.compile(r"(\d{1,6})([dhms])")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _CELL = re.compile(r"(?P<name>\S+(?: w)?)\s+(?P<value>-?[\d.]\S*(?: \S+)?)")
+_PROCESSOR = re.compile(r"cpu\d{1,6} w", re.ASCII)
 _TIME = re.compile(r"(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>ns|µs|us|ms|s)")
 _NS = {"ns": 1.0, "µs": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -206,7 +207,7 @@ def _screen_row(line: str, sample: _Sample, into: Into) -> None:
         if match is None:
             into.taken.not_understood(f"{label} cells", part)
         elif label == "cpu" and match["name"].endswith(" w"):
-            entity = f"cpu/{int(match['name'][3:-2])}" if match["name"][3:-2].isdecimal() else ""
+            entity = f"cpu/{int(match['name'][3:-2])}" if _PROCESSOR.fullmatch(match["name"]) else ""
             cells["wait"] = match["value"]
         elif match["name"] in cells:
             into.taken.not_understood(f"{label} cells that come twice", part)
