@@ -18,6 +18,9 @@ from assay_fork import ForkedCommand
 SHORT = ("--warmup", "0s", "--duration", "0.3s")
 """Points as short as they can be and still hold some ticks."""
 
+ANSWERED = (0, 1, 5)
+"""Exit codes of a run that ended: whether a limit is met depends on the machine that runs the test."""
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -10,7 +10,7 @@ import pytest
 
 from assay.workloads.registry import workload_named
 from assay.workloads.tpch.scores import throughput_score
-from assay_command import Bench
+from assay_command import ANSWERED, Bench
 
 HOSTS = ("--hosts", "local,local")
 SLOW = "two agents as processes; that its figures come together runs by default"
@@ -18,7 +18,7 @@ SLOW = "two agents as processes; that its figures come together runs by default"
 
 def over(bench: Bench, *words: str | Path) -> dict[str, Any]:
     done = bench.assay(*words, *HOSTS, "--json", "--quiet", "--no-report", "-o", bench.results, timeout_s=280)
-    assert done.code == 0, done.stderr
+    assert done.code in ANSWERED, done.stderr
     return done.document
 
 

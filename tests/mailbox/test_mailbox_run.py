@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay_command import Bench, Outcome
+from assay_command import ANSWERED, Bench, Outcome
 
 SMALL = ("--mailboxes", "10", "--mailbox-size", "3M", "--databases", "2", "--checkpoint-depth", "256K", "--quiet")
 LOADED = (*SMALL, "--iops-per-mailbox", "20", "--warmup", "1s")
@@ -97,7 +97,7 @@ def test_a_page_that_another_program_changed_is_found(bench: Bench) -> None:
 
 def test_a_backup_reads_and_verifies_every_page(bench: Bench) -> None:
     outcome = run(bench, bench.target.parent, *SMALL, "--type", "backup", "--duration", "60s")
-    assert outcome.code == 0, outcome.stderr
+    assert outcome.code in ANSWERED, outcome.stderr
     backup = told(outcome)["backup"]
     assert (backup["complete"], backup["bytes"]) == (True, 960 * 32768)
     assert told(outcome)["pages_verified"] == 960
@@ -106,7 +106,7 @@ def test_a_backup_reads_and_verifies_every_page(bench: Bench) -> None:
 
 def test_a_recovery_replays_the_log(bench: Bench) -> None:
     outcome = run(bench, bench.target.parent, *SMALL, "--type", "recovery", "--log-files", "5", "--log-file", "256K")
-    assert outcome.code == 0, outcome.stderr
+    assert outcome.code in ANSWERED, outcome.stderr
     found = told(outcome)
     assert found["recovery"]["log_files"] >= 10
     assert found["recovery"]["log_files_per_s"] > 0
@@ -118,8 +118,7 @@ def test_passive_copies_replay_and_servers_stand_apart(bench: Bench) -> None:
     outcome = run(
         bench, bench.target.parent, *LOADED, "--duration", "6s", "--servers", "2", "--passive", "1", "--log-file", "64K"
     )
-    # Six seconds leave the rate to chance.
-    assert outcome.code in (0, 5), outcome.stderr
+    assert outcome.code in ANSWERED, outcome.stderr
     found = told(outcome)
     assert [one["name"] for one in found["servers"]] == ["server1", "server2"]
     assert [one["mailboxes"] for one in found["servers"]] == [5, 5]
