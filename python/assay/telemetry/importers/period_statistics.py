@@ -83,7 +83,7 @@ class PeriodStatistics:
                 continue
             starts_ns, values = held[_Key(name, place), chosen]
             own_ns = _period_ns(starts_ns) if len(starts_ns) > 1 else usual_ns
-            period_ns = self._into.options.interval_ns or told_ns or own_ns
+            period_ns = told_ns or self._into.options.interval_ns or own_ns
             if period_ns is None:
                 self._into.taken.ignore(name, ALONE, len(values))
                 continue
