@@ -19,12 +19,12 @@ class ToldLimit(NamedTuple):
 
 
 _METRICS = (
-    ("iops_consumed_share", "I/Os of those that it may do", at.CONSUMED),
-    ("bandwidth_consumed_share", "bandwidth of what it may have", at.CONSUMED),
-    ("burst_balance_share", "credit that is left for bursts", at.BURST_EMPTY),
-    ("bandwidth_balance_share", "credit that is left for bursts of bandwidth", at.BURST_EMPTY),
-    ("iops_exceeded_share", "more I/Os were asked for than it may do", at.EXCEEDED),
-    ("bandwidth_exceeded_share", "more bandwidth was asked for than it may have", at.EXCEEDED),
+    ("iops_consumed_share", "IOPS used of its limit", at.CONSUMED),
+    ("bandwidth_consumed_share", "bandwidth used of its limit", at.CONSUMED),
+    ("burst_balance_share", "burst credit left", at.BURST_EMPTY),
+    ("bandwidth_balance_share", "bandwidth burst credit left", at.BURST_EMPTY),
+    ("iops_exceeded_share", "asked for more IOPS than its limit", at.EXCEEDED),
+    ("bandwidth_exceeded_share", "asked for more bandwidth than its limit", at.EXCEEDED),
 )
 
 
@@ -53,8 +53,8 @@ def at_told_limit(observed: Observations) -> Iterator[Suspicion | None]:
         yield signals.agree(
             "throughput-limit",
             resource="disk",
-            advice=f"Let {name} do more: a larger volume or one of another type, more IOPS or bandwidth provisioned, a"
-            " larger machine where its own limit is meant; or ask for less. Until then it is held at its baseline.",
+            advice=f"Raise the limit of {name}: a larger volume or another type, more provisioned IOPS or bandwidth, a"
+            " larger machine if the limit is the machine's; or ask for less. Until then it is held at its baseline.",
             against=["I/Os are early at that time: then no more is asked for than it may do."],
             explains=("slow-disk", "slow-writes", "log-flush"),
             confirm="latency and queue of the volume at that time",
