@@ -70,7 +70,7 @@ def test_sections_come_in_the_order_of_white_papers(document: Document) -> None:
     numbers = numbers_of(document)
     assert [numbers.title(one.name, one.title) for one in document.sections] == [
         "1. Executive summary", "2. Objectives and audience", "3. Terms", "4. Test configuration",
-        "5. Method and limits", "6. model:ps6100xv?volumes=12: RAID policy",
+        "5. Method and limits", "6. model of ps6100xv (volumes 12): RAID policy",
         "7. assay.data in /srv/db on db07: whole examination", "8. Best practices",
         "9. Sizing guideline", "10. Limitations", "Appendix A. Every setting", "Appendix B. How to repeat it",
         "Appendix C. Every point", "Appendix D. References",
