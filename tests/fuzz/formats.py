@@ -115,12 +115,13 @@ def tried(samples: Sequence[tuple[Path, Callable[[Path], bool]]], first: int) ->
     inputs = count = taken = 0
     failures: list[str] = []
     with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as folder:
-        file = Path(folder, "input")
         while count < BYTES and len(failures) < FAILURES_MAX:
             seed = first + inputs
             dice = random.Random(seed)
             path, content, read = dice.choice(contents)
             content = mutation.foreign(dice, content)
+            # Some formats are known by the names of their files, too.
+            file = Path(folder, path.name)
             file.write_bytes(content)
             inputs, count = inputs + 1, count + len(content)
             try:

@@ -84,7 +84,8 @@ def kinds(runs: dict[str, dict[str, bytes]], store: dict[str, bytes]) -> dict[st
         "plan of transactions": (4, table(tpcc, "oltp tpcc", server, "--plan")),
         "plan of queries": (4, table(tpch, "dss tpch", server, "--plan")),
         "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),
-        "SQLIO": (3, sqlio), "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
+        "job": (4, job), "SQLIO": (3, sqlio),
+        "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
         "run folder": (8, folder(runs)), "need": (2, need), "import": (3, foreign), "kept": (1, kept),
         "note": (1, note), **served, "wire to an agent": (2, wire.to_agent), "wire from an agent": (2, wire.from_agent),
         "question to the page": (1, wire.question),
@@ -116,6 +117,24 @@ def table(seeds: list[dict[str, Any]], verb: str, target: str, option: str) -> M
         return of_command(option, [*verb.split(), "--dry-run", target, option, name, *json_too], {name: content})
 
     return make
+
+
+JOBS = (
+    "; of fio\n[global]\nioengine=libaio\ndirect=1\nruntime=2s\ntime_based\nbs=8k\nsize=16m\n\n[data]\nrw=randrw\n"
+    "rwmixread=70\niodepth=16\nnumjobs=2\nfilename=f.dat:g.dat\nrandom_distribution=zipf:1.1\nrate_iops=100\n\n[log]\n"
+    "stonewall\nrw=write\nbssplit=4k/60:8k/\nfdatasync=1\nfilename=f.dat\nramp_time=1\n[scan]\nwait_for=log\nrw=read\n"
+    "bsrange=4k-64k\nfilename=g.dat\n",
+    (Path(__file__).parents[1] / "workloads" / "iometer" / "oltp-1.1.0.icf").read_text(),
+)
+"""Files of other load generators that are plans."""
+
+
+def job(dice: random.Random) -> Input:
+    """A file of another load generator, as a plan: on a target, or on the files that it names."""
+    content = mutation.text(dice, dice.choice(JOBS)).encode("utf-8", "surrogatepass")
+    target = dice.choice((["null:"], []))
+    json_too = ["--json"] if dice.random() < 0.5 else []
+    return of_command("job", ["profile", "--dry-run", *target, "--plan", "./x.fio", *json_too], {"x.fio": content})
 
 
 def study(seeds: list[dict[str, Any]]) -> Make:

@@ -356,7 +356,8 @@ def test_each_sample_is_of_one_format(path: Path) -> None:
 @given(data=st.data())
 def test_mutated_files_are_read_or_refused(data: st.DataObject) -> None:
     """Bytes changed, taken out and put in anywhere: rows with finite numbers, or one line."""
-    content = bytearray(data.draw(st.sampled_from(ALL)).read_bytes())
+    path = data.draw(st.sampled_from(ALL))
+    content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 8))):
         at = data.draw(st.integers(0, max(len(content) - 1, 0)))
         what = data.draw(st.sampled_from(["change", "cut", "put", "swap", "twice"]))
@@ -376,7 +377,7 @@ def test_mutated_files_are_read_or_refused(data: st.DataObject) -> None:
     chosen = importer_of(text[:65536])
     if chosen is None:
         return
-    into = Into(chosen.name, Options(zone_s=0), check)
+    into = Into(chosen.name, Options(zone_s=0), check, file_name=path.name)
     with suppress(NotTaken):
         chosen.read(io.StringIO(text, newline=""), into)
         into.flush()
@@ -384,17 +385,18 @@ def test_mutated_files_are_read_or_refused(data: st.DataObject) -> None:
 
 def test_ten_million_bytes_of_mutated_files_are_read_or_refused() -> None:
     tried, read, seed = 0, 0, 0
-    originals = [path.read_bytes() for path in ALL]
+    originals = [(path.name, path.read_bytes()) for path in ALL]
     while tried < 10_000_000:
         dice = random.Random(seed)
         seed += 1
-        content = mutation.foreign(dice, dice.choice(originals))
+        name, original = dice.choice(originals)
+        content = mutation.foreign(dice, original)
         tried += len(content)
         text = content.decode("utf-8", errors="replace")
         chosen = importer_of(text[:65536])
         if chosen is None:
             continue
-        into = Into(chosen.name, Options(zone_s=0), check)
+        into = Into(chosen.name, Options(zone_s=0), check, file_name=name)
         try:
             chosen.read(io.StringIO(text, newline=""), into)
             into.flush()
@@ -425,12 +427,12 @@ def test_a_time_that_no_clock_has_is_left_out() -> None:
 
 def test_numbers_that_no_counter_has_are_left_out_or_refused(tmp_path: Path) -> None:
     """Numbers of every sample become others: all that is handed over stays within what a recording holds."""
-    path = tmp_path / "numbers"
     read = 0
     for seed in range(1500):
         dice = random.Random(seed)
-        content = mutation.amounts(dice, dice.choice(ALL).read_bytes())
-        path.write_bytes(content)
+        sample = dice.choice(ALL)
+        path = tmp_path / sample.name
+        path.write_bytes(mutation.amounts(dice, sample.read_bytes()))
         try:
             found = import_file(path, Options(zone_s=0), check)
         except NotTaken as error:

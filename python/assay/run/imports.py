@@ -72,7 +72,7 @@ class Imported:
         for one in (self.imported or {}).get("files", []):
             measured = f"{one['program']} {one['version']}: {count_of(len(one['point_ids']), 'point')}"
             found.append(f"{one['path']}: results of {measured}")
-            found += lines_of_names("figure", one["taken"], one["ignored"])
+            found += lines_of_names("figure", one["taken"], one["ignored"], one["not_understood"])
         return found
 
 
@@ -291,6 +291,7 @@ def _imported_of(found: _Files) -> dict[str, Any]:
             "point_ids": ids,
             "taken": {plain(name): plain(what) for name, what in run.taken.counters.items()},
             "ignored": {plain(name): plain(reason) for name, reason in run.taken.ignored.items()},
+            "not_understood": {plain(name): plain(example) for name, example in run.taken.unread.items()},
             "notes": [plain(note) for note in run.taken.notes],
         }
         for (path, run), ids in zip(found.runs, found.ids, strict=True)

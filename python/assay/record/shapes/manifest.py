@@ -326,6 +326,7 @@ class ImportedFile(TypedDict, total=False):
     point_ids: list[PointId] | None
     taken: dict[str, Text] | None
     ignored: dict[str, Text] | None
+    not_understood: dict[str, Text] | None
     notes: Texts
 
 

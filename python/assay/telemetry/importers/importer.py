@@ -101,6 +101,8 @@ class Into:
         What files before this one hold.
     written_ns
         When the file was last written: it holds no time after that.
+    file_name
+        Its name, of which one format has to know what the values are.
 
     Attributes
     ----------
@@ -119,7 +121,9 @@ class Into:
         share: Callable[[], float] = lambda: 1.0,
         before: Covered | None = None,
         written_ns: int | None = None,
+        file_name: str = "",
     ) -> None:
+        self.file_name = file_name
         self.options, self.taken = options, TakenFile(format=name)
         self.written_ns = written_ns
         self.covered = Covered()

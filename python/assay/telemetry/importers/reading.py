@@ -70,7 +70,15 @@ def import_opened(
         Files that belong to this one, as those of several threads of a run.
     """
     written_ns = os.fstat(file.fileno()).st_mtime_ns
-    into = Into(importer.name, options, write, share=lambda: share_read(file), before=before, written_ns=written_ns)
+    into = Into(
+        importer.name,
+        options,
+        write,
+        share=lambda: share_read(file),
+        before=before,
+        written_ns=written_ns,
+        file_name=path.name,
+    )
     try:
         importer.read(cast(TextIO, importer.joined([file, *others])) if others else file, into)
         into.flush()

@@ -9,6 +9,7 @@ from assay.telemetry.importers.collectl import CollectlPlot
 from assay.telemetry.importers.collectl_text import CollectlText
 from assay.telemetry.importers.diskstats import Diskstats
 from assay.telemetry.importers.esxtop import Esxtop
+from assay.telemetry.importers.fio_logs import FioLog
 from assay.telemetry.importers.hammerdb import HammerDbCounter, HammerDbLog, HammerDbProfile
 from assay.telemetry.importers.importer import Importer
 from assay.telemetry.importers.iostat import IostatJson, IostatText
@@ -29,8 +30,8 @@ IMPORTERS: tuple[Importer, ...] = (
     Esxtop(), Perfmon(), Sar(), SarXml(), IostatJson(), IostatText(), SadfLines(), SarText(), Vmstat(),
     Prometheus(), CloudWatch(), AzureMonitor(), PgbenchProgress(), PgbenchLog(),
     HammerDbCounter(), HammerDbProfile(), HammerDbLog(), Sysbench(), GoTpc(),
-    BenchBase(), PgbenchSummary(), Nmon(), NfsIostat(), AtopText(), AtopLines(), CollectlPlot(), CollectlText(),
-    PmrepCsv(), Pcp2Json(), VscsiStats(),
+    BenchBase(), PgbenchSummary(), FioLog(), Nmon(), NfsIostat(), AtopText(), AtopLines(), CollectlPlot(),
+    CollectlText(), PmrepCsv(), Pcp2Json(), VscsiStats(),
     # Last: rows of other programs have names among numbers, too.
     Diskstats(),
 )  # fmt: skip

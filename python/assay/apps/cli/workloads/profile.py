@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.console import say
 from assay.apps.cli.need import Need, NeedFrom, asked_need
 from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
+from assay.base.paths import plain, printable
+from assay.base.reading import read_text
+from assay.base.units import parse_bytes
 from assay.record.shapes.need import AskedNeed
 from assay.workloads.io.cache_span import PART
+from assay.workloads.io.foreign import asked_elsewhere
+from assay.workloads.io.foreign.asked import AskedElsewhere
 from assay.workloads.io.needed import needed_plan_data
 from assay.workloads.io.plan import IoPlan, fit_bursts, load_plan
 from assay.workloads.options import TIME, Keys
@@ -33,6 +40,8 @@ Examples:
 `assay profile /data --need "5000 iops 8k 70/30 read.p99<2ms"`
 
 `assay profile /data --search rate --block 8K --read 70 --limit "read.p99<=2ms"`
+
+`assay profile --plan job.fio --dry-run`
 """
 
 QUICK: dict[Keys, float] = {
@@ -74,11 +83,14 @@ def profile(
 ) -> None:
     """Find how much load files, devices or volumes hold within latency limits."""
     asked = asked_need(need, need_from)
-    chosen = build_plan(given, quick=quick, need=asked)
-    request = given.request(path, size=chosen.size)
+    elsewhere = _elsewhere(given, has_target=bool(path or given.target.get("volumes")))
+    bases: list[IoPlan | None] = [*elsewhere.plans] or [None]
+    plans = [build_plan(given, quick=quick, need=asked, base=one) for one in bases]
+    chosen = max(plans, key=lambda plan: parse_bytes(plan.size) if elsewhere.plans and plan.size else 0)
+    request = given.request(path or elsewhere.paths, size=chosen.size)
     if quick:
         request.size_most_bytes = 1 << 30
-    parts = [Part(name=chosen.name, title=chosen.title or "Custom profile", plan=chosen)]
+    parts = [Part(name=plan.name, title=plan.title or "Custom profile", plan=plan) for plan in plans]
     if cache_span:
         from assay.workloads.io.cache_span_plan import cache_span_plan
 
@@ -87,23 +99,45 @@ def profile(
     start("profile", request, parts, given.shown, told=lambda: told)
 
 
-def build_plan(given: Given, *, quick: bool, need: AskedNeed | None = None) -> IoPlan:
+def _elsewhere(given: Given, *, has_target: bool) -> AskedElsewhere:
+    """What a file of another load generator asks for, said a line each; no plans where `--plan` is none."""
+    if given.plan_file is None:
+        return AskedElsewhere(plans=[])
+    source = f"--plan {printable(given.plan_file)}"
+    found = asked_elsewhere(read_text(given.plan_file, source), source, has_target=has_target)
+    if found is None:
+        return AskedElsewhere(plans=[])
+    if given.preset is not None:
+        raise UsageError("--preset and --plan exclude each other")
+    if not given.shown.quiet:
+        for line in found.lines:
+            say(f"{printable(given.plan_file)}: {plain(line)}")
+    return found
+
+
+def build_plan(given: Given, *, quick: bool, need: AskedNeed | None = None, base: IoPlan | None = None) -> IoPlan:
     """The plan that preset, file and options ask for together: options win over both.
+
+    Parameters
+    ----------
+    base
+        The plan of a file that is no plan of Assay's.
 
     Raises
     ------
     UsageError
         Options exclude each other, or the plan is wrong.
     """
+    given = replace(given, values=dict(given.values))
     access = given.take("activity")
     bursts = {key: access.pop(key) for key in BURSTS if key in access}
     searched = ("search", "axis") in given.values
     if need is not None:
         _refuse_beside_need(given, [*access, *bursts])
-    base: Any = (
+    base = (
         _needed(need)
         if need is not None
-        else given.base() or (_custom(access, searched=searched) if access else given.preset_default())
+        else base or given.base() or (_custom(access, searched=searched) if access else given.preset_default())
     )
     data = given.changed(base, QUICK if quick else None)
     _choose_duration(data, given, base, quick=quick)

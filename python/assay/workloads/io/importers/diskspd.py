@@ -1,4 +1,4 @@
-"""Results of DiskSpd: the document of `-Rxml`, with the profile that was run (`XmlResultParser.cpp`, `Common.cpp`).
+"""Results of DiskSpd: the document of `-Rxml` with the profile that was run (`XmlResultParser.cpp`), and its text.
 
 A time span is a point. Its targets are volumes of one workload where they ask for the same, else activities. Latencies
 are in milliseconds with three digits, and there only with `-L`; percentiles are those of a time span as a whole.
@@ -26,8 +26,10 @@ from assay.workloads.imported import (
     together,
     whole,
 )
+from assay.workloads.io.importers import diskspd_text
 from assay.workloads.io.importers.asked import (
     DEPTH_MAX,
+    NOT_ASKED,
     WORKERS_MAX,
     AskedAccess,
     ImportedFigures,
@@ -98,21 +100,78 @@ class DiskSpd(RunImporter):
         if not spans or len(spans) > len(profiles):
             raise NotTaken("has no results with the profile that they are of; DiskSpd writes both with -Rxml")
         volumes: dict[str, Volume] = {}
+        began_ns = _started_ns(_text(root, "System/RunTime"))
         for number, (profile, span) in enumerate(zip(profiles, spans, strict=False), 1):
             label = f"time span {number}"
-            error = _text(span, "Error")
-            if error:
-                taken.note(f"{label} is left out: {error[:200]}")
-                continue
-            point = _Span(profile, span, label, options, taken).point(volumes)
-            if number == 1:
-                point.figures["started_utc_ns"] = _started_ns(_text(root, "System/RunTime"))
-            run.points.append(point)
-        if not run.points:
-            raise NotTaken(f"has no results{': ' + taken.notes[-1] if taken.notes else ''}")
-        taken.note("DiskSpd says when it began, not when it measured, so points have no time of day")
-        run.volumes = [{**volume} for volume in volumes.values()]
-        return run
+            run.points += _points(profile, span, label, options, taken, volumes, began_ns if number == 1 else None)
+        return _finished(run, volumes)
+
+
+class DiskSpdText(RunImporter):
+    """What DiskSpd prints for people."""
+
+    name: ClassVar[str] = "diskspd_text"
+    title: ClassVar[str] = "DiskSpd (its text)"
+
+    def recognises(self, head: str) -> bool:
+        """What was asked, or the title of results."""
+        return diskspd_text.is_text(head)
+
+    def read(self, text: str, options: Options) -> ImportedRun:
+        """Take every time span of every run as a point."""
+        taken = TakenFile(format=self.name)
+        found = diskspd_text.runs_of(text, taken)
+        run = ImportedRun(program="DiskSpd", version="unknown", taken=taken)
+        hosts = {one.system.get("computer name", "") for one in found}
+        run.hostname = hosts.pop()[:200] or None if len(hosts) == 1 else None
+        if not found:
+            raise NotTaken("says what DiskSpd was asked and holds no results: it ended before DiskSpd reported")
+        if len(found) > 1:
+            taken.note(f"holds {len(found)} runs, one after the other")
+        volumes: dict[str, Volume] = {}
+        for place, one in enumerate(found, 1):
+            began_ns = _started_ns(one.system.get("start time", ""))
+            for number, span in sorted(one.spans.items()):
+                label = f"time span {number}" if len(found) == 1 else f"run {place}, time span {number}"
+                begin = began_ns if number == 1 else None
+                run.points += _points(one.profiles.get(number), span, label, options, taken, volumes, begin)
+        return _finished(run, volumes)
+
+
+def _points(
+    profile: Element | None,
+    span: Element,
+    label: str,
+    options: Options,
+    taken: TakenFile,
+    volumes: dict[str, Volume],
+    began_ns: int | None,
+) -> list[ImportedPoint]:
+    """The point of a time span; none where it was interrupted. Its volumes are added to those of the run."""
+    error = _text(span, "Error")
+    if error:
+        taken.note(f"{label} is left out: {error[:200]}")
+        return []
+    point = _Span(profile, span, label, options, taken).point(volumes)
+    if began_ns is not None:
+        point.figures["started_utc_ns"] = began_ns
+    return [point]
+
+
+def _finished(run: ImportedRun, volumes: Mapping[str, Volume]) -> ImportedRun:
+    """The run with its volumes.
+
+    Raises
+    ------
+    NotTaken
+        It has no points.
+    """
+    taken = run.taken
+    if not run.points:
+        raise NotTaken(f"has no results{': ' + taken.notes[-1] if taken.notes else ''}")
+    taken.note("DiskSpd says when it began, not when it measured, so points have no time of day")
+    run.volumes = [{**volume} for volume in volumes.values()]
+    return run
 
 
 class _Bounded(TreeBuilder):
@@ -165,13 +224,15 @@ def parsed(text: str) -> Element:
 class _Span:
     """A time span: what was asked, and what came of it."""
 
-    def __init__(self, profile: Element, span: Element, label: str, options: Options, taken: TakenFile) -> None:
-        self.profile, self.span, self.label = profile, span, label
+    def __init__(self, profile: Element | None, span: Element, label: str, options: Options, taken: TakenFile) -> None:
+        self.is_known = profile is not None
+        self.profile = Element("TimeSpan") if profile is None else profile
+        self.span, self.label = span, label
         self.options, self.taken = options, taken
         self.seconds = amount(_text(span, "TestTimeSeconds"), f"{label}: TestTimeSeconds") or 0.0
         if not self.seconds:
             raise NotTaken(f"{label}: does not say how long it took (TestTimeSeconds)")
-        self.targets = profile.findall("Targets/Target")
+        self.targets = self.profile.findall("Targets/Target") if self.is_known else self._used()
         paths = [_text(target, "Path") for target in self.targets]
         if not paths or len(paths) > TARGETS_MAX:
             raise NotTaken(f"{label}: names {'no' if not paths else 'more than ' + str(TARGETS_MAX)} targets")
@@ -224,9 +285,40 @@ class _Span:
         first.read, first.write = together([job.read for job in asked]), together([job.write for job in asked])
         return [first]
 
+    def _used(self) -> list[Element]:
+        """Targets of a time span of which it is not said what was asked: those that threads used."""
+        found: dict[str, Element] = {}
+        for one in self.span.findall("Thread/Target"):
+            found.setdefault(_text(one, "Path"), one)
+        return list(found.values())
+
+    def _not_asked(self, path: str, where: str) -> ImportedJob:
+        """A target where the text does not say what was asked: block and mix are those of what was done."""
+        self.taken.note(
+            f"{where}: the text does not say what was asked (Input parameters): block and mix are those of what was"
+            " done, and all else is not known"
+        )
+        read, write = self._side(path, "Read", where), self._side(path, "Write", where)
+        both = together([read, write])
+        access: AskedAccess = {"role": role_of(path, self.options.roles)}
+        if both is not None:
+            access["block_bytes"] = max(round(both.bytes_per_s / both.iops), 1)
+            access["read_share"] = (read.count if read is not None else 0) / both.count
+        return ImportedJob(
+            label=path[:80] or self.label,
+            access=access,
+            queue_depth=None,
+            workers=1,
+            unknown=tuple(name for name in NOT_ASKED if name not in access),
+            read=read,
+            write=write,
+        )
+
     def _asked(self, target: Element) -> ImportedJob:
         path = _text(target, "Path")
         where = f"{self.label}: {path[:60]}"
+        if not self.is_known:
+            return self._not_asked(path, where)
         written = min(amount(_text(target, "WriteRatio"), f"{where}: WriteRatio") or 0.0, 100.0)
         block = whole(_text(target, "BlockSize"), f"{where}: BlockSize") or 65536
         random = whole(_text(target, "Random"), f"{where}: Random")

@@ -1,4 +1,4 @@
-"""Results of fio: the document of `--output-format=json` or `json+` (fio 3; `stat.c`, `show_thread_status_json`).
+"""Results of fio: its JSON, its normal text and its terse output (`stat.c`).
 
 A group of jobs is a point, since they run at the same time: jobs alike are workers of one workload, others are
 activities. Mean and longest latency are those of `lat`: submission and completion, as Assay measures. Percentiles are
@@ -7,48 +7,21 @@ those of `lat` too where fio was asked for them (`lat_percentiles=1`), else thos
 
 from __future__ import annotations
 
-import errno
-import json
-import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from assay.base.units import count_of
 from assay.record.shapes.manifest import Volume
-from assay.record.shapes.point import Latency, Steady
+from assay.record.shapes.point import Steady
 from assay.telemetry.importers.importer import NotTaken, Options
 from assay.telemetry.importers.taken import TakenFile
-from assay.workloads.imported import (
-    ImportedPoint,
-    ImportedRun,
-    RunImporter,
-    Side,
-    amount,
-    histogram_of_bins,
-    latency_of_statistics,
-    together,
-    whole,
-)
-from assay.workloads.io.importers import fio_options
-from assay.workloads.io.importers.asked import (
-    DEPTH_MAX,
-    NOT_ASKED,
-    WORKERS_MAX,
-    AskedAccess,
-    ImportedFigures,
-    ImportedJob,
-    point_of,
-    role_of,
-    volume_of,
-)
-from assay.workloads.io.importers.fio_document import JobsTogether, groups_of, jobs_of, options_of, runs, sides, start
+from assay.workloads.imported import ImportedPoint, ImportedRun, RunImporter, amount, together, whole
+from assay.workloads.io.importers import fio_options, fio_text
+from assay.workloads.io.importers.asked import ImportedFigures, ImportedJob, point_of
+from assay.workloads.io.importers.fio_document import JobsTogether, groups_of, jobs_of, runs, start
+from assay.workloads.io.importers.fio_job import FioJob
 from assay.workloads.io.importers.fio_options import Record
-
-if TYPE_CHECKING:
-    from assay._core import Histogram
-
-BINS_MAX = 29 * 64
-"""Bins of fio's histograms (`stat.h`)."""
 
 _TAKEN = {
     "iops, bw_bytes, total_ios": "IOPS, throughput, count",
@@ -66,33 +39,36 @@ _IGNORED = {
 }
 
 
-class Fio(RunImporter):
-    """fio."""
+class FioResults(RunImporter):
+    """Results of fio in one of its formats: each is read as the document that fio's JSON is."""
 
-    name: ClassVar[str] = "fio"
-    title: ClassVar[str] = "fio (--output-format=json, json+)"
+    has_options: ClassVar[bool] = False
+    """Whether it repeats every option of a job."""
 
-    def recognises(self, head: str) -> bool:
-        """A document with fio's version; lines of messages may stand before it."""
-        at = start(head)
-        return at is not None and '"fio version"' in head[at : at + 4096]
+    @abstractmethod
+    def documents(self, text: str, options: Options, taken: TakenFile) -> Sequence[Record]:
+        """Every run of a file.
+
+        Raises
+        ------
+        NotTaken
+            It holds none.
+        """
 
     def read(self, text: str, options: Options) -> ImportedRun:
         """Take every group of jobs as a point."""
         taken = TakenFile(format=self.name)
-        documents = runs(text, taken)
+        documents = self.documents(text, options, taken)
         version = str(documents[0].get("fio version") or "").removeprefix("fio-")
         run = ImportedRun(program="fio", version=version[:40] or "unknown", taken=taken)
-        taken.counters.update(_TAKEN)
-        taken.ignored.update(_IGNORED)
         volumes: dict[str, Volume] = {}
         for group in [group for document in documents for group in groups_of(document, taken)]:
-            jobs = [_Job(one, group.document, options, taken) for one in group.jobs]
+            jobs = [FioJob(one, group.document, options, taken, self.has_options) for one in group.jobs]
             trims = [job for job in jobs if job.is_trim]
             for job in trims:
                 taken.ignore(f"{job.name} (group {job.record.get('groupid', 0)})", "points have no trims")
             jobs = [job for job in jobs if not job.is_trim]
-            for job in jobs:
+            for job in jobs if self.has_options else ():
                 for volume in job.volumes():
                     volumes.setdefault(volume["path"] or "", volume)
             point = _point(jobs, group, taken) if jobs else None
@@ -114,261 +90,54 @@ class Fio(RunImporter):
         return run
 
 
-# Jobs
+class Fio(FioResults):
+    """The document of `--output-format=json` or `json+` (`show_thread_status_json`)."""
+
+    name: ClassVar[str] = "fio"
+    title: ClassVar[str] = "fio (--output-format=json, json+)"
+    has_options = True
+
+    def recognises(self, head: str) -> bool:
+        """A document with fio's version; lines of messages may stand before it."""
+        at = start(head)
+        return at is not None and '"fio version"' in head[at : at + 4096]
+
+    def documents(self, text: str, options: Options, taken: TakenFile) -> Sequence[Record]:
+        """Every run of a file."""
+        taken.counters.update(_TAKEN)
+        taken.ignored.update(_IGNORED)
+        return runs(text, taken)
 
 
-class _Job:
-    """One entry of `jobs`: a job, or all of a group that `group_reporting` summed up."""
+class FioText(FioResults):
+    """What fio prints for people, or line by line for scripts."""
 
-    def __init__(self, record: Record, document: Record, options: Options, taken: TakenFile) -> None:
-        common = document.get("global options")
-        self.fio = {**options_of(common), **options_of(record.get("job options"))}
-        self.is_known = common is not None or record.get("job options") is not None
-        self.record, self.options, self.taken = record, options, taken
-        self.name = str(record.get("jobname") or self.fio.get("name") or "job")[:80]
+    name: ClassVar[str] = "fio_text"
+    title: ClassVar[str] = "fio (its normal text, terse output)"
 
-    @property
-    def is_trim(self) -> bool:
-        """Whether it asked for trims, or did nothing else."""
-        trims = self.record.get("trim")
-        did = isinstance(trims, Mapping) and whole(trims.get("total_ios"), f"{self.name}: trim")
-        return "trim" in fio_options.pattern(self.fio) or bool(
-            did and not any(whole(side.get("total_ios"), f"{self.name}: total_ios") for _, side in sides(self.record))
+    def recognises(self, head: str) -> bool:
+        """A line of what a job asked for, or of what it did."""
+        return fio_text.is_text(head)
+
+    def documents(self, text: str, options: Options, taken: TakenFile) -> Sequence[Record]:
+        """Every run of a text."""
+        found = fio_text.documents_of(text, options, taken)
+        if not found:
+            raise NotTaken("says what fio was asked and holds no results: it ended before fio reported")
+        taken.ignore("ramp_time", "the text does not say it; points have no warm-up")
+        taken.note(
+            "it says pattern, blocks, engine and depth at most, no other option: direct, sync, the mix that was asked"
+            " for, files and sizes are not known"
         )
-
-    @property
-    def alike(self) -> str:
-        """Jobs for which this is the same are workers of one workload."""
-        return json.dumps([self.name, dict(self.fio)], sort_keys=True)
-
-    def volumes(self) -> list[Volume]:
-        """Files and devices that it names."""
-        size = fio_options.size_bytes(self.fio.get("size") or self.fio.get("filesize") or "", self.fio)
-        roles = self.options.roles
-        return [volume_of(path, size, role_of(path, roles)) for path in self._paths()]
-
-    def _paths(self) -> list[str]:
-        # A colon separates files; one with a backslash before it belongs to the name.
-        text = self.fio.get("filename") or ""
-        found = [one.replace("\\:", ":") for one in re.split(r"(?<!\\):", text) if one]
-        return found[:1000] or [f"{self.fio.get('directory', '').rstrip('/')}/{self.name}".lstrip("/")]
-
-    @property
-    def measured_s(self) -> float:
-        """How long it did I/O."""
-        times = [amount(side.get("runtime"), f"{self.name}: runtime") or 0.0 for _, side in sides(self.record)]
-        return max(times, default=0.0) / 1e3
-
-    def error(self) -> tuple[int, str] | None:
-        """How many errors it had, and the first."""
-        number = whole(self.record.get("error"), f"{self.name}: error")
-        first = whole(self.record.get("first_error"), f"{self.name}: first_error") or number
-        count = whole(self.record.get("total_err"), f"{self.name}: total_err") or (1 if number else 0)
-        return (count, errno.errorcode.get(first, "other")) if count else None
-
-    def workers(self, entries: int) -> int:
-        """Workers that one of so many entries alike stands for."""
-        if entries > 1:
-            return 1
-        named = max(int(fio_options.number(self.fio, "numjobs") or 1), 1)
-        # The time of all jobs that group_reporting summed up, and that of the group.
-        in_all_s = (amount(self.record.get("job_runtime"), f"{self.name}: job_runtime") or 0.0) / 1e3
-        found = round(in_all_s / self.measured_s) if self.measured_s else 0
-        if found > named:
-            self.taken.note(
-                f"{self.name}: sums up {found:,} jobs (group_reporting), though numjobs is {named}: the options are"
-                " those of the first, and others may have asked for something else"
-            )
-        return min(max(found, named), WORKERS_MAX)
-
-    def sides(self) -> dict[str, Side | None]:
-        """Reads, writes, both and flushes."""
-        found = {name: self._side(side, name) for name, side in sides(self.record)}
-        trims = self.record.get("trim")
-        if isinstance(trims, Mapping) and whole(trims.get("total_ios"), "trim: total_ios"):
-            self.taken.ignore("trim", "points have reads, writes and flushes alone")
-        named = {"read": found.get("read"), "write": found.get("write"), "total": found.get("mixed")}
-        return {**named, "flush": self._flush()}
-
-    def _side(self, record: Record, name: str) -> Side | None:
-        where = f"{self.name}: {name}"
-        count = whole(record.get("total_ios"), f"{where}: total_ios")
-        seconds = (amount(record.get("runtime"), f"{where}: runtime") or 0.0) / 1e3
-        if not count or not seconds:
-            return None
-        for key in ("short_ios", "drop_ios"):
-            dropped = whole(record.get(key), f"{where}: {key}")
-            if dropped:
-                self.taken.note(f"{self.name}: {dropped:,} {key.replace('_ios', '')} {name}s")
-        iops = amount(record.get("iops"), f"{where}: iops")
-        moved = amount(record.get("bw_bytes"), f"{where}: bw_bytes")
-        if moved is None:
-            moved = 1024 * (amount(record.get("bw"), f"{where}: bw") or 0.0)
-        latency_ns, histogram = self._latency(record, count, where)
-        return Side(
-            count=count,
-            iops=count / seconds if iops is None else iops,
-            bytes_per_s=moved,
-            latency_ns=latency_ns,
-            histogram=histogram,
-        )
-
-    def _flush(self) -> Side | None:
-        record = self.record.get("sync")
-        if not isinstance(record, Mapping):
-            return None
-        # With some engines fio counts no syncs, and has their latencies all the same.
-        timed = whole(_timed(record, "lat")[0].get("N"), "sync: N")
-        count = whole(record.get("total_ios"), "sync: total_ios") or timed
-        if not count or not self.measured_s:
-            return None
-        latency_ns, histogram = self._latency(record, count, f"{self.name}: sync")
-        iops = count / self.measured_s
-        return Side(count=count, iops=iops, bytes_per_s=0.0, latency_ns=latency_ns, histogram=histogram)
-
-    def _latency(self, record: Record, count: int, where: str) -> tuple[Latency, Histogram | None]:
-        """Statistics and histogram: mean and maximum of all of an I/O, percentiles of what has them."""
-        both = {name: _timed(record, name) for name in ("lat", "clat")}
-        known = [name for name, (one, _) in both.items() if whole(one.get("N", 1), f"{where}: N") and one.get("mean")]
-        if not known:
-            self.taken.note(f"{where}: fio measured no latency (disable_lat or gtod_reduce)")
-            return {}, None
-        whole_ios, factor = both[known[0]]
-        if known[0] == "clat":
-            self.taken.note(f"{where}: latency is from submission to completion alone (disable_lat)")
-        of = next((name for name in known if both[name][0].get("percentile") or both[name][0].get("bins")), None)
-        percentiles: dict[float, float] = {}
-        histogram = None
-        if of is None:
-            self.taken.note(f"{where}: fio wrote no percentiles (clat_percentiles=0)")
-        else:
-            percentiles = _percentiles(both[of], f"{where}: {of}")
-            bins = both[of][0].get("bins")
-            # I/Os that end as the ramp does are counted in the latency alone.
-            timed = whole(both[of][0].get("N"), f"{where}: N") or count
-            histogram = self._histogram(bins, timed, both[of][1], where)
-            if of == "clat" and known[0] == "lat":
-                self.taken.note(
-                    "percentiles are of completion latency (clat), which leaves out what submission took; mean and"
-                    " longest are of both (lat). fio writes percentiles of both with lat_percentiles=1"
-                )
-        mean_ns = (amount(whole_ios.get("mean"), f"{where}: mean") or 0.0) * factor
-        most = amount(whole_ios.get("max"), f"{where}: max")
-        longest_ns = None if most is None else most * factor
-        return latency_of_statistics(mean_ns, longest_ns, percentiles, histogram), histogram
-
-    def _histogram(self, bins: object, count: int, factor: float, where: str) -> Histogram | None:
-        if not isinstance(bins, Mapping) or not bins:
-            self.taken.ignore("histograms", "the document has none (--output-format=json+ writes them)")
-            return None
-        if len(bins) > BINS_MAX or factor != 1:
-            self.taken.note(f"{where}: its bins are not those of fio 3 and are left out")
-            return None
-        pairs = [
-            (whole(_integer(value), f"{where}: bins"), whole(number, f"{where}: bins"))
-            for value, number in bins.items()
-        ]
-        found = histogram_of_bins(pairs, count)
-        if found is None:
-            self.taken.note(f"{where}: its bins do not add up to its {count:,} latencies and are left out")
-        else:
-            self.taken.counters.setdefault("bins", "histogram: fio's bins are 1.6 % wide, a value is their middle")
         return found
-
-    def asked(self, entries: int) -> ImportedJob:
-        """The job as one of Assay's workloads; `entries` are how many are alike."""
-        sides = self.sides()
-        label = self.name
-        if not self.is_known:
-            return self._not_asked(entries, sides)
-        single = self.record.get("iodepth_level")
-        alone = amount(single.get("1"), "iodepth_level") if isinstance(single, Mapping) else None
-        access = fio_options.access(self.fio)
-        others = fio_options.others(self.fio)
-        blocks = fio_options.block_bytes(self.fio)
-        if blocks is None:
-            blocks = self._mean_block(sides)
-            others |= {name: self.fio[name] for name in ("bs", "bsrange", "bssplit") if name in self.fio}
-            self.taken.note(f"{label}: its blocks vary; {blocks:,} bytes are their mean")
-        if others:
-            names = ", ".join(f"{name}={value}"[:60] for name, value in sorted(others.items())[:8])
-            self.taken.note(f"{label}: options that points have no key for are kept as other_options: {names}")
-        depth = fio_options.queue_depth(self.fio, None if alone is None else alone / 100)
-        return ImportedJob(
-            label=label,
-            access=access | {"block_bytes": blocks, "role": role_of(self._paths()[0], self.options.roles)},
-            queue_depth=min(depth, DEPTH_MAX),
-            workers=self.workers(entries),
-            others=others,
-            read=sides["read"],
-            write=sides["write"],
-            total=sides["total"],
-            flush=sides["flush"],
-        )
-
-    def _not_asked(self, entries: int, found: Mapping[str, Side | None]) -> ImportedJob:
-        """The job where the document does not say what was asked: block and mix are those of what was done."""
-        self.taken.note(
-            f"{self.name}: the document does not say what was asked (fio 2 writes no options): its block and mix are"
-            " those of what was done, and all else is not known"
-        )
-        read, write = found["read"], found["write"]
-        both = (read.count if read else 0) + (write.count if write else 0)
-        access: AskedAccess = {"block_bytes": self._mean_block(found)}
-        if both:
-            access["read_share"] = (read.count if read else 0) / both
-        return ImportedJob(
-            label=self.name,
-            access=access,
-            queue_depth=None,
-            workers=max(entries, 1),
-            unknown=tuple(name for name in NOT_ASKED if name not in access),
-            read=read,
-            write=write,
-            total=found["total"],
-            flush=found["flush"],
-        )
-
-    def _mean_block(self, sides: Mapping[str, Side | None]) -> int:
-        found = together([sides["total"]]) or together([sides["read"], sides["write"]])
-        return max(round(found.bytes_per_s / found.iops), 1) if found is not None and found.iops else 4096
-
-
-def _timed(record: Record, name: str) -> tuple[Record, float]:
-    """A latency of a direction, and its unit in nanoseconds: fio 2 wrote microseconds."""
-    for key, factor in ((f"{name}_ns", 1.0), (name, 1e3)):
-        found = record.get(key)
-        if isinstance(found, Mapping):
-            return found, factor
-    return {}, 1.0
-
-
-def _percentiles(timed: tuple[Record, float], where: str) -> dict[float, float]:
-    record, factor = timed
-    given = record.get("percentile")
-    found = {}
-    for name, value in given.items() if isinstance(given, Mapping) else ():
-        percent, value_ns = _percent(name), amount(value, f"{where}: percentile")
-        if percent is not None and value_ns is not None:
-            found[percent] = value_ns * factor
-    return found
-
-
-def _percent(name: str) -> float | None:
-    match = re.fullmatch(r"\d{1,3}\.\d{1,9}", name, re.ASCII)
-    return round(float(name), 6) if match else None
-
-
-def _integer(text: str) -> object:
-    return text if re.fullmatch(r"\d{1,18}", text, re.ASCII) else "-1"
 
 
 # Points
 
 
-def _point(jobs: list[_Job], group: JobsTogether, taken: TakenFile) -> ImportedPoint | None:
+def _point(jobs: list[FioJob], group: JobsTogether, taken: TakenFile) -> ImportedPoint | None:
     """The point of a group; None where it did nothing and failed at nothing."""
-    alike: dict[str, list[_Job]] = {}
+    alike: dict[str, list[FioJob]] = {}
     for job in jobs:
         alike.setdefault(job.alike, []).append(job)
     asked = [_as_one([job.asked(len(same)) for job in same], taken) for same in alike.values()]
@@ -403,7 +172,7 @@ def _as_one(asked: list[ImportedJob], taken: TakenFile) -> ImportedJob:
     first = asked[0]
     if len(asked) == 1:
         return first
-    first.workers = len(asked)
+    first.workers = sum(job.workers for job in asked)
     for side in ("read", "write", "total", "flush"):
         whole_side = together([getattr(job, side) for job in asked])
         if whole_side is not None and whole_side.histogram is None:
@@ -415,7 +184,7 @@ def _as_one(asked: list[ImportedJob], taken: TakenFile) -> ImportedJob:
     return first
 
 
-def _times(jobs: list[_Job], group: JobsTogether, seconds: float) -> ImportedFigures:
+def _times(jobs: list[FioJob], group: JobsTogether, seconds: float) -> ImportedFigures:
     """When it ran: by fio's own words, or back from when the document was written where all jobs ran until then.
 
     fio sets `job_start` anew when the ramp ends (`reset_all_stats` calls `set_epoch_time`): the window begins there.
@@ -436,7 +205,7 @@ def _times(jobs: list[_Job], group: JobsTogether, seconds: float) -> ImportedFig
     return {"started_utc_ns": begin_ns, "measured_from_utc_ns": begin_ns, "measured_to_utc_ns": end_ns}
 
 
-def _cpu_share(jobs: list[_Job]) -> float | None:
+def _cpu_share(jobs: list[FioJob]) -> float | None:
     """Mean share of a core that a job used."""
     found = [
         (amount(job.record.get("usr_cpu"), "usr_cpu") or 0.0) + (amount(job.record.get("sys_cpu"), "sys_cpu") or 0.0)

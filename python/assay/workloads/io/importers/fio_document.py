@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from assay.telemetry.importers.importer import NotTaken
@@ -22,6 +22,9 @@ TOGETHER_SHARE = 0.5
 
 CLOCK_MS = 5000
 """By how much the time between two documents of a run may differ from that between their runtimes."""
+
+STATUS_MS = 500
+"""The shortest time between two reports of a run; --status-interval takes a second at least."""
 
 
 class JobsTogether(NamedTuple):
@@ -46,9 +49,14 @@ def start(text: str) -> int | None:
 
 def runs(text: str, taken: TakenFile) -> list[Record]:
     """The document of each run in a file; of several that --status-interval wrote of one run the last."""
+    return without_repeats(_documents(text, taken), taken)
+
+
+def without_repeats(documents: Iterable[Record], taken: TakenFile) -> list[Record]:
+    """The documents of a file without those that --status-interval wrote before the last of a run."""
     found: list[Record] = []
     repeated = 0
-    for value in _documents(text, taken):
+    for value in documents:
         if found and _is_same_run(found[-1], value):
             found[-1] = value
             repeated += 1
@@ -95,7 +103,9 @@ def _documents(text: str, taken: TakenFile) -> Iterator[Record]:
 def _is_same_run(before: Record, after: Record) -> bool:
     """Whether two documents are of one run: the same jobs, which count up as the time of day goes on."""
     first, second = jobs_of(before), jobs_of(after)
-    names, others = ([(one.get("jobname"), one.get("groupid")) for one in jobs] for jobs in (first, second))
+    names, others = (
+        [(one.get("jobname"), one.get("groupid"), one.get("pid")) for one in jobs] for jobs in (first, second)
+    )
     if names != others or _total(first) > _total(second):
         return False
     starts, begun = ([one.get("job_start") for one in jobs] for jobs in (first, second))
@@ -103,11 +113,27 @@ def _is_same_run(before: Record, after: Record) -> bool:
         return starts == begun
     written = [whole(one.get("timestamp_ms"), "timestamp_ms") for one in (before, after)]
     ran = [max((_runtime_ms(job) for job in jobs), default=0.0) for jobs in (first, second)]
-    return not all(written) or abs((written[1] - written[0]) - (ran[1] - ran[0])) <= CLOCK_MS
+    if not all(written):
+        # Without times a run that goes on is known by what grows, and runs that were appended took about as long.
+        grows = _total(second) > _total(first) and ran[1] - ran[0] >= STATUS_MS
+        return grows and max(map(_longest, second)) >= max(map(_longest, first))
+    return abs((written[1] - written[0]) - (ran[1] - ran[0])) <= CLOCK_MS
 
 
 def _total(jobs: list[Record]) -> int:
     return sum(whole(side.get("total_ios"), "total_ios") for job in jobs for _, side in sides(job))
+
+
+def _longest(job: Record) -> float:
+    """The longest latency of all directions, in the unit of the document: it never falls while a run goes on."""
+    sides = [side for name in ("read", "write", "mixed") if isinstance(side := job.get(name), Mapping)]
+    timed = [
+        one
+        for side in sides
+        for key in ("clat", "lat", "clat_ns", "lat_ns")
+        if isinstance(one := side.get(key), Mapping)
+    ]
+    return max((amount(one.get("max"), "max") or 0.0 for one in timed), default=0.0)
 
 
 def _runtime_ms(job: Record) -> float:

@@ -13,7 +13,7 @@ Record = Mapping[str, object]
 """A part of fio's document: foreign JSON, in which anything may stand anywhere."""
 
 
-_HARMLESS = words(
+HARMLESS = words(
     "name description filename directory size filesize io_size runtime time_based startdelay ramp_time ioengine thread"
     " group_reporting new_group stonewall wait_for exitall output output-format lat_percentiles clat_percentiles"
     " slat_percentiles percentile_list disable_lat disable_clat disable_slat disable_bw_measurement gtod_reduce"
@@ -33,7 +33,7 @@ _UNDERSTOOD = words(
     " fsync fdatasync random_distribution ba blockalign dedupe_percentage buffer_compress_percentage zero_buffers"
 )
 
-_SYNCHRONOUS = words("sync psync vsync pvsync pvsync2 mmap splice")
+SYNCHRONOUS = words("sync psync vsync pvsync pvsync2 mmap splice")
 """Engines that have one I/O outstanding whatever `iodepth` says."""
 
 
@@ -113,7 +113,7 @@ def read_share(options: Options) -> float:
 def queue_depth(options: Options, single_share: float | None) -> int:
     """I/Os outstanding of one job; `single_share` of its I/Os found none beside them."""
     engine = options.get("ioengine", "").partition(":")[0]
-    is_alone = engine in _SYNCHRONOUS or (not engine and single_share is not None and single_share >= 0.999)
+    is_alone = engine in SYNCHRONOUS or (not engine and single_share is not None and single_share >= 0.999)
     return 1 if is_alone else max(int(number(options, "iodepth") or 1), 1)
 
 
@@ -142,14 +142,40 @@ def block_bytes(options: Options) -> int | dict[str, float] | None:
 
 
 def _split(text: str, options: Options) -> dict[str, float] | None:
+    """Sizes with their shares; those of writes may stand after a comma. Sizes without a share have alike what is left.
+
+    Examples
+    --------
+    >>> _split("2k/50:4k/:8k/", {}), _split("4k/100,8k/50:64k/50", {"rw": "randrw", "rwmixread": "50"})
+    ({'2048': 50.0, '4096': 25.0, '8192': 25.0}, {'4096': 50.0, '8192': 25.0, '65536': 25.0})
+    """
+    sides = [_shares(one, options) for one in text.split(",")[:2]]
+    reads, writes = sides[0], sides[-1]
+    if reads is None or writes is None:
+        return None
+    share = read_share(options)
+    if reads == writes or share in (0.0, 1.0):
+        return writes if share == 0.0 else reads
     found: dict[str, float] = {}
-    for piece in text.split(":"):
-        size, _, percent = piece.partition("/")
-        block = size_bytes(size, options)
-        if block is None or not re.fullmatch(r"\d{1,3}", percent, re.ASCII):
-            return None
-        found[str(block)] = found.get(str(block), 0.0) + float(percent)
-    return found if all(found.values()) else None
+    for weights, part in ((reads, share), (writes, 1 - share)):
+        for size, weight in weights.items():
+            found[size] = found.get(size, 0.0) + weight * part
+    return found
+
+
+def _shares(text: str, options: Options) -> dict[str, float] | None:
+    pairs = [piece.partition("/")[::2] for piece in text.split(":")]
+    sizes = [size_bytes(size, options) for size, _ in pairs]
+    given = [float(share) if re.fullmatch(r"\d{1,3}", share.strip(), re.ASCII) else None for _, share in pairs]
+    if None in sizes or any(one is None and share.strip() for one, (_, share) in zip(given, pairs, strict=True)):
+        return None
+    left = max(100.0 - sum(one or 0.0 for one in given), 0.0) / max(given.count(None), 1)
+    found: dict[str, float] = {}
+    for size, share in zip(sizes, given, strict=True):
+        weight = left if share is None else share
+        if weight:
+            found[str(size)] = found.get(str(size), 0.0) + weight
+    return found or None
 
 
 def access(options: Options) -> AskedAccess:
@@ -192,7 +218,7 @@ def _written(options: Options) -> AskedAccess:
 
 def others(options: Options) -> dict[str, str]:
     """Options that change the load in a way that no key of a point has."""
-    known = _HARMLESS | _UNDERSTOOD
+    known = HARMLESS | _UNDERSTOOD
     found = {name: value for name, value in options.items() if name not in known}
     if ":" in (options.get("rw") or options.get("readwrite") or ""):
         found["rw"] = options.get("rw") or options["readwrite"]

@@ -59,7 +59,7 @@ _IGNORED = {
     "ramp-up": "the file does not say how long it was; points have 0",
     "rows MANAGER, WORKER, PROCESSOR": "the row ALL is taken, and each disk",
 }
-_SPEC = ("size", "% of size", "% reads", "% random", "delay", "burst", "align", "reply")
+SPEC = ("size", "% of size", "% reads", "% random", "delay", "burst", "align", "reply")
 _ERRORS = {"read": "Read Errors", "write": "Write Errors"}
 
 Row = Mapping[str, str]
@@ -164,7 +164,7 @@ class _Results:
                 name = self._word()
                 self._specs[name] = []
             elif not head.startswith("'") and len(line) >= 4:
-                self._specs.setdefault(name, []).append(dict(zip(_SPEC, map(str.strip, line), strict=False)))
+                self._specs.setdefault(name, []).append(dict(zip(SPEC, map(str.strip, line), strict=False)))
 
     def _points(self, table: Sequence[Row], stamp: str, number: int) -> Iterator[ImportedPoint]:
         """The point of a table; none where it does not say what was done."""
@@ -192,7 +192,7 @@ class _Results:
         name = everything["Access Specification Name"]
         roles = dict.fromkeys(role_of(row["Target Name"], self.options.roles) for row in disks)
         role = next(iter(roles)) if len(roles) == 1 else "data"
-        access, unknown, others = _access(self._specs[name], f"{label}: access specification")
+        access, unknown, others = access_of(self._specs[name], f"{label}: access specification")
         if everything.get("Starting Sector") == everything.get("Maximum Size") == "0":
             unknown = tuple(key for key in unknown if key != "region")
         sides = {side: _side(everything, side, seconds, label) for side in ("read", "write")}
@@ -273,7 +273,7 @@ def _side(row: Row, direction: str, seconds: float, where: str) -> Side | None:
     )
 
 
-def _access(lines: Sequence[Row], where: str) -> tuple[AskedAccess, tuple[str, ...], dict[str, str]]:
+def access_of(lines: Sequence[Row], where: str) -> tuple[AskedAccess, tuple[str, ...], dict[str, str]]:
     """What a specification asks for: keys of `Activity`, those that are not known, and what no key has."""
     blocks: dict[str, float] = {}
     reads = random = weights = 0.0
@@ -293,7 +293,7 @@ def _access(lines: Sequence[Row], where: str) -> tuple[AskedAccess, tuple[str, .
     if not blocks:
         raise NotTaken(f"{where}: has no line with a size and a share")
     if len({(line["% reads"], line["% random"]) for line in lines}) > 1:
-        others["lines"] = "; ".join(" ".join(line[key] for key in _SPEC[:4]) for line in lines[:20])
+        others["lines"] = "; ".join(" ".join(line[key] for key in SPEC[:4]) for line in lines[:20])
     unknown = ["region"]
     access: AskedAccess = {
         "block_bytes": int(next(iter(blocks))) if len(blocks) == 1 else blocks,
