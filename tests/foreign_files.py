@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from assay.insight.diagnosis.diagnose import diagnose
+from assay.insight.diagnosis.inputs import sources_of
 from assay.telemetry.importers.importer import Into, NotTaken, Options
 from assay.telemetry.importers.reading import import_file
 from assay.telemetry.importers.registry import importer_of
@@ -53,3 +55,10 @@ def accounted(text: str, **options: Any) -> int | None:
         assert not found.values_left_out or found.ignored
         return found.values_taken + found.values_left_out + found.values_unread
     return None
+
+
+def said_of(path: Path, **options: Any) -> tuple[str, list[str], str]:
+    """Verdict, causes and the words of a diagnosis of a file."""
+    found = diagnose(sources_of([path], Options(zone_s=0, host="db1", **options)).sources)
+    verdict = found.verdict
+    return verdict["state"], [cause.cause for cause in found.causes], verdict["what"]

@@ -20,6 +20,15 @@ LINE_LETTERS_MAX = 32 * 2**20
 BLOCK_LETTERS = 2**14
 """Letters that are read at once."""
 
+_BINARIES = (
+    (b"\xef\xbe\xed\xfe", 0, "a raw file of atop", "atop -P DSK,CPU,cpu,MEM,PAG,PSI,LVM,NET -r {0} > {1}.txt"),
+    (b"\x96\xd5", 0, "an archive of sar", "sadf -j {0} -- -A > {1}.json"),
+    (b"\x50\x05\x26", 4, "an archive of PCP", "pmrep -a {1} -o csv -x disk.dev kernel.all.cpu hinv.ncpu > {1}.csv"),
+    (b"\x1f\x8b", 0, "packed by gzip", "gunzip {0}"), (b"\xfd7zXZ", 0, "packed by xz", "unxz {0}"),
+    (b"\x28\xb5\x2f\xfd", 0, "packed by zstd", "unzstd {0}"), (b"PK\x03\x04", 0, "a ZIP archive", "unzip {0}"),
+)  # fmt: skip
+"""Binary files: how they begin and where, what they are, and the command that makes text of them."""
+
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -110,4 +119,8 @@ def _refuse_binary(head: bytes, path: Path) -> None:
             f"{shown}: is a binary log of Perfmon, which Windows alone reads; convert it there: relog {path.name}"
             f" -f csv -o {path.stem}.csv -y"
         )
+    names = [printable(Path(name)) for name in (path.name, path.stem)]
+    for begin, place, what, command in _BINARIES:
+        if head.startswith(begin, place):
+            raise NotTaken(f"{shown}: is {what}; convert it: {command.format(*names)}")
     raise NotTaken(f"{shown}: is no text; assay import reads text as tools export it: CSV, TSV, JSON, XML and logs")
