@@ -92,6 +92,16 @@ class TestPrometheus:
         with pytest.raises(NotTaken, match="two values of node_disk_reads_completed_total at 2026-11-23 19:00:30 UTC"):
             taken(written(tmp_path, parts[0] + answer(counted(READS, [601], start_s=1795460430))))
 
+    def test_many_answers_share_what_a_recording_keeps(self, tmp_path: Path) -> None:
+        files = [
+            written(tmp_path, answer(counted(f"node_disk_{name}_total", range(101))), f"{name}.json")
+            for name in ("reads_completed", "writes_completed", "read_bytes", "written_bytes", "reads_merged")
+        ]
+        options = Options(values_max=600)
+        found = import_files(files, into=tmp_path / "results", options=options, command=[])
+        assert found.recording is not None
+        assert found.recording["rows"] == 500
+
     def test_two_jobs_that_ask_one_exporter_are_an_error(self, tmp_path: Path) -> None:
         text = answer(counted(READS, [0, 300], job="a"), counted(READS, [0, 301], job="b"))
         with pytest.raises(NotTaken, match=r'two series .* of sda on db1: .*job="a".* and .*job="b"'):

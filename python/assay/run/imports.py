@@ -143,10 +143,11 @@ def _refuse_twice(files: Sequence[Path]) -> None:
 
 def _read(files: Sequence[Path], write: Write, options: Options, tell: Callable[[str], None]) -> _Files:
     found = _Files()
-    share = replace(options, values_max=options.values_max // len(files))
+    groups = _together(files)
+    share = replace(options, values_max=options.values_max // len(groups))
     formats = [one for workload in workloads() if isinstance(workload, Importing) for one in workload.importers()]
     before = Covered()
-    for path, *others in _together(files):
+    for path, *others in groups:
         tell(f"reading {', '.join(printable(one) for one in (path, *others))}")
         with ExitStack() as stack:
             file, head = stack.enter_context(opened(path))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, TextIO
 
 from assay.telemetry.importers.importer import Importer, Into, NotTaken
-from assay.telemetry.importers.json_documents import documents, leaves, pieces, pieces_of_all, record, records
+from assay.telemetry.importers.json_documents import documents, leaves, record, records, texts, whole
 from assay.telemetry.importers.metric_series import Meaning, SeriesPlace, hand_over
 from assay.telemetry.importers.period_statistics import SUM, PeriodStatistics, start_ns
 from assay.telemetry.importers.taken import NO_USE
@@ -86,8 +86,8 @@ class AzureMonitor(Importer):
         return self.name
 
     def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
-        """Answers one after the other."""
-        return pieces_of_all(files)
+        """The texts of answers, one after the other."""
+        return map(whole, files)
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take disks, processors, memory and network of machines, disks and databases.
@@ -98,7 +98,7 @@ class AzureMonitor(Importer):
             None of its metrics is known.
         """
         found = PeriodStatistics(into, _ASKING)
-        for answer in documents(pieces(file)):
+        for answer in documents(texts(file)):
             period_ns = interval_ns(answer.get("interval"))
             for one in records(answer.get("value")) or ([answer] if "timeseries" in answer else []):
                 _of_metric(one, period_ns, found, into)

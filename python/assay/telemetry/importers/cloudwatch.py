@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple, TextIO
 
 from assay.telemetry.importers.importer import Importer, Into, NotTaken
-from assay.telemetry.importers.json_documents import documents, leaves, pieces, pieces_of_all, record, records
+from assay.telemetry.importers.json_documents import documents, leaves, record, records, texts, whole
 from assay.telemetry.importers.metric_series import Meaning, SeriesPlace, hand_over
 from assay.telemetry.importers.period_statistics import UNKNOWN, PeriodStatistics, start_ns
 from assay.telemetry.importers.taken import NO_USE
@@ -99,8 +99,8 @@ class CloudWatch(Importer):
         return self.name
 
     def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
-        """Answers one after the other."""
-        return pieces_of_all(files)
+        """The texts of answers, one after the other."""
+        return map(whole, files)
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take volumes, instances and databases.
@@ -111,7 +111,7 @@ class CloudWatch(Importer):
             None of its metrics is known.
         """
         found = PeriodStatistics(into, _ASKING)
-        for answer in documents(pieces(file)):
+        for answer in documents(texts(file)):
             if "Datapoints" in answer:
                 _of_statistics(answer, found, into)
             for one in records(answer.get("MetricDataResults")):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain
-from typing import TextIO
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TextIO, cast
 
 from assay.base.tables import Record
 from assay.telemetry.importers.importer import NotTaken
@@ -16,41 +14,45 @@ LETTERS_MAX = 64 * 2**20
 """Letters that are read of a file: as values of Python they take some six times as much."""
 
 
-def pieces(file: TextIO | Iterable[str]) -> Iterable[str]:
-    """A file in pieces, whatever its lines; several files that were joined are in pieces."""
-    return iter(partial(file.read, 2**16), "") if isinstance(file, io.TextIOBase) else file
+def texts(file: TextIO | Iterable[str]) -> Iterable[str]:
+    """The text of a file; of several files that were joined that of each."""
+    return (whole(cast(TextIO, file)),) if isinstance(file, io.TextIOBase) else file
 
 
-def pieces_of_all(files: Sequence[TextIO]) -> Iterator[str]:
-    """Files one after the other."""
-    return chain.from_iterable(chain(pieces(file), "\n") for file in files)
-
-
-def documents(parts: Iterable[str]) -> Iterator[Record]:
-    """The objects of a file that is read in pieces, one after the other.
+def whole(file: TextIO) -> str:
+    """The text of a file.
 
     Raises
     ------
     NotTaken
-        It is longer than is read, or is no JSON; a file that was cut off is none.
+        It is longer than is read.
     """
-    held, size = [], 0
-    for part in parts:
-        size += len(part)
-        if size > LETTERS_MAX:
-            raise NotTaken(f"has more than {LETTERS_MAX >> 20} MiB: ask for fewer metrics, or for a longer step")
-        held.append(part)
-    text, at, decoder = "".join(held).lstrip("\ufeff"), 0, json.JSONDecoder()
-    held.clear()
-    while (rest := _next(text, at)) < len(text):
-        try:
-            found, at = decoder.raw_decode(text, rest)
-        except (ValueError, RecursionError) as error:
-            raise NotTaken(f"is no whole JSON document: {error}") from None
-        for one in found if isinstance(found, list) else (found,):
-            if not isinstance(one, Mapping):
-                raise NotTaken(f"holds JSON that is no answer of a service: {json.dumps(one)[:60]}")
-            yield one
+    text = file.read(LETTERS_MAX + 1)
+    if len(text) > LETTERS_MAX:
+        raise NotTaken(f"has more than {LETTERS_MAX >> 20} MiB: ask for fewer metrics, or for a longer step")
+    return text.removeprefix("\ufeff")
+
+
+def documents(of: Iterable[str]) -> Iterator[Record]:
+    """The objects of texts, one after the other.
+
+    Raises
+    ------
+    NotTaken
+        A text is no JSON; one that was cut off is none.
+    """
+    decoder = json.JSONDecoder()
+    for text in of:
+        at = 0
+        while (begin := _next(text, at)) < len(text):
+            try:
+                found, at = decoder.raw_decode(text, begin)
+            except (ValueError, RecursionError) as error:
+                raise NotTaken(f"is no whole JSON document: {error}") from None
+            for one in found if isinstance(found, list) else (found,):
+                if not isinstance(one, Mapping):
+                    raise NotTaken(f"holds JSON that is no answer of a service: {json.dumps(one)[:60]}")
+                yield one
 
 
 def _next(text: str, at: int) -> int:

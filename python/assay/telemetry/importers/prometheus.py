@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple, TextIO
 import numpy as np
 
 from assay.telemetry.importers.importer import Importer, Into, NotTaken
-from assay.telemetry.importers.json_documents import documents, leaves, pieces, pieces_of_all, record
+from assay.telemetry.importers.json_documents import documents, leaves, record, texts, whole
 from assay.telemetry.importers.metric_series import Meaning, MetricSeries, Points, SeriesPlace, hand_over
 from assay.telemetry.importers.numbers import NOTHING
 from assay.telemetry.importers.samples import Times, Values
@@ -205,8 +205,8 @@ class Prometheus(Importer):
         return self.name
 
     def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
-        """Answers one after the other."""
-        return pieces_of_all(files)
+        """The texts of answers, one after the other."""
+        return map(whole, files)
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take disks, processors, memory, pressure, interfaces and databases of exporters that are known.
@@ -218,7 +218,7 @@ class Prometheus(Importer):
         """
         found: dict[tuple[str, SeriesPlace], _Raw] = {}
         nameless = 0
-        for answer in documents(pieces(file)):
+        for answer in documents(texts(file)):
             for one in _results(answer, into):
                 labels, values = record(record(one).get("metric")), record(one).get("values")
                 if not isinstance(values, list):
