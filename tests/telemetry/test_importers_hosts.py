@@ -171,6 +171,18 @@ def test_reports_of_nfsiostat_follow_the_time_that_a_script_wrote_once() -> None
         taken(SAMPLES / "nfsiostat.txt")
 
 
+def test_reports_of_older_nfsiostat_have_fewer_columns(tmp_path: Path) -> None:
+    report = (
+        "\n1.2.3.4:/pg mounted on /db:\n\n   op/s         rpc bklog\n 196.86            0.00\n\n"
+        "read:             ops/s            kB/s           kB/op         retrans         avg RTT (ms)    avg exe (ms)\n"
+        "                  8.000         400.000          50.000        1 (0.5%)           1.351           1.420\n"
+    )
+    found, rows = taken(written(tmp_path, report * 2), interval_ns=10**10)
+    assert rows["imported", "/db", "read_latency_mean_ns"] == [(10**10, pytest.approx(1.42e6))]
+    assert values(rows, "imported", "/db", "retransmissions_count") == [1.0]
+    assert found.values_taken + found.values_left_out + found.values_unread == 2 * 8
+
+
 def test_a_diagnosis_names_the_slow_disk_of_a_log_and_calls_a_quick_one_fine(tmp_path: Path) -> None:
     state, causes, what = said_of(written(tmp_path, diskstats(read_ms=48), "slow.txt"))
     assert (state, causes[0]) == ("cause found", "slow-disk"), what

@@ -32,6 +32,9 @@ def test_histograms_of_vscsistats_are_since_the_snapshot_before(tmp_path: Path) 
     assert rows["esx1", disk, "read_ios_count"] == [(n * 10**10, 600.0) for n in (1, 2, 3)]
     assert values(rows, "esx1", disk, "read_latency_mean_ns") == [45e6] * 3
     assert values(rows, "esx1", disk, "read_latency_p99_most_ns") == [50e6] * 3
+    # What is above the last limit has no bound.
+    assert values(rows, "esx1", disk, "write_latency_mean_ns") == [150e6] * 3
+    assert ("esx1", disk, "write_latency_p99_most_ns") not in rows
     assert values(rows, "esx1", disk, "write_size_mean_bytes") == [8192.0] * 3
     assert values(rows, "esx1", disk, "queue_at_issue_mean_count") == [31.0] * 3
     assert values(rows, "esx1", "2099979:scsi0:1", "latency_mean_ns") == [400e3] * 3

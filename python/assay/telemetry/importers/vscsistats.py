@@ -1,7 +1,8 @@
 """Histograms of vscsiStats (`-p all -c`), one snapshot or several in one file.
 
 They are since the collection began (`-s`) or was set back (`-r`): of snapshots that go on counting the differences are
-taken. vscsiStats prints no times. Source: VMware's description of the tool and files in public pages; no program here.
+taken. vscsiStats prints no times. Source: a file of it in a public repository,
+and VMware's description of the tool.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ class VscsiStats(Importer):
             elif (figure := _FIGURE.fullmatch(raw)) is not None and current is not None:
                 current.figures.setdefault(figure["name"], int(figure["value"]))
             elif (bucket := _BUCKET.fullmatch(raw)) is not None and current is not None:
-                current.buckets.append((int(bucket["limit"]), bucket["sign"] == ">", int(bucket["ios"])))
+                limit = int(bucket["limit"])
+                # In CSV the last bucket, of all above, has the limit of the one before it.
+                is_above = bucket["sign"] == ">" or (current.buckets != [] and current.buckets[-1][0] == limit)
+                current.buckets.append((limit, is_above, int(bucket["ios"])))
             elif (at := moment_in(raw)) is not None:
                 log.end(log.times.line(at))
                 current = None
