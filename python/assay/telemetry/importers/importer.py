@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
-import numpy as np
-
 from assay.base.errors import UsageError
 from assay.telemetry.columns import Reading, SeriesColumns
 from assay.telemetry.importers.covered import Covered, Holder
 from assay.telemetry.importers.moments import Order
-from assay.telemetry.importers.samples import SampleTable
 from assay.telemetry.importers.taken import VALUE_LARGEST, TakenFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from assay.telemetry.importers.samples import SampleTable
 
 FLUSH_ROWS = 2**14
 """Rows that are handed on together."""
@@ -238,6 +237,8 @@ class Into:
 
         The columns' names were given to `covered.declare`, which found no two alike; their values are within bounds.
         """
+        import numpy as np
+
         if self.options.roles:
             columns = [one._replace(role=one.role or self._role_of(one.entity)) for one in samples.columns]
             samples = samples._replace(columns=columns)
@@ -262,6 +263,8 @@ class Into:
 
     def _sampled_before(self, samples: SampleTable) -> None:
         """Take out what a file before this one has for the same time."""
+        import numpy as np
+
         known, t_ns, begins_ns = samples.known, samples.t_ns, samples.t_ns - samples.interval_ns
         for place, one in enumerate(samples.columns):
             for other in self._before.holders(one.host, one.source, one.entity, one.metric):
@@ -273,6 +276,8 @@ class Into:
                     known[shared, place] = False
 
     def _keep_samples(self, samples: SampleTable) -> None:
+        import numpy as np
+
         rows = np.flatnonzero(samples.known.any(axis=1))
         if rows.size:
             count = self._columns.add_samples(*samples)
