@@ -27,7 +27,7 @@ def value(dice: random.Random) -> Any:
         lambda: dice.choice((True, False, None)),
         lambda: [value(dice) for _ in range(dice.randrange(4))],
         lambda: {dice.choice(WORDS): value(dice) for _ in range(dice.randrange(3))},
-        lambda: nested(dice.choice((5, 50, 150, 900))),
+        lambda: nested(dice.choice((5, 50, 150, 400))),
     ]
     return dice.choice(kinds)()
 
@@ -75,7 +75,7 @@ def _change(dice: random.Random, holder: Any, key: Any) -> None:
     elif what == 3 and isinstance(holder[key], (int, float)) and not isinstance(holder[key], bool):
         holder[key] = dice.choice((-holder[key], holder[key] * 1000, str(holder[key]), *NUMBERS))
     elif what == 4 and isinstance(holder, list):
-        holder[key:key] = [copy.deepcopy(holder[key])] * dice.choice((1, 3, 200))
+        holder[key:key] = [holder[key]] * dice.choice((1, 3, 200))
     else:
         holder[key] = value(dice)
 
