@@ -481,7 +481,7 @@ def test_streams_end_where_nobody_looks_any_more(monkeypatch: pytest.MonkeyPatch
         with found.stream(None) as stream:
             looking = found._looking
             assert looking is not None
-            assert await stream.get() == watch.HERE
+            assert await stream.get() == watch.HERE + watch.LIST
             assert await stream.get() is None
             assert isinstance(looking.exception(), ZeroDivisionError)
         # The next client is looked for again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -15,7 +16,7 @@ import pytest
 from asking_pages import Site
 from assay.apps.ui.app import STATIC
 from assay.apps.ui.runs import LISTED_BYTES_MAX, RunPlace, Runs, id_of
-from assay.apps.ui.watch import RunFollower, event
+from assay.apps.ui.watch import HERE, LIST, LIST_EVERY, RunFollower, RunsWatch, event
 from assay.record.flight import NAME
 from assay.record.run_folder import RunFolder
 
@@ -221,6 +222,19 @@ class TestEvents:
         follower = self.follower(results)
         assert list(follower.news()) == [event("live", {"phase": "measuring", "gauges": []})]
         assert self.names(follower) == []
+
+    def test_a_run_that_appears_before_the_first_look_is_told(self, results: Path) -> None:
+        """A page read the list before it listened: what came in between never appeared."""
+
+        async def listen() -> list[bytes | None]:
+            watch = RunsWatch(Runs([results]), lambda: False)
+            with watch.stream(None) as stream:
+                shutil.copytree(results / "profile", results / "another")
+                for _ in range(LIST_EVERY):
+                    watch.look()
+                return [stream.get_nowait() for _ in range(stream.qsize())]
+
+        assert asyncio.run(listen()) == [HERE + LIST, LIST]
 
     def test_a_run_that_ends_says_so(self, results: Path) -> None:
         (results / "profile" / "live.json").write_text("{}")

@@ -43,7 +43,7 @@ def event(name: str, data: object) -> bytes:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
 
 
-GONE = event("gone", {})
+GONE, LIST = event("gone", {}), event("list", {})
 
 Stream = asyncio.Queue[bytes | None]
 """Pieces on their way to one client; None ends it."""
@@ -93,9 +93,9 @@ class RunsWatch:
                 self._followers.pop(run_id or "", None)
 
     def _begun(self, run_id: str | None) -> bytes:
-        """What a client is told first."""
+        """What a client is told first: to read the list again, which may have changed before it listened."""
         if run_id is None:
-            return b""
+            return LIST
         follower = self._followers.get(run_id)
         if follower is not None:
             return follower.latest
@@ -136,7 +136,7 @@ class RunsWatch:
         # What goes on changes all the time: the list shows only whether it does.
         states = [(place.id, stamp_of(place.path)) for place in self._runs.places()]
         before, self._listed = self._listed, tuple((run, state.manifest, is_live(state)) for run, state in states)
-        return event("list", {}) if before not in (None, self._listed) else b""
+        return LIST if before != self._listed else b""
 
     def _let_go(self, stream: Stream) -> None:
         self._streams.pop(stream, None)
