@@ -253,3 +253,26 @@ def test_fio_2_0_has_spaces_before_commas_and_no_date() -> None:
 def test_quoted_text_of_a_mail_is_read() -> None:
     quoted = "".join(f"> {line}\n" for line in NEW.splitlines())
     assert read(quoted)[1] == read(NEW)[1]
+
+
+def command(options: str) -> str:
+    return (
+        f"[root@db1 ~]# fio --name=j -rw randread --bs=4k --ioengine=libaio \\\n  --iodepth=8 {options} | tee out.txt\n"
+    )
+
+
+def test_the_command_before_a_text_says_every_option() -> None:
+    text = asked() + ran() + side("read", 600_000, "10.0k", "39.1MiB", "2344MiB")
+    run, (point,) = read(command("--direct=1 --filename=/dev/sdz --ramp_time=10s") + text)
+    workload = point["workload"]
+    assert (workload["io_mode"], workload["skew"], workload["random_share"]) == ("direct", "uniform", 1.0)
+    assert point["warmup_s"] == 10.0
+    assert [one["path"] for one in run.volumes] == ["/dev/sdz"]
+    assert not any("no other option" in note for note in run.taken.notes)
+    # A command that asked for something else is of another run, and one with a job file says nothing.
+    for other in (command("").replace("4k", "8k"), command("--rate_iops=$RATE"), "$ fio job.fio\n", "$ fio -q 'x\n"):
+        _, (point,) = read(other + text)
+        assert point["workload"]["io_mode"] is None
+    # It says so of one run alone.
+    _, points = read(command("--direct=1") + text + text.replace("pid=7", "pid=8").replace("10:02", "11:02"))
+    assert [point["workload"]["io_mode"] for point in points] == ["direct", None]

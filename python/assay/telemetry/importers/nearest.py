@@ -37,6 +37,14 @@ _NEAR = (
         "vuset logtotemp 1; vuset timestamps 1 (the log is /tmp/hammerdb.log)",
     ),
     _near(
+        r"^\s*\[global\]|^\s*stonewall\s*$", "a job file of fio", "it holds no results",
+        "fio --output-format=json+ --output=fio.json job.fio; or run it here: assay profile --plan job.fio",
+    ),
+    _near(
+        r"^'TEST SETUP ", "a configuration of Iometer", "it holds no results",
+        "its results.csv; or run it here: assay profile PATH --plan test.icf",
+    ),
+    _near(
         r"^fio-\d|\biodepth=\d+|\bioengine=", "fio", "it holds no results",
         "fio --output-format=json+ --output=fio.json job.fio",
     ),

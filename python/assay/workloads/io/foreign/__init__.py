@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from assay.workloads.io.foreign.asked import AskedElsewhere
-from assay.workloads.io.foreign.fio_jobs import is_job_file, job_file
-from assay.workloads.io.foreign.icf import icf_plans, is_icf
 
 
 def asked_elsewhere(text: str, source: str, *, has_target: bool) -> AskedElsewhere | None:
@@ -22,6 +20,10 @@ def asked_elsewhere(text: str, source: str, *, has_target: bool) -> AskedElsewhe
     UsageError
         It is such a file, and asks for nothing that can be measured here.
     """
+    # What reads them brings the importers of results along, which few plans need.
+    from assay.workloads.io.foreign.fio_jobs import is_job_file, job_file
+    from assay.workloads.io.foreign.icf import icf_plans, is_icf
+
     if is_icf(text):
         return icf_plans(text, source, has_target=has_target)
     return job_file(text, source, has_target=has_target) if is_job_file(text) else None

@@ -35,7 +35,6 @@ _KNOWN_BY = re.compile(
 )
 _SECTIONS = re.compile(r"^[ \t]*\[[^\[\]\n]{1,255}\][ \t]*\r?$", re.MULTILINE)
 
-ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "timeout": "runtime", "blockalign": "ba"}
 _TIMES = words("runtime ramp_time time_based startdelay")
 _BOUNDS = words("startdelay loops io_size fill_device")
 _ASKED = words("size filesize runtime ramp_time")
@@ -164,7 +163,7 @@ def _sections(text: str, source: str) -> list[_Section]:
         if options is None:
             raise UsageError(f"{source}, line {number}: {shown[:60]!r} stands before any [section]")
         name, _, value = shown.partition("=")
-        name = ALIASES.get(name.strip().lower(), name.strip().lower())
+        name = fio_options.ALIASES.get(name.strip().lower(), name.strip().lower())
         if name.startswith("include "):
             raise UsageError(f"{source}, line {number}: includes another file; put its lines here instead")
         options.pop({"rwmixread": "rwmixwrite", "rwmixwrite": "rwmixread"}.get(name, ""), None)

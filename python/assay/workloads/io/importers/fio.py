@@ -68,9 +68,8 @@ class FioResults(RunImporter):
             for job in trims:
                 taken.ignore(f"{job.name} (group {job.record.get('groupid', 0)})", "points have no trims")
             jobs = [job for job in jobs if not job.is_trim]
-            for job in jobs if self.has_options else ():
-                for volume in job.volumes():
-                    volumes.setdefault(volume["path"] or "", volume)
+            for volume in [volume for job in jobs if job.has_options for volume in job.volumes()]:
+                volumes.setdefault(volume["path"] or "", volume)
             point = _point(jobs, group, taken) if jobs else None
             if point is not None:
                 run.points.append(point)
@@ -124,11 +123,12 @@ class FioText(FioResults):
         found = fio_text.documents_of(text, options, taken)
         if not found:
             raise NotTaken("says what fio was asked and holds no results: it ended before fio reported")
-        taken.ignore("ramp_time", "the text does not say it; points have no warm-up")
-        taken.note(
-            "it says pattern, blocks, engine and depth at most, no other option: direct, sync, the mix that was asked"
-            " for, files and sizes are not known"
-        )
+        if not all(job.get("is_whole") for document in found for job in jobs_of(document)):
+            taken.ignore("ramp_time", "the text does not say it; points have no warm-up")
+            taken.note(
+                "it says pattern, blocks, engine and depth at most, no other option: direct, sync, the mix that was"
+                " asked for, files and sizes are not known"
+            )
         return found
 
 

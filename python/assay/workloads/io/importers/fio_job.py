@@ -48,7 +48,8 @@ class FioJob:
         common = document.get("global options")
         self.fio = {**options_of(common), **options_of(record.get("job options"))}
         self.is_known = common is not None or record.get("job options") is not None
-        self.record, self.options, self.taken, self.has_options = record, options, taken, has_options
+        self.record, self.options, self.taken = record, options, taken
+        self.has_options = has_options or record.get("is_whole") is True
         self.name = str(record.get("jobname") or self.fio.get("name") or "job")[:80]
 
     @property

@@ -13,6 +13,9 @@ Record = Mapping[str, object]
 """A part of fio's document: foreign JSON, in which anything may stand anywhere."""
 
 
+ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "timeout": "runtime", "blockalign": "ba"}
+"""Names that fio knows an option by, beside its own."""
+
 HARMLESS = words(
     "name description filename directory size filesize io_size runtime time_based startdelay ramp_time ioengine thread"
     " group_reporting new_group stonewall wait_for exitall output output-format lat_percentiles clat_percentiles"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from assay.telemetry.importers.taken import TakenFile
 from assay.telemetry.importers.zones import zone_assumed
 from assay.workloads.imported import amount, whole
 from assay.workloads.io.importers import fio_terse
+from assay.workloads.io.importers.fio_command import Commands
 from assay.workloads.io.importers.fio_document import ALL_CLIENTS, jobs_of, without_repeats
 from assay.workloads.io.importers.fio_options import Record
 
@@ -144,6 +145,8 @@ class _Run:
 
     def __init__(self, asked: dict[int, dict[str, Figures]], version: str) -> None:
         self.asked, self.version = asked, version
+        self.is_whole: set[tuple[int, str]] = set()
+        """Groups and names of jobs whose command says every option."""
         self.jobs: list[Figures] = []
         self.ends: list[Callable[[Figures | None], None]] = []
         """What puts the figures of each job together, once it is known what it asked for."""
@@ -154,6 +157,7 @@ class _Run:
         """The run as fio's JSON has it."""
         for job, end in zip(self.jobs, self.ends, strict=True):
             job["job options"] = asked = self._options(job, taken)
+            job["is_whole"] = asked is not None and (job["groupid"], job["jobname"]) in self.is_whole
             end(asked)
         hosts = [job for job in self.jobs if job["jobname"] != ALL_CLIENTS]
         return {"fio version": self.version, "timestamp_ms": self.written_ms, "jobs": hosts or self.jobs}
@@ -187,6 +191,7 @@ class _Text:
         self._first = 0
         """The first run since a sum of all hosts in terse output."""
         self._job: _Report | None = None
+        self._commands = Commands()
         self._messages = 0
 
     def line(self, line: str) -> None:
@@ -213,6 +218,8 @@ class _Text:
             self.taken.ignore(
                 "Run status group, Disk stats", "sums of all jobs of a group, and of disks", len(_FIGURE.findall(shown))
             )
+        elif self._job is None and self._commands.line(shown):
+            self.taken.take("fio's command", "workload, load, volumes", 0)
         elif shown.startswith("fio: "):
             self._message(shown)
         elif shown and not _PROGRESS.match(shown) and (self._job is None or not self._job.figure(shown)):
@@ -236,6 +243,10 @@ class _Text:
             self.runs.append(_Run({}, self.runs[-1].version))
         figures: Figures = {"rw": asked["rw"], "ioengine": asked["engine"], "iodepth": asked["depth"]}
         figures |= _blocks(asked["bs"], str(asked["rw"]))
+        command = self._commands.of(name[-200:], figures)
+        if command is not None:
+            self.runs[-1].is_whole.add((int(asked["group"]), name[-200:]))
+            figures = {**command}
         self.runs[-1].asked.setdefault(int(asked["group"]), {})[name[-200:]] = figures
         self.taken.take("g, rw, bs, ioengine, iodepth", "workload, load", 5)
 
@@ -477,5 +488,6 @@ class _Report:
 
 
 def _block_of(bs: object, place: int) -> int:
-    sizes: Iterator[str] = iter(str(bs or "0").split(",")[: place + 1][::-1])
-    return int(next(sizes))
+    sizes = str(bs or "").split(",")
+    size = sizes[min(place, len(sizes) - 1)]
+    return int(size) if size.isdecimal() else 0
