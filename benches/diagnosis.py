@@ -152,6 +152,8 @@ HOSTILE = (
     Situation("SQL Server is short of memory", "file", "memory-pressure", files.short_memory_windows),
     Situation("guest that gets no processors", "file", "guest-cpu", files.starved_guest),
     Situation("queue of a hypervisor's adapter is full", "file", "throttled-queue", files.full_adapter),
+    Situation("virtual disk that is late above devices that are well", "file", "slow-disk", files.late_guest_disk),
+    Situation("NFS mount that answers late", "file", "slow-disk", files.late_mount),
     *signs.BAD,
 )
 
@@ -190,6 +192,8 @@ HEALTHY = (
     Situation("storage at 100 I/Os a second", "machine", "none", machine.calm_storage),
     Situation("SQL Server that is well", "file", "none", files.healthy_windows),
     Situation("hypervisor that is well", "file", "none", files.healthy_hypervisor),
+    Situation("virtual disks that are well", "file", "none", files.guest_disks),
+    Situation("NFS mount that is well", "file", "none", files.mount),
     *signs.QUIET,
 )
 

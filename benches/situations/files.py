@@ -144,3 +144,47 @@ def full_adapter(folder: Path) -> list[str]:
 def healthy_hypervisor(folder: Path) -> list[str]:
     """A host of VMware that is well."""
     return esxtop(folder, ESX)
+
+
+DISKS = "Virtual Disk(db1:scsi0:{})\\{}"
+
+
+def guest_disks(folder: Path, late_ms: float = 2.0) -> list[str]:
+    """Two virtual disks of a guest, of which the second answers late, above devices that are well."""
+    return esxtop(
+        folder,
+        ESX
+        | {DISKS.format(n, "Reads/sec"): around(300) for n in (0, 1)}
+        | {
+            DISKS.format(0, "Average MilliSec/Read"): around(2),
+            DISKS.format(1, "Average MilliSec/Read"): around(late_ms),
+        },
+    )
+
+
+def late_guest_disk(folder: Path) -> list[str]:
+    """A virtual disk that answers late, as one with a limit of its own."""
+    return guest_disks(folder, late_ms=60)
+
+
+def mount(folder: Path, late_ms: float = 1.5) -> list[str]:
+    """Ten minutes of nfsiostat, with a line of the time before each report."""
+    drawn = random.Random(15)
+    titles = "{}: ops/s kB/s kB/op retrans avg RTT (ms) avg exe (ms) avg queue (ms) errors"
+    text = ""
+    for n in range(61):
+        text += (
+            f"2026-11-23T09:{n // 6:02d}:{n % 6}0+00:00\n\nnas1:/db mounted on /db:\n\n ops/s rpc bklog\n 500.0 0.0\n\n"
+        )
+        for side in ("read", "write"):
+            ms = late_ms * drawn.uniform(0.9, 1.1)
+            values = f"250.000 2000.000 8.000 0 (0.0%) {ms:.3f} {ms + 0.2:.3f} 0.100 0 (0.0%)"
+            text += f"{titles.format(side)}\n        {values}\n"
+    path = folder / "nfsiostat.txt"
+    path.write_text(text)
+    return [str(path)]
+
+
+def late_mount(folder: Path) -> list[str]:
+    """An NFS mount that answers late."""
+    return mount(folder, late_ms=45)

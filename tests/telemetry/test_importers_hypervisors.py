@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,3 +87,18 @@ def test_a_guest_is_judged_by_the_mean_of_its_processors(tmp_path: Path) -> None
     assert {one.measure.text for one in cell.judged} == {
         "db01 uses its processors", "db01 is ready and gets no processor",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("used", "is_bad"), [(90, False), (99.5, True)])
+def test_a_guest_that_uses_all_it_has_now_and_then_is_well(tmp_path: Path, used: float, is_bad: bool) -> None:
+    """Its use jumps by a tenth: at 90 % it is beyond the threshold in each fifth step."""
+    dice = random.Random(15)
+    lines = [
+        '"(PDH-CSV 4.0) (UTC)(0)","\\\\esx1\\Group Cpu(7:db01)\\% Used","\\\\esx1\\Vcpu(7:db01:1:vmx-vcpu-0)\\% Ready"'
+    ]
+    for n in range(60):
+        share = min(used * dice.uniform(0.9, 1.1) if not is_bad else used, 100)
+        lines.append(f'"03/02/2021 10:{n // 6:02d}:{n % 6}0","{share:.2f}","1"')
+    found = diagnose(sources_of([written(tmp_path, "\n".join(lines))], Options()).sources)
+    cell = next(one for one in found.cells if (one.tier, one.resource) == ("hypervisor", "cpu"))
+    assert cell.is_bad == is_bad

@@ -12,10 +12,13 @@ from assay.insight.diagnosis.causes.disks import late, outstanding, still, stora
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.causes.processors import GUEST_SHARES, fullest_core, guest_tracks
 from assay.insight.diagnosis.causes.told_limits import told_limits
-from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one
+from assay.insight.diagnosis.evidence import devices, is_disk, is_link, serves_one, smooth
 from assay.insight.diagnosis.observed import DATABASES, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import Threshold
 from assay.insight.diagnosis.stalls import throughputs
+
+USE_STEPS = 15
+"""Steps over which the use of a guest's processors is a mean."""
 
 
 class CellMeasure(NamedTuple):
@@ -59,12 +62,11 @@ def measures_of(observed: Observations, host: str) -> Iterator[tuple[str, str, C
         yield tier, resource, measure
     for metric, threshold, of, text in GUEST_SHARES:
         for track in guest_tracks(observed, metric, host):
-            aspect = "utilisation" if of == "utilisation" else "saturation"
-            yield (
-                "hypervisor",
-                "cpu",
-                CellMeasure(aspect, f"{track.entity} {text}", track.values, threshold, track.entity),
-            )
+            is_use = of == "utilisation"
+            # A guest may use all it has for a while: what counts is that it has none left.
+            values = smooth(track.values, over=USE_STEPS) if is_use else track.values
+            aspect = "utilisation" if is_use else "saturation"
+            yield "hypervisor", "cpu", CellMeasure(aspect, f"{track.entity} {text}", values, threshold, track.entity)
 
 
 def _of_host(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:

@@ -242,9 +242,9 @@ class _Run:
             return []
         for side in ("READ", "WRITE"):
             # The milliseconds of all I/Os of a second, by their number.
-            spent, ios = number(record.get(f"DG{side}SERV", "")), number(record.get(f"DG{side}S", ""))
-            if spent is not None and ios:
-                record[f"DG{side}SERV"] = str(spent / ios)
+            if (name := f"DG{side}SERV") in record:
+                spent, ios = number(record[name]), number(record.get(f"DG{side}S", ""))
+                record[name] = str(spent / ios) if spent is not None and ios else record[name]
         is_group = not any(name.startswith("DISK") for name in record)
         return taken.readings(
             record, _GROUP if is_group else _DISK, entity=entity, interval_ns=interval_ns, source="block"
