@@ -84,6 +84,15 @@ def test_a_sorted_file_and_appended_runs_of_nmon_are_the_same_values(tmp_path: P
         taken(written(tmp_path, "\n".join(sorted((text + later).splitlines()))), zone_s=0)
 
 
+def test_snapshots_that_were_cut_out_leave_a_gap(tmp_path: Path) -> None:
+    """Of rates the time without a snapshot stays without values: it is no long interval."""
+    lines = nmon(busy=50.0, xfer=10.0, read_ms=None).splitlines(keepends=True)
+    kept = [line for line in lines if not re.search(r"T00(1\d|20)\b", line)]
+    found, rows = taken(written(tmp_path, "".join(kept)), zone_s=0)
+    assert set(values(rows, "db1", "sdb", "ios_count")) == {100.0}
+    assert any("hold no report" in note for note in found.notes)
+
+
 def test_a_diagnosis_of_nmon_judges_latency_only_where_nmon_has_it(tmp_path: Path) -> None:
     state, causes, what = said_of(written(tmp_path, nmon(busy=98.0, xfer=300.0, read_ms=45.0), "slow.nmon"))
     assert (state, causes[0]) == ("cause found", "slow-disk"), what
@@ -169,6 +178,18 @@ def test_reports_of_nfsiostat_follow_the_time_that_a_script_wrote_once() -> None
     assert found.ignored["the first report"] == "it is of the time since the mount"
     with pytest.raises(NotTaken, match=r"--interval 10s"):
         taken(SAMPLES / "nfsiostat.txt")
+
+
+def test_each_run_of_nfsiostat_begins_with_a_report_since_the_mount(tmp_path: Path) -> None:
+    """A script starts it each minute for two reports, or for one, which says nothing of an interval."""
+    text = (SAMPLES / "nfsiostat.txt").read_text()
+    report = text[text.rindex("nas1:") :]
+    twice = "".join(f"Tue Mar  2 10:0{n}:00 UTC 2021\n{report}{report}" for n in range(3))
+    _, rows = taken(written(tmp_path, twice), interval_ns=10**9)
+    assert rows["imported", "/data", "read_ios_count"] == [(at(f"2021-03-02 10:0{n}:01"), 2000.0) for n in range(3)]
+    once = "".join(f"Tue Mar  2 10:0{n}:00 UTC 2021\n{report}" for n in range(3))
+    with pytest.raises(NotTaken, match="since the mount alone: give nfsiostat an interval"):
+        taken(written(tmp_path, once))
 
 
 def test_reports_of_older_nfsiostat_have_fewer_columns(tmp_path: Path) -> None:

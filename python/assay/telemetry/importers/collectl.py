@@ -184,6 +184,7 @@ class _Columns:
             name, why = MADE_LATE[interval_ns is None]
             into.taken.ignore(name.format("row"), why, count)
             return
+        interval_ns = into.paced(host, interval_ns)
         if self.others > 0:
             into.taken.ignore("columns without a kind", NO_USE, self.others)
         found = []

@@ -138,6 +138,7 @@ class _Reports:
             name, why = MADE_LATE[interval_ns is None]
             taken.ignore(name.format("report"), why, count)
             return
+        interval_ns = into.paced(self._host, interval_ns)
         has_disks = any(row.group.known is DISK for row in rows)
         found: list[tuple[CollectlGroup, list[Reading]]] = []
         for row in rows:

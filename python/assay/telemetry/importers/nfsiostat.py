@@ -1,4 +1,6 @@
-"""Reports of nfsiostat: the first is of the time since the mount, and is left out; times come from lines of a script.
+"""Reports of nfsiostat: the first of each run is of the time since the mount, and is left out.
+
+nfsiostat prints no times; a line of the time is that of a script, which starts a run after it.
 
 Source: nfs-utils, `tools/nfs-iostat/nfs-iostat.py`: kB are 1,024 bytes, what is sent again and errors are counts of the
 interval, `exe` is the whole time of a request and `RTT` the part after it was sent.
@@ -10,7 +12,7 @@ import re
 from typing import ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
-from assay.telemetry.importers.importer import Importer, Into
+from assay.telemetry.importers.importer import Importer, Into, NotTaken
 from assay.telemetry.importers.moments import moment_in
 from assay.telemetry.importers.numbers import number
 from assay.telemetry.importers.snapshots import ReportTimes
@@ -70,10 +72,13 @@ class NfsIostat(Importer):
                 reports.row(titles[0], titles[1], raw)
             elif (at := moment_in(raw)) is not None:
                 reports.end(reports.times.line(at))
+                reports.is_first = True
             elif raw.strip():
                 into.taken.not_understood("lines", raw, 0)
             titles = titles if not raw.strip() else None
         reports.end(reports.times.end() if reports.times.is_open else None)
+        if not into.taken.values_taken and "the first report" in into.taken.ignored:
+            raise NotTaken(f"holds reports of the time since the mount alone: give nfsiostat an interval ({_PROGRAM})")
 
 
 class _Reports:
@@ -84,6 +89,7 @@ class _Reports:
         self._into = into
         self._mounts: dict[str, list[_Table]] = {}
         self._point = ""
+        self.is_first = True
 
     def mount(self, point: str) -> None:
         """The line of a mount."""
@@ -106,15 +112,17 @@ class _Reports:
         if not mounts:
             return
         into, taken, host = self._into, self._into.taken, self._into.options.host
+        is_first, self.is_first = self.is_first, False
         count = sum(len(record) for tables in mounts.values() for _, record in tables)
         interval_ns = None if t_ns is None else into.advance(host, t_ns)
         if t_ns is None:
             taken.ignore("the last report", "the file does not say its time", count)
-        elif not interval_ns:
+        elif not interval_ns or is_first:
             why = "their time was before" if interval_ns is None else "it is of the time since the mount"
             name = "reports while the clock was behind" if interval_ns is None else "the first report"
             taken.ignore(name, why, count)
         else:
+            interval_ns = into.paced(host, interval_ns)
             found = [one for point, tables in mounts.items() for one in self._mount(point, tables, interval_ns)]
             into.add(found, host=host, t_ns=t_ns, interval_ns=interval_ns, tier="storage", source="nfs")
 

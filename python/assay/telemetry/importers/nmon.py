@@ -203,6 +203,7 @@ class _Run:
             )
             taken.ignore(name, why, sum(len(one.cells) for one in rows))
             return
+        interval_ns = into.paced(self.host, interval_ns)
         found: dict[tuple[str, str], list[Reading]] = {("client", "host"): [], ("client", "net"): []}
         disks: dict[str, dict[str, str]] = {}
         for row in rows:

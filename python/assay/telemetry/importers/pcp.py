@@ -250,7 +250,8 @@ class _Log:
         if not interval_ns:
             taken.ignore("the first sample", "the time since the one before is not known", len(found))
             return
-        self._take(found, t_ns, interval_ns)
+        # Raw counters tell of all time since the sample before, rates of an interval.
+        self._take(found, t_ns, interval_ns if self._is_raw else into.paced(self.host, interval_ns))
 
     def _moment(self, stamp: str) -> WrittenTime | None:
         text = stamp.strip()
