@@ -57,6 +57,25 @@ def test_its_report_is_a_report_of_a_run(bench: Bench) -> None:
     assert "reached a steady state" not in page
 
 
+def test_texts_of_load_generators_are_runs_that_are_reported(bench: Bench) -> None:
+    """They say less than documents do: options that are not known, no volumes, and what was not understood."""
+    run = imported(bench, "fio_text-2.txt", "fio_text-terse.txt", "diskspd_text-2.txt")
+
+    outcome = bench.assay("report", run, "--no-pdf")
+
+    assert outcome.code == 0, outcome.stderr
+    page = (run / "report.html").read_text()
+    assert "options not known" in page
+    assert "Not understood: strange figure (" in page
+    with RunFolder.open(run) as folder:
+        (first, *_) = folder.manifest["imported"]["files"]
+        assert first["not_understood"] == {"strange figure": "strange figure : a=1, b=2"}
+        assert [one["path"] for one in folder.manifest["target"]["volumes"]] == [
+            "D:\\data\\a.dat",
+            "D:\\data\\b (copy).dat",
+        ]
+
+
 def test_runs_compare_with_themselves_and_say_who_measured(bench: Bench) -> None:
     run, again = (imported(bench, "fio-json-plus.json") for _ in range(2))
 

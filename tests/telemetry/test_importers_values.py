@@ -543,6 +543,11 @@ def test_the_console_of_hammerdb_is_read_with_a_time_or_without(tmp_path: Path) 
     [
         ("top - 10:00:00 up 3 days\n", r"looks like top, .* record it with: .*iostat -xt 10"),
         ("fio-3.28 is here\n", r"looks like fio, but it holds no results"),
+        (
+            "[global]\nbs=8k\n[a]\nrw=read\n",
+            r"looks like a job file of fio, .* run it here: assay profile --plan job\.fio",
+        ),
+        ("Version 1.1.0 \n'TEST SETUP ====\n", r"configuration of Iometer, .* assay profile PATH --plan test\.icf"),
         ("Label,VolumeReadOps\n2026/11/23 19:00:00,300\n", "looks like CloudWatch, .* get-metric-data"),
         ("time,Data Disk Queue Depth (Avg)\n", "looks like Azure Monitor, .* az monitor metrics list"),
         ('# TYPE node_disk_io_now gauge\nnode_disk_io_now{device="sda"} 0\n', "Prometheus, but .*query_range"),

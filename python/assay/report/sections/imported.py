@@ -43,4 +43,7 @@ def imported_section(told: ImportedResults) -> Section:
         Paragraph(f"Left out, {reason}: {shorten('; '.join(dict.fromkeys(names)), NAMES_LETTERS)}.")
         for reason, names in reasons.items()
     ]
+    unread = [f"{name} ({example!r})" for one in files for name, example in (one.get("not_understood") or {}).items()]
+    if unread:
+        blocks.append(Paragraph(f"Not understood: {shorten('; '.join(unread), NAMES_LETTERS)}."))
     return Section("imported", "Whose measurement it is", blocks)

@@ -42,7 +42,7 @@ _NEAR = (
     ),
     _near(
         r"^'TEST SETUP ", "a configuration of Iometer", "it holds no results",
-        "its results.csv; or run it here: assay profile PATH --plan test.icf",
+        "iometer /c test.icf /r results.csv; or run it here: assay profile PATH --plan test.icf",
     ),
     _near(
         r"^fio-\d|\biodepth=\d+|\bioengine=", "fio", "it holds no results",
