@@ -101,7 +101,7 @@ class FioLog(Importer):
     ) -> dict[tuple[int, int], _Window]:
         """Rows by the end of their window and their direction."""
         found: dict[tuple[int, int], _Window] = {}
-        latest_ms = 0
+        latest_ms = others = 0
         for line in lines:
             shown = line.strip()
             fields = shown.split(", ")
@@ -115,17 +115,21 @@ class FioLog(Importer):
                     "goes back in time: it holds several runs, or jobs (per_job_logs=0); give each by itself"
                 )
             latest_ms = max(latest_ms, row.at_ms)
-            if (more := len(fields) - place - 2) > 0:
-                into.taken.ignore("offset, priority, issue time", "series have no such figures", more)
+            others += len(fields) - place - 2
             if row.direction == 2:
                 into.taken.ignore("trims", "series have no trims", 1 if row.most is None else 2)
                 continue
             if row.most is not None and kind != "lat":
                 into.taken.ignore("longest of a window", "series have no such figures", 1)
             end_ms = (row.at_ms // WINDOW_MS + 1) * WINDOW_MS if is_single else row.at_ms
-            found.setdefault((end_ms, row.direction), _Window()).add(row)
-            if len(found) > WINDOWS_MAX:
-                raise NotTaken(f"has more than {WINDOWS_MAX:,} windows: let fio average longer ones (log_avg_msec)")
+            window = found.get((end_ms, row.direction))
+            if window is None:
+                window = found[end_ms, row.direction] = _Window()
+                if len(found) > WINDOWS_MAX:
+                    raise NotTaken(f"has more than {WINDOWS_MAX:,} windows: let fio average longer ones (log_avg_msec)")
+            window.add(row)
+        if others:
+            into.taken.ignore("offset, priority, issue time", "series have no such figures", others)
         return found
 
     def _hand_over(
