@@ -57,6 +57,17 @@ class TestPrometheus:
         assert values(rows, "db1", "psi-io", "some_share") == pytest.approx([0.4] * 4)
         assert values(rows, "db1", "memory", "available_bytes")[:3] == [2**30, 2**30, 2**29]
 
+    def test_a_processor_that_lacks_a_sample_does_not_stand_for_all(self, tmp_path: Path) -> None:
+        def idle(cpu: str, share: float) -> dict[str, Any]:
+            return counted("node_cpu_seconds_total", [15 * share * n for n in range(6)], cpu=cpu, mode="idle")
+
+        series = [idle("0", 0.0), idle("1", 1.0), idle("2", 0.5)]
+        del series[0]["values"][2]
+        _, rows = taken(written(tmp_path, answer(*series)))
+        # Without the sample two of the intervals are one of 30 s, which the others do not have.
+        assert values(rows, "db1", "cpu", "idle_share") == pytest.approx([0.5, 0.75, 0.75, 0.5, 0.5])
+        assert values(rows, "db1", "cpu", "busy_share") == pytest.approx([0.5, 0.25, 0.25, 0.5, 0.5])
+
     def test_times_that_nothing_took_are_no_latency_of_zero(self) -> None:
         found, rows = taken(SAMPLES / "prometheus.json")
         assert values(rows, "db1", "shop", "page_requests_count") == [1500.0] * 4

@@ -46,7 +46,7 @@ _DISKS = {
 """Entities by what names of metrics begin with."""
 
 _BLOCK: dict[str, tuple[str, Meaning]] = {
-    **{f"{disk} {name}": (entity, rule) for disk, entity in _DISKS.items() for name, rule in _OF_DISK.items()},
+    **{f"{disk} {name}": (entity, meaning) for disk, entity in _DISKS.items() for name, meaning in _OF_DISK.items()},
     "disk read bytes": ("disks", Meaning("read_bytes", "count")),
     "disk write bytes": ("disks", Meaning("write_bytes", "count")),
     "disk_iops_consumed_percentage": ("storage", Meaning("iops_consumed_share", factor=0.01)),
@@ -165,9 +165,9 @@ def _known_as(
     host = own if own and not is_disk else into.options.host
     for tier, source, metrics in (("storage", "block", _BLOCK), ("client", "host", _HOST), ("client", "net", _NET)):
         if folded in metrics:
-            entity, rule = metrics[folded]
+            entity, meaning = metrics[folded]
             entity = own if is_disk and own else entity or "disk"
-            return SeriesPlace(tier, host, source, f"{entity} {_part(series)}".strip()), rule
+            return SeriesPlace(tier, host, source, f"{entity} {_part(series)}".strip()), meaning
     return None
 
 

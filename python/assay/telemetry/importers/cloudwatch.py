@@ -32,11 +32,11 @@ class _Metric(NamedTuple):
     tier: str
     source: str
     entity: str
-    rule: Meaning
+    meaning: Meaning
 
 
-def _block(entity: str, **rules: Meaning) -> dict[str, _Metric]:
-    return {name: _Metric("storage", "block", entity, rule) for name, rule in rules.items()}
+def _block(entity: str, **meanings: Meaning) -> dict[str, _Metric]:
+    return {name: _Metric("storage", "block", entity, meaning) for name, meaning in meanings.items()}
 
 
 def _counts(entity: str, prefix: str) -> dict[str, _Metric]:
@@ -168,4 +168,4 @@ def _take(label: str, statistic: str, starts_ns: int, value: object, found: Peri
         metric.tier, into.options.host if is_volume or not of else of, metric.source,
         of if is_volume else metric.entity,
     )  # fmt: skip
-    found.add(name, place, metric.rule, statistic.lower(), starts_ns, value)
+    found.add(name, place, metric.meaning, statistic.lower(), starts_ns, value)

@@ -75,7 +75,7 @@ class MetricSeries:
 
     name: str
     place: SeriesPlace
-    rule: Meaning
+    meaning: Meaning
     t_ns: Times
     interval_ns: Times
     values: Values
@@ -106,18 +106,18 @@ def hand_over(series: Iterable[MetricSeries], into: Into) -> None:
         of_place[one.name] = one
     made: list[_Made] = []
     for of_place in by_place.values():
-        metrics = {one.rule.metric for one in of_place.values() if not one.left_out}
+        metrics = {one.meaning.metric for one in of_place.values() if not one.left_out}
         taken: dict[str, str] = {}
         for one in of_place.values():
-            rule = one.rule
-            metric = rule.instead if rule.instead and rule.instead not in metrics else rule.metric
+            meaning = one.meaning
+            metric = meaning.instead if meaning.instead and meaning.instead not in metrics else meaning.metric
             if one.left_out:
                 into.taken.ignore(one.name, one.left_out, int(np.isfinite(one.values).sum()))
             elif metric in taken:
                 into.taken.ignore(one.name, f"{taken[metric]} says it as well", int(np.isfinite(one.values).sum()))
             elif (values := _values(one, of_place, into)) is not None:
                 taken[metric] = one.name
-                column = SampledColumn(*one.place[:3], one.place.entity, "", metric, rule.kind)
+                column = SampledColumn(*one.place[:3], one.place.entity, "", metric, meaning.kind)
                 made.append(_Made(column, one.t_ns, one.interval_ns, values))
     for table in _tables([*made, *_processors(made)]):
         for column in table.columns:
@@ -128,56 +128,56 @@ def hand_over(series: Iterable[MetricSeries], into: Into) -> None:
 
 def _values(one: MetricSeries, of_place: Mapping[str, MetricSeries], into: Into) -> Values | None:
     """What a series becomes; None where it is left out whole."""
-    rule, taken = one.rule, into.taken
+    meaning, taken = one.meaning, into.taken
     with np.errstate(over="ignore"):
-        amounts = one.values * rule.factor
+        amounts = one.values * meaning.factor
     known, seconds = np.isfinite(one.values), one.interval_ns / 1e9
     count = int(known.sum())
-    others = [of_place[name] for name in rule.of if name in of_place and of_place[name].statistic == one.statistic]
-    if len(others) < len(rule.of):
-        missing = next(name for name in rule.of if of_place.get(name) not in others)
+    others = [of_place[name] for name in meaning.of if name in of_place and of_place[name].statistic == one.statistic]
+    if len(others) < len(meaning.of):
+        missing = next(name for name in meaning.of if of_place.get(name) not in others)
         taken.ignore(
             one.name, f"it says something only together with {one.statistic} {missing}".replace("  ", " "), count
         )
         return None
-    if rule.how == "mean" and count and not amounts[known].any():
+    if meaning.how == "mean" and count and not amounts[known].any():
         taken.ignore(one.name, "it is 0 all the time, so nothing was timed", count)
         return None
     beside = np.sum([_at(other, one.t_ns, one.interval_ns) for other in others], axis=0)
     if others and (lacking := known & ~np.isfinite(beside)).any():
-        taken.ignore(f"{one.name} alone", f"at that time there is no {' and '.join(rule.of)}", int(lacking.sum()))
+        taken.ignore(f"{one.name} alone", f"at that time there is no {' and '.join(meaning.of)}", int(lacking.sum()))
         known &= ~lacking
     with np.errstate(all="ignore"):
-        if rule.how == "mean":
+        if meaning.how == "mean":
             none = known & (beside == 0)
             if none.any():
                 taken.ignore(f"{one.name} without I/O", "a mean of none says nothing", int(none.sum()))
                 known &= ~none
             made = amounts / beside
-        elif rule.how in ("gauge", "count"):
+        elif meaning.how in ("gauge", "count"):
             made = amounts + beside
-        elif rule.how == "rest":
+        elif meaning.how == "rest":
             made = 1.0 - amounts
-        elif rule.how == "rate":
+        elif meaning.how == "rate":
             made = amounts * seconds
         else:
             made = np.where(seconds > 0, amounts / seconds, np.nan)
-            made = 1.0 - made if rule.how == "idle" else made
-        if rule.metric.endswith("_share"):
+            made = 1.0 - made if meaning.how == "idle" else made
+        if meaning.metric.endswith("_share"):
             made = np.clip(made, 0.0, 1.0)
-        if rule.kind == "delta":
+        if meaning.kind == "delta":
             made = np.where((made >= 0) & (seconds > 0), made, np.nan)
         good = known & (np.abs(made) <= VALUE_LARGEST)
     strange = known & ~good
     if strange.any():
         taken.not_understood(one.name, str(one.values[strange][0]), int(strange.sum()))
     if good.any():
-        taken.take(one.name, f"{one.place.source} {rule.metric}", int(good.sum()))
+        taken.take(one.name, f"{one.place.source} {meaning.metric}", int(good.sum()))
     return np.where(good, made, np.nan)
 
 
-def _at(other: MetricSeries, t_ns: Times, interval_ns: Times) -> Values:
-    """Amounts of another series in the same intervals; NaN where it has none."""
+def _at(other: MetricSeries | _Made, t_ns: Times, interval_ns: Times) -> Values:
+    """Values of another series in the same intervals; NaN where it has none."""
     if not other.t_ns.size:
         return np.full(t_ns.shape, np.nan)
     places = np.minimum(np.searchsorted(other.t_ns, t_ns), other.t_ns.size - 1)
@@ -203,23 +203,19 @@ def _processors(made: Sequence[_Made]) -> Iterator[_Made]:
                     yield mean._replace(column=mean.column._replace(entity="cpu"))
         idle = means.get("idle_share")
         if idle is not None and "busy_share" not in means:
-            same = [means[name].values for name in FREE if name in means and _alike(means[name], idle)]
-            busy = np.clip(1.0 - np.sum(same, axis=0), 0.0, 1.0)
+            free = [_at(means[name], idle.t_ns, idle.interval_ns) for name in FREE if name in means]
+            busy = np.clip(1.0 - np.sum(free, axis=0), 0.0, 1.0)
             yield idle._replace(column=idle.column._replace(entity=entity, metric="busy_share"), values=busy)
 
 
 def _mean(found: Sequence[_Made]) -> _Made:
-    """The mean of series at the times of the first; those with other times stay apart."""
-    first = found[0]
-    stacked = np.array([one.values for one in found if _alike(one, first)])
+    """The mean of series, at the times of the one that has most of them."""
+    longest = max(found, key=lambda one: one.t_ns.size)
+    stacked = np.array([_at(one, longest.t_ns, longest.interval_ns) for one in found])
     known = np.isfinite(stacked)
     with np.errstate(all="ignore"):
         mean = np.where(known, stacked, 0.0).sum(axis=0) / known.sum(axis=0)
-    return first._replace(values=mean)
-
-
-def _alike(one: _Made, other: _Made) -> bool:
-    return np.array_equal(one.t_ns, other.t_ns) and np.array_equal(one.interval_ns, other.interval_ns)
+    return longest._replace(values=mean)
 
 
 def _tables(made: Sequence[_Made]) -> Iterator[SampleTable]:

@@ -42,7 +42,7 @@ class PeriodStatistics:
         self._found: dict[_Key, tuple[Meaning, int | None, dict[str, Points]]] = {}
 
     def add(
-        self, name: str, place: SeriesPlace, rule: Meaning, statistic: str, starts_ns: int, value: object, *,
+        self, name: str, place: SeriesPlace, meaning: Meaning, statistic: str, starts_ns: int, value: object, *,
         period_ns: int | None = None,
     ) -> None:  # fmt: skip
         """Take a value of a period that began at a time; what is no number is accounted for at once.
@@ -58,7 +58,7 @@ class PeriodStatistics:
         elif (number := number_of(value)) is None:
             taken.not_understood(name, str(value))
         else:
-            _, _, statistics = self._found.setdefault(_Key(name, place), (rule, period_ns, {}))
+            _, _, statistics = self._found.setdefault(_Key(name, place), (meaning, period_ns, {}))
             if not statistics.setdefault(statistic, Points()).add(starts_ns, number):
                 taken.not_understood("points whose time is not understood", str(starts_ns))
 
@@ -73,11 +73,11 @@ class PeriodStatistics:
             for statistic, points in statistics.items()
         }
         usual_ns = min((_period_ns(t_ns) for t_ns, _ in held.values() if len(t_ns) > 1), default=None)
-        for (name, place), (rule, told_ns, statistics) in self._found.items():
-            chosen, left_out = self._chosen(name, rule, statistics)
+        for (name, place), (meaning, told_ns, statistics) in self._found.items():
+            chosen, left_out = self._chosen(name, meaning, statistics)
             for statistic in statistics:
                 if statistic != chosen:
-                    why = f"its {chosen} says it" if chosen else f"its {_wanted(rule)} is needed: {self._asking}"
+                    why = f"its {chosen} says it" if chosen else f"its {_wanted(meaning)} is needed: {self._asking}"
                     self._into.taken.ignore(f"{name} ({statistic})", why, len(held[_Key(name, place), statistic][1]))
             if chosen is None:
                 continue
@@ -88,26 +88,26 @@ class PeriodStatistics:
                 self._into.taken.ignore(name, ALONE, len(values))
                 continue
             lengths = np.full(len(values), period_ns)
-            yield MetricSeries(name, place, rule, starts_ns + period_ns, lengths, values, chosen, left_out)
+            yield MetricSeries(name, place, meaning, starts_ns + period_ns, lengths, values, chosen, left_out)
 
-    def _chosen(self, name: str, rule: Meaning, statistics: Mapping[str, object]) -> tuple[str | None, str]:
+    def _chosen(self, name: str, meaning: Meaning, statistics: Mapping[str, object]) -> tuple[str | None, str]:
         """The statistic that is taken, and why the metric is left out all the same."""
-        wanted = _wanted(rule)
-        other = _SHORTEST.get(rule.metric, "maximum" if rule.metric.endswith("_exceeded_share") else "")
+        wanted = _wanted(meaning)
+        other = _SHORTEST.get(meaning.metric, "maximum" if meaning.metric.endswith("_exceeded_share") else "")
         found = next((one for one in (wanted, other, UNKNOWN) if one in statistics), None)
         if found != UNKNOWN:
             return found, ""
-        if wanted == SUM and rule.how != "mean":
+        if wanted == SUM and meaning.how != "mean":
             why = f"the file does not say which statistic it is, and only the {SUM} counts: {self._asking}"
             return found, why
-        how = f"those of {rule.of[0]} are taken for the same" if rule.of else f"those of {name} are read as means"
+        how = f"those of {meaning.of[0]} are taken for the same" if meaning.of else f"those of {name} are read as means"
         self._into.taken.note(f"does not say which statistic its values are; {how}")
         return found, ""
 
 
-def _wanted(rule: Meaning) -> str:
+def _wanted(meaning: Meaning) -> str:
     """The statistic that says what is needed."""
-    return SUM if rule.how in ("count", "mean", "idle", "per_second") else AVERAGE
+    return SUM if meaning.how in ("count", "mean", "idle", "per_second") else AVERAGE
 
 
 def number_of(value: object) -> float | None:

@@ -57,7 +57,7 @@ class _Family(NamedTuple):
     tier: str
     source: str
     label: str
-    rules: Mapping[str, Meaning]
+    meanings: Mapping[str, Meaning]
 
 
 def _disk(prefix: str, **names: str) -> dict[str, Meaning]:
@@ -171,14 +171,14 @@ _FAMILIES = (
                                        "windows_system_processor_queue_length": Meaning("waiting_count")}),
     _Family("client", "host", "=paging", {"node_vmstat_pswpin": Meaning("pages_in_count", "count"),
                                           "node_vmstat_pswpout": Meaning("pages_out_count", "count")}),
-    *(_Family("client", "host", f"={entity}", {name: rule}) for name, (entity, rule) in _PRESSURE.items()),
+    *(_Family("client", "host", f"={entity}", {name: meaning}) for name, (entity, meaning) in _PRESSURE.items()),
     _Family("client", "net", "=tcp", _TCP),
-    _Family("client", "net", "device", {name: rule for name, rule in _NET.items() if name.startswith("node")}),
-    _Family("client", "net", "nic", {name: rule for name, rule in _NET.items() if name.startswith("windows")}),
+    _Family("client", "net", "device", {name: meaning for name, meaning in _NET.items() if name.startswith("node")}),
+    _Family("client", "net", "nic", {name: meaning for name, meaning in _NET.items() if name.startswith("windows")}),
     _Family("database", "postgresql", "datname", _POSTGRESQL),
     _Family("database", "mysql", "=server", _MYSQL),
 )  # fmt: skip
-_KNOWN = {name: (family, rule) for family in _FAMILIES for name, rule in family.rules.items()}
+_KNOWN = {name: (family, meaning) for family in _FAMILIES for name, meaning in family.meanings.items()}
 
 _MODES = {
     "user": "user_share", "nice": "nice_share", "system": "system_share", "privileged": "system_share",
@@ -253,7 +253,7 @@ def _volume(name: str, place: SeriesPlace, disks: Container[str]) -> SeriesPlace
 class _Raw(NamedTuple):
     """A series as it is in the file."""
 
-    rule: Meaning
+    meaning: Meaning
     labels: str
     points: Points
 
@@ -302,9 +302,9 @@ def _known_as(name: str, labels: Mapping[str, object], into: Into) -> tuple[str,
         )
     if name not in _KNOWN:
         return None
-    family, rule = _KNOWN[name]
+    family, meaning = _KNOWN[name]
     entity = family.label[1:] if family.label.startswith("=") else str(labels.get(family.label) or "")
-    return name, SeriesPlace(family.tier, host, family.source, entity), rule
+    return name, SeriesPlace(family.tier, host, family.source, entity), meaning
 
 
 def _labels(labels: Mapping[str, object]) -> str:
@@ -338,10 +338,10 @@ def _series(name: str, place: SeriesPlace, raw: _Raw, into: Into) -> MetricSerie
     """A series with what its counter counted in each interval, or with its gauge."""
     t_ns, values = raw.points.in_order(name, into)
     steps = np.diff(t_ns, prepend=t_ns[:1])
-    if raw.rule.how == "gauge":
-        return MetricSeries(name, place, raw.rule, t_ns, _paced(steps), values)
+    if raw.meaning.how == "gauge":
+        return MetricSeries(name, place, raw.meaning, t_ns, _paced(steps), values)
     counted = _differences(name, values, into)
-    return MetricSeries(name, place, raw.rule, t_ns, steps, counted)
+    return MetricSeries(name, place, raw.meaning, t_ns, steps, counted)
 
 
 def _differences(name: str, values: Values, into: Into) -> Values:
