@@ -23,7 +23,7 @@ _SYSBENCH = re.compile(
     rf".*?err(?:ors?)?(?:/s)?: (?P<errors>{_N})"
 )
 _GO_TPC = re.compile(r"^\[(?P<what>Current|Summary)\] (?P<name>\w{1,40}) - (?P<fields>Takes\(s\): .*)$")
-_FIELD = re.compile(rf"(?P<name>[\w.]+(?:\([a-z]+\))?): (?P<value>{_N})")
+_FIELD = re.compile(rf"(?<![\w.])(?P<name>[\w.]{{1,40}}(?:\([a-z]{{1,8}}\))?): (?P<value>{_N})")
 _SUMMARY = {
     "duration": re.compile(rf"^duration: (?P<value>{_N}) s\b"),
     "count": re.compile(r"^number of transactions actually processed: (?P<value>\d{1,15})"),
