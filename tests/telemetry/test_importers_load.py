@@ -82,3 +82,16 @@ def test_mutated_logs_are_read_or_refused() -> None:
             into.flush()
             read += 1
     assert read > 1000
+
+
+def test_times_and_numbers_beyond_all_bounds_are_one_line(tmp_path: Path) -> None:
+    head, *rows = (SAMPLES / "benchbase.csv").read_text().splitlines(keepends=True)
+    strange = [
+        row.replace(row.partition(",")[0], at, 1) for row, at in zip(rows, ("0", "-1e308", "1e308"), strict=False)
+    ]
+    with pytest.raises(NotTaken):
+        taken(written(tmp_path, head + "".join(strange)))
+    # A field of a million digits was looked at from each of them.
+    text = (SAMPLES / "go-tpc.txt").read_text().replace("Count: ", f"Other: {'9' * 1_000_000}, Count: ", 1)
+    found, _ = taken(written(tmp_path, text))
+    assert found.rows

@@ -99,7 +99,7 @@ class FioJob:
         named = max(int(fio_options.number(self.fio, "numjobs") or 1), 1)
         # The time of all jobs that group_reporting summed up, and that of the group.
         in_all_s = (amount(self.record.get("job_runtime"), f"{self.name}: job_runtime") or 0.0) / 1e3
-        found = round(in_all_s / self.measured_s) if self.measured_s else 0
+        found = round(min(in_all_s / self.measured_s, WORKERS_MAX)) if self.measured_s else 0
         if found > named:
             self.taken.note(
                 f"{self.name}: sums up {found:,} jobs (group_reporting), though numjobs is {named}: the options are"
