@@ -62,7 +62,8 @@ def test_depths_that_the_test_goes_through_are_plans() -> None:
 
 
 def test_without_workers_each_specification_runs_by_itself() -> None:
-    text = NEW[: NEW.index("'MANAGER LIST")]
+    text = "Version 2008.06.18 \n" + NEW[NEW.index("'ACCESS SPEC") : NEW.index("'MANAGER LIST")]
+    assert "run time: is not in the file; a point is measured until it is steady" in asked(text).lines
     assert [plan.name for plan in asked(text).plans] == ["8K-70-Read-100-random", "Mixed-of-two-lines", "Log"]
     assert [plan.activity[0]["queue_depth"] for plan in asked(text).plans] == [1, 1, 1]
 

@@ -46,7 +46,7 @@ class _Worker:
 class _Setup:
     """What a configuration says."""
 
-    seconds: int = 0
+    seconds: int | None = None
     ramp_s: int = 0
     description: str = ""
     test: str = "NORMAL"
@@ -177,7 +177,8 @@ def _left_out(setup: _Setup, workers: Sequence[_Worker], used: set[str]) -> list
             "test type CYCLE_OUTSTANDING_IOS_AND_TARGETS: all targets are used at once, only the queue goes up"
         )
     if not setup.seconds:
-        lines.append("run time: is endless; a point is measured until it is steady")
+        why = "is not in the file" if setup.seconds is None else "is endless"
+        lines.append(f"run time: {why}; a point is measured until it is steady")
     for name in sorted(used):
         _, _, others = access_of(setup.specs[name], f"access specification {name[:60]}")
         for option, value in sorted(others.items()):
