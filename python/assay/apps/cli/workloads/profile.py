@@ -101,14 +101,13 @@ def profile(
 
 def _elsewhere(given: Given, *, has_target: bool) -> AskedElsewhere:
     """What a file of another load generator asks for, said a line each; no plans where `--plan` is none."""
-    if given.plan_file is None:
+    if given.plan_file is None or given.preset is not None:
+        # Both exclude each other, which `Given.base` says.
         return AskedElsewhere(plans=[])
     source = f"--plan {printable(given.plan_file)}"
     found = asked_elsewhere(read_text(given.plan_file, source), source, has_target=has_target)
     if found is None:
         return AskedElsewhere(plans=[])
-    if given.preset is not None:
-        raise UsageError("--preset and --plan exclude each other")
     if not given.shown.quiet:
         for line in found.lines:
             say(f"{printable(given.plan_file)}: {plain(line)}")
