@@ -186,3 +186,13 @@ def test_mutated_files_are_read_or_refused(name: str) -> None:
             read += 1
     # Most mutations of XML and JSON make them none.
     assert read > (2 if name.endswith((".xml", ".json")) else 40)
+
+
+@pytest.mark.parametrize("unit", [" ", "x ", "1 ", "[a:", "a mounted on /", "a | ", "Tue Mar ", "(", "T0001,"])
+def test_no_format_takes_longer_than_a_line_is_long(unit: str) -> None:
+    """A search that goes back and forth over one line would take hours here."""
+    text = unit * (64 * 1024 // len(unit))
+    assert importer_of(text) is None
+    for name in COUNTED:
+        original = (SAMPLES / name).read_text()
+        accounted(f"{original}{text}\n", **OPTIONS.get(name, {}))

@@ -21,7 +21,9 @@ from assay.telemetry.importers.taken import NO_USE
 
 _PROGRAM = "S_TIME_FORMAT=ISO iostat -xt 10"
 _TABLE = re.compile(
-    r"^\s*(Device:?\s.*(await|%util|tps|r/s|kB_read)|(?=.*(r/s|w/s|tps|%util|f_await)).*\sDevice:?\s*$)", re.MULTILINE
+    r"^[ \t]{0,200}(?:Device:?\s.*(?:await|%util|tps|r/s|kB_read)"
+    r"|(?=\S)(?=.*(?:r/s|w/s|tps|%util|f_await)).*\sDevice:?[ \t\r]{0,200}$)",
+    re.MULTILINE,
 )
 _CPU_TABLE = re.compile(r"^avg-cpu:\s+%user", re.MULTILINE)
 _SINCE_START = "it is of the time since the host's start"
