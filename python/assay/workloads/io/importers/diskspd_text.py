@@ -17,10 +17,11 @@ LETTERS_MAX = 2000
 RUNS_MAX = 10_000
 ROWS_MAX = 1_000_000
 
-_BYTES = r"(\d{1,18}(?:\.\d{1,3})?)\s?([KMGT]?i?B?)"
+_BYTES = r"(\d{1,18}(?:\.\d{1,3})?)\s?((?:[KMGT]i?)?B?)"
 _RESULTS = re.compile(r"Results for timespan (\d{1,6}):")
 _TIMESPAN = re.compile(r"timespan:\s{1,20}(\d{1,6})$")
 _ROW = re.compile(r"\s{0,20}(?:(\d{1,9})|total:)\s{0,20}\|?\s{0,30}(\d{1,20}) \|")
+_COUNT = re.compile(r"\d{1,20}", re.ASCII)
 _PERCENT = re.compile(r"(\d{1,2})th$")
 _NINES = re.compile(r"(\d)-nines$")
 _FLAGS = {
@@ -216,7 +217,7 @@ class _Text:
         """What a thread did to a target, or all to all."""
         row = dict(zip(self._columns, cells, strict=False))
         count, moved, mean = (row.get(name, "") for name in ("I/Os", "bytes", "AvgLat"))
-        if self._span is None or not count.isdecimal() or not moved.isdecimal():
+        if self._span is None or not _COUNT.fullmatch(count) or not _COUNT.fullmatch(moved):
             self.taken.not_understood(f"{self._section} IO", " | ".join(cells))
             return
         self._rows += 1
