@@ -164,4 +164,4 @@ def test_a_sequential_profile_stands_beside_scans_in_bytes_per_second(bench: Ben
     assert gap["read_share"] == 1
     assert gap["database_bytes_per_s"] > 0
     # On a machine that is busy with other things the generator may be what limits every point: then there is no answer.
-    assert (gap["raw_bytes_per_s"] is None) == (outcome.code == 1)
+    assert (gap["raw_bytes_per_s"] is None) == (outcome.code in (1, 5))

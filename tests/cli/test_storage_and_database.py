@@ -68,7 +68,7 @@ def test_where_there_can_be_no_database_the_rest_goes_on(bench: Bench, folder: P
 
     outcome = assess(bench, folder, "--no-report", "--json", "--limit", "write.mean<=1h")
 
-    assert outcome.code == 0, outcome.stderr
+    assert outcome.code in ANSWERED, outcome.stderr
     left_out = [notice for notice in outcome.document["notices"] if "left out" in notice]
     assert len(left_out) == 1
     assert left_out[0].startswith("Transactions on PostgreSQL: left out: embedded:")

@@ -39,7 +39,7 @@ class Standing:
     kind
         `limit`, or `check` of what has none, such as pages that are right.
     searched
-        Whether a search chose the load: then the value is near its limit by construction, and its share says nothing.
+        Whether a search chose the load: it goes on until a value comes near its limit.
     """
 
     question: str

@@ -121,7 +121,7 @@ def search_rate(
     interrupt: threading.Event | None = None,
     display: Display = SILENT,
 ) -> tuple[Answer, Sequence[Point]]:
-    """The answer and the points of a search for the most I/Os a second of one activity within limits.
+    """The answer and the points of a search, without repeats, for the most I/Os a second of one activity within limits.
 
     Raises
     ------
@@ -134,7 +134,8 @@ def search_rate(
         "name": "search",
         "limits": list(limits),
         "timing": {"warmup_s": 2, "min_s": 2, "max_s": 6},
-        "search": {"axis": "rate", "start": start, "end": end},
+        # The band of a model is far wider than what its repeats differ by.
+        "search": {"axis": "rate", "start": start, "end": end, "repeats": 0},
         "activity": [dict(activity)],
     }
     plan = load_plan(table, source="search")

@@ -17,7 +17,7 @@ from assay.targets.arrays.model.configuration import Configuration
 
 ALL_IOS = 11_000_000
 """Of one need, all its searches together."""
-SEARCH_SHARE, LATENCY_SHARE, HOLDS_SHARE, CERTAINTY_SHARE = 0.36, 0.09, 0.06, 0.22
+SEARCH_SHARE, LATENCY_SHARE, HOLDS_SHARE, CERTAINTY_SHARE = 0.36, 0.09, 0.06, 0.24
 """Of them for all sizes that may be bought, for the latencies of those that hold the need, and of each choice for how
 much it holds and for how sure that is; the assumptions that would change the purchase have the rest."""
 LEAST_IOS = 60_000

@@ -26,6 +26,7 @@ SEARCHED = (0.5, 16.0)
 POINT_S, BAND_S = 8.0, 4.0
 """The longest that a point of this search takes, and the usual time of one for its band."""
 NOT_CALIBRATED = "the model's mean error where nothing was calibrated"
+GAVE_UP = f"{NOT_CALIBRATED}, taken because the search for this model's own gave up"
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,11 @@ def certainty_of(
     except UsageError:
         band = None
     except GaveUp as error:
-        return Certainty(UNCALIBRATED_SHARE, NOT_CALIBRATED, error)
+        return Certainty(UNCALIBRATED_SHARE, GAVE_UP, error)
     except Interrupted:
         if display.gave_up is None:
             raise
-        return Certainty(UNCALIBRATED_SHARE, NOT_CALIBRATED, display.gave_up)
+        return Certainty(UNCALIBRATED_SHARE, GAVE_UP, display.gave_up)
     if band is None:
         return Certainty(UNCALIBRATED_SHARE, NOT_CALIBRATED)
     share = math.log(band.high / band.low) / (2 * NORMAL_95)

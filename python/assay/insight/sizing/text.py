@@ -5,6 +5,7 @@ from __future__ import annotations
 from assay.base.units import count_of, format_bytes, format_iops, format_latency, format_share, format_years
 from assay.document.elements import Tone
 from assay.insight.sizing.answer import CHOICES, Choice, cost_text, purchase_of
+from assay.insight.sizing.certainty import GAVE_UP
 from assay.record.shapes.sizing import Candidate, Chosen, Sizing
 from assay.targets.arrays.model.configuration import size_text
 
@@ -48,8 +49,9 @@ def headline(answer: Sizing) -> str:
     first, share = probability_text(best["probability"]), format_share(best["model_share"])
     off = f"a demand that may be off by {format_share(answer['demand']['spread'])}"
     if not is_calibrated(best):
+        why = "whose own error was not worked out" if best["model_basis"] == GAVE_UP else "that was not calibrated"
         return (
-            f"{best['label']}{cost} comes first by a model that was not calibrated (one standard deviation {share}) and"
+            f"{best['label']}{cost} comes first by a model {why} (one standard deviation {share}) and"
             f" {off}: it would hold {needed} with a probability of {first}; measure one before you buy it."
         )
     basis = best["model_basis"].replace("; ", ", ")

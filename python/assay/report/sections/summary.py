@@ -39,6 +39,8 @@ NEED_OPEN = "Whether the need is held is not known: it was not measured to its e
 TAKE_NEEDS = ("assess", "profile")
 """Verbs that take a need."""
 
+AT_LIMIT_SHARE = 0.9
+"""Where a search ends by design: a bar of such a share says nothing of the storage."""
 NAMED_MAX = 3
 """Limits that the first sentence names; the verdict lists all."""
 
@@ -134,8 +136,8 @@ def _excuses(found: Sequence[Standing]) -> list[str]:
 
 
 def _picture(found: Sequence[Standing]) -> list[Block]:
-    """Measured values as bars against their limits, the worst first; a search ends at its limit, and has no bar."""
-    asked = [one for one in found if not (one.searched and one.met)]
+    """Measured values as bars against their limits, the worst first; a search that came to its limit has none."""
+    asked = [one for one in found if not (one.searched and one.met and (one.share or 0.0) >= AT_LIMIT_SHARE)]
     known = [(one, one.share) for one in asked if one.share is not None]
     ranked = sorted(known, key=lambda pair: -pair[1])
     rows = [_bar(one, share) for one, share in ranked[:BARS_MAX]]
