@@ -70,6 +70,7 @@ def test_a_bad_option_is_refused_before_anything_is_made(bench: Bench, name: str
 
 
 BAD_PLANS: dict[str, tuple[str, list[str]]] = {
+    "nothing": ("# later\n", ["holds no key", "leave --plan out"]),
     "key of the plan": ('limts = ["read.mean<=2ms"]', ["'limts'", "did you mean 'limits'?"]),
     "key of a table": ("[timing]\nwarmup = 3", ["timing", "'warmup'", "did you mean 'warmup_s'?"]),
     "key of an activity": ("[[activity]]\nblok_bytes = 3", ["activity 1", "did you mean 'block_bytes'?"]),

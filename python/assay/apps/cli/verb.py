@@ -73,12 +73,16 @@ class Given:
         Raises
         ------
         UsageError
-            Both are given, the file cannot be read, there is no such preset, or the plan is wrong.
+            Both are given, the file cannot be read or is empty, there is no such preset, or the plan is wrong.
         """
         if self.preset is not None and self.plan_file is not None:
             raise UsageError("--preset and --plan exclude each other")
         if self.plan_file is not None:
-            return self._load(read_table(self.plan_file, option="--plan"), source=f"--plan {self.plan_file}")
+            source = f"--plan {self.plan_file}"
+            table = read_table(self.plan_file, option="--plan")
+            if not table:
+                raise UsageError(f"{source}: holds no key; leave --plan out for the plan that is the default")
+            return self._load(table, source=source)
         assert self.workload is not None
         return None if self.preset is None else self.workload.preset(self.preset)
 
