@@ -139,3 +139,13 @@ def test_results_are_refused_where_they_cannot_be_kept(bench: Bench, tmp_path: P
     assert (outcome.code, "not a folder" in outcome.complaint) == (2, True)
     assert bench.made() == []
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+@pytest.mark.parametrize("words", [("oltp", "tpcc"), ("oltp", "brokerage"), ("dss", "tpch")])
+def test_what_is_no_database_is_answered_with_the_spelling_of_one(bench: Bench, words: tuple[str, str]) -> None:
+    """A name alone, or a string of libpq, was a fault of Assay itself."""
+    for text, told in (("bench", "postgresql://USER@HOST/bench"), ("host=db1 dbname=x", "postgresql://USER@db1/x")):
+        outcome = bench.assay(*words, text, "load", "run")
+        assert (outcome.code, outcome.stdout) == (2, "")
+        assert told in outcome.complaint
+    assert bench.made() == []

@@ -14,6 +14,7 @@ from assay.base.progress import Display
 from assay.run.request import TargetRequest
 from assay.targets.arrays.live.process import served_array
 from assay.targets.databases import is_database, parse_databases
+from assay.targets.databases.common.spelling import no_database
 from assay.targets.databases.common.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
@@ -105,8 +106,10 @@ def _choose(request: TargetRequest, parts: Sequence[Part[Any]], sizes: dict[str,
     # Other workloads on a database's URL are refused as any target is that is no storage.
     kinds = workloads_of(parts)
     kind = kinds[0] if len(kinds) == 1 else None
-    if not any(is_database(path) for path in request.paths) or not isinstance(kind, OnDatabases):
+    if not isinstance(kind, OnDatabases) or not request.paths:
         return request.choose(parts, sizes)
+    if not any(is_database(path) for path in request.paths):
+        raise no_database(request.paths[0])
     target = choose_databases(request.paths, kind.table_set, kind.database_kinds)
     # One target may carry several databases.
     request.paths = list(dict.fromkeys(database.spec.recorded for database in target.databases))
