@@ -33,7 +33,7 @@ def run_on(path: str, **fields: Any) -> dict[str, Any]:
         (
             {"study": {"title": "RAID policy", "target": "model:ps6100xv"}, "host": {"hostname": "db1"},
              "target": {"volumes": [{"kind": "model", "model": "ps6100xv, RAID 10"}]}},
-            "model:ps6100xv: RAID policy",
+            "model of ps6100xv: RAID policy",
         ),
         ({"verb": "size", "sizing": {"title": "Orders"}, "host": {"hostname": "db1"}}, "Sizing: Orders"),
         ({"reliability": {"array": {"title": "FAS2040"}}}, "Reliability of FAS2040"),

@@ -23,6 +23,10 @@ class Verbs(TyperGroup):
         super().__init__(**settings)
         self.commands.update(verbs())
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`assay help VERB` is `assay VERB --help`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
 
 app = typer.Typer(
     name="assay",
@@ -32,6 +36,7 @@ app = typer.Typer(
     " or environment failed; 4 integrity failure; 5 unknown whether a limit can be met; 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from typer.exceptions import TyperException
 
 from assay.apps.cli.live_frame import Piece, frame, screen_of
+from assay.apps.cli.other_tools import called_here, verb_of
 from assay.base.command_line import end_at_signals
 from assay.base.errors import AssayError, ExitCode, Interrupted
 from assay.base.log import LOG, chain, event
@@ -136,6 +137,11 @@ def _usage(error: TyperException) -> str:
         return ""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "assay"
+    if option := getattr(error, "option_name", ""):
+        if known := called_here(option, command):
+            return f"{known} (No such option: {option}); see {command} --help"
+    elif known := verb_of(message.partition("'")[2].partition("'")[0]):
+        return f"{known}; see {command} --help"
     return f"{message.rstrip('.')}; see {command} --help"
 
 

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperOption
 
 from assay.apps.cli.app import app
+from assay.apps.cli.other_tools import DISKSPD, FIO, HAMMERDB, PGBENCH
 from assay.workloads.options import PlanOption
 
 HEAD = """# Options
@@ -20,6 +21,13 @@ key has if neither preset, plan nor option sets it. `python -m assay.apps.cli.re
 
 | verb | what it does |
 |---|---|
+"""
+
+OTHER_TOOLS = """# Words of other tools
+
+What options of other tools are called here. Who types one of them is told the same. Job files of fio and Iometer are
+plans: `assay profile --plan job.fio`, and what these tools print is read by `assay import` ([import](import.md)).
+
 """
 
 
@@ -32,7 +40,18 @@ def reference() -> dict[str, str]:
         if sections and not command.hidden:
             pages[f"options/{verb}.md"] = "\n".join([f"# Options of `assay {verb}`\n", *sections])
             rows += f"| [`assay {verb}`](options/{verb}.md) | {_first_line(command)} |\n"
-    return {"options.md": HEAD + rows, **pages}
+    return {"options.md": HEAD + rows, **pages, "other-tools.md": OTHER_TOOLS + "\n".join(_other_tools())}
+
+
+def _other_tools() -> Iterator[str]:
+    """A table for each tool whose words Assay knows."""
+    for tool, verb, words in (
+        ("fio", "profile", FIO), ("DiskSpd", "profile", DISKSPD), ("pgbench", "oltp", PGBENCH),
+        ("HammerDB", "oltp tpcc", HAMMERDB),
+    ):  # fmt: skip
+        yield f"## {tool}\n\n| {tool} | `assay {verb}` |\n|---|---|"
+        yield from (f"| `{word}` | {meant.replace('|', chr(92) + '|')} |" for word, meant in words.items())
+        yield ""
 
 
 def _first_line(command: Any) -> str:
