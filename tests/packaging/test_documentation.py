@@ -105,7 +105,7 @@ def check_rows(rows: Mapping[str, tuple[str, ...]], defaults: Mapping[str, Any])
 
 
 def test_the_reference_of_options_is_up_to_date(root: Path) -> None:
-    pages = [root / "docs/options.md", *sorted((root / "docs/options").iterdir())]
+    pages = [root / "docs/options.md", root / "docs/other-tools.md", *sorted((root / "docs/options").iterdir())]
     written = {str(path.relative_to(root / "docs")): path.read_text() for path in pages}
     assert written == reference(), "write it again with: python -m assay.apps.cli.reference docs"
 

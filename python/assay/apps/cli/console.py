@@ -138,7 +138,8 @@ def _usage(error: TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "assay"
     if option := getattr(error, "option_name", ""):
-        if known := called_here(option, command):
+        params = context.command.params if context is not None else []
+        if known := called_here(option, {name for one in params for name in one.opts}):
             return f"{known} (No such option: {option}); see {command} --help"
     elif known := verb_of(message.partition("'")[2].partition("'")[0]):
         return f"{known}; see {command} --help"

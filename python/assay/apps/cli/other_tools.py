@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 FIO: Mapping[str, str] = {
     "--rw": "--read and --random, in percent: randrw is --read 50 --random 100",
@@ -63,8 +63,8 @@ PGBENCH: Mapping[str, str] = {
     "--jobs": "--threads",
     "-T": "--duration",
     "--time": "--duration",
-    "-s": "--warehouses or --customers",
-    "--scale": "--warehouses or --customers",
+    "-s": "how much the action load loads: see --help",
+    "--scale": "how much the action load loads: see --help",
     "-i": "the action load",
     "--initialize": "the action load",
     "-R": "--rate",
@@ -79,48 +79,40 @@ PGBENCH: Mapping[str, str] = {
 
 HAMMERDB: Mapping[str, str] = {
     "vuset": "--users",
-    "diset": "options of assay oltp tpcc: --warehouses, --duration, --warmup",
+    "diset": "an option each, such as --users, --warmup and --duration",
     "dbset": "the target's URL: postgresql://USER@HOST/DATABASE",
-    "buildschema": "assay oltp tpcc URL load",
-    "vurun": "assay oltp tpcc URL run",
+    "buildschema": "the action load",
+    "vurun": "the action run",
 }
 """Commands of HammerDB's shell (its documentation, "CLI Functionality")."""
 
-TOOLS: Mapping[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
-    "profile": (("fio", FIO), ("DiskSpd", DISKSPD)),
-    "verify": (("fio", FIO), ("DiskSpd", DISKSPD)),
-    "assess": (("fio", FIO), ("DiskSpd", DISKSPD)),
-    "oltp": (("pgbench", PGBENCH),),
-    "tpcc": (("pgbench", PGBENCH),),
-    "brokerage": (("pgbench", PGBENCH),),
-}
-"""Tools whose words people bring to a verb."""
+TOOLS = (("fio", FIO, "--block"), ("DiskSpd", DISKSPD, "--block"), ("pgbench", PGBENCH, "--users"))
+"""Tools, their words, and the option by which a verb does what they do."""
 
 
-def called_here(option: str, path: str) -> str:
+def called_here(option: str, options: Collection[str]) -> str:
     """What an unknown option of a verb is called here, as a clause; empty where no tool is known to have it.
 
     Parameters
     ----------
     option
         As it was typed.
-    path
-        The words of the command before it.
+    options
+        Those of the verb.
 
     Examples
     --------
-    >>> called_here("--iodepth", "assay profile"), called_here("-o8", "assay profile")
+    >>> called_here("--iodepth", {"--block"}), called_here("-o8", {"--block"})
     ("fio's --iodepth is --queue-depth here", "DiskSpd's -o is --queue-depth here")
-    >>> called_here("-c", "assay oltp tpcc"), called_here("--frob", "assay profile")
+    >>> called_here("-c", {"--users"}), called_here("--frob", {"--block"})
     ("pgbench's -c is --users here", '')
     """
     name = option.partition("=")[0]
     letter = name[:2] if name[:1] == "-" and name[1:2] != "-" else name
-    for verb in reversed(path.split()):
-        for tool, words in TOOLS.get(verb, ()):
-            known = name if name in words else letter
-            if known in words:
-                return f"{tool}'s {known} is {words[known]} here"
+    for tool, words, sign in TOOLS:
+        known = name if name in words else letter
+        if sign in options and known in words:
+            return f"{tool}'s {known} is {words[known]} here"
     return ""
 
 
