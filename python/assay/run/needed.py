@@ -142,7 +142,7 @@ def _crossing(crossing: Crossing | None, edge: End | None, failing: End | None) 
 
 
 def need_tone(need: AskedNeed) -> Literal["good", "bad", "warn"]:
-    """The tone in which the sentence of a need is shown."""
+    """The tone of the sentence of a need."""
     held = need.get("held")
     return "warn" if held is None else "good" if held else "bad"
 

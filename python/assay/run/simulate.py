@@ -134,7 +134,7 @@ def search_rate(
         "name": "search",
         "limits": list(limits),
         "timing": {"warmup_s": 2, "min_s": 2, "max_s": 6},
-        # The band of a model is far wider than what its repeats differ by.
+        # A model's band is far wider than the spread of its repeats.
         "search": {"axis": "rate", "start": start, "end": end, "repeats": 0},
         "activity": [dict(activity)],
     }

@@ -91,7 +91,7 @@ TOOLS = (("fio", FIO, "--block"), ("DiskSpd", DISKSPD, "--block"), ("pgbench", P
 
 
 def called_here(option: str, options: Collection[str]) -> str:
-    """What an unknown option of a verb is called here, as a clause; empty where no tool is known to have it.
+    """Say, as a clause, what an unknown option of a verb is called here; empty where no tool is known to have it.
 
     Parameters
     ----------

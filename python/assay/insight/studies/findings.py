@@ -18,7 +18,7 @@ from assay.base.units import count_of
 from assay.insight.studies.interference import interference_findings, sentences_of
 from assay.insight.studies.published import published_findings
 from assay.insight.studies.raw_gap import gaps_of
-from assay.insight.studies.result import StudyResult, Value, differ, ratio_95, ratio_over_repeats_95, unit_of
+from assay.insight.studies.result import StudyResult, Value, apart, differ, ratio_95, ratio_over_repeats_95, unit_of
 from assay.insight.studies.trends import LevelTrend, study_sentences, trend_sentence
 from assay.insight.studies.words import (
     LevelAgainstBaseline,
@@ -439,7 +439,7 @@ def _compare(study: Study, series: ResultSeries, one: StudyResult, base: StudyRe
         baseline_value=values[1][0] if values[1] else None,
         ratio=values[0][0] / values[1][0] if values[0] and values[1] and values[1][0] else None,
         interval_95=estimate,
-        differs=None if estimate is None or reasons else estimate[0] > 1 or estimate[1] < 1,
+        differs=None if estimate is None or reasons else apart(estimate),
         band_90=bands[0],
         baseline_band_90=bands[1],
         band_basis=bases_of(one.band_basis or "", base.band_basis or ""),
@@ -472,7 +472,7 @@ def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
         return tuple(labels[key] for key, value in held if value is end or not differ(value, end))
 
     steps = [(later[0] - sooner[0], ratio_95(later, sooner)) for (_, sooner), (_, later) in itertools.pairwise(held)]
-    clear = sum(1 for _, interval in steps if interval and not interval[0] <= 1 <= interval[1])
+    clear = sum(1 for _, interval in steps if interval and apart(interval))
     direction = None
     if factor["ordered"] and all(step < 0 for step, _ in steps):
         direction = "fall"

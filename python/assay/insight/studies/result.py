@@ -124,4 +124,9 @@ def ratio_95(one: Value | None, base: Value | None) -> tuple[float, float] | Non
 def differ(one: Value, other: Value) -> bool:
     """Whether two values differ beyond their interval; without one as they stand."""
     interval = ratio_95(one, other)
-    return one[0] != other[0] if interval is None else not interval[0] <= 1 <= interval[1]
+    return one[0] != other[0] if interval is None else apart(interval)
+
+
+def apart(interval: tuple[float, float]) -> bool:
+    """Whether the interval of a ratio says that its two values differ."""
+    return not interval[0] <= 1 <= interval[1]

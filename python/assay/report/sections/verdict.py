@@ -17,7 +17,7 @@ from assay.workloads.registry import workloads
 MARKS: dict[str, tuple[str, Tone]] = {
     "met": ("✓ met", "good"), "missed": ("✗ missed", "bad"), "unknown": ("? unknown", "warn")
 }  # fmt: skip
-"""The tone in which each word of a verdict is shown."""
+"""The tone of each word of a verdict."""
 
 
 def verdict_word(line: VerdictLine) -> tuple[str, Tone]:

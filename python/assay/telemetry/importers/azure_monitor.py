@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, TextIO
 
-from assay.telemetry.importers.importer import Importer, Into, NotTaken
-from assay.telemetry.importers.json_documents import documents, leaves, record, records, texts, whole
+from assay.telemetry.importers.importer import Into, NotTaken
+from assay.telemetry.importers.json_documents import JsonAnswers, documents, leaves, record, records, texts
 from assay.telemetry.importers.metric_series import Meaning, SeriesPlace, hand_over
 from assay.telemetry.importers.period_statistics import SUM, PeriodStatistics, start_ns
 from assay.telemetry.importers.taken import NO_USE
@@ -70,7 +70,7 @@ _NET = {
 }
 
 
-class AzureMonitor(Importer):
+class AzureMonitor(JsonAnswers):
     """Azure Monitor."""
 
     name: ClassVar[str] = "azure-monitor"
@@ -79,15 +79,6 @@ class AzureMonitor(Importer):
     def recognises(self, head: str) -> bool:
         """An answer with series of a metric."""
         return _ANSWER.search(head) is not None and _LIKE.search(head) is not None
-
-    def together(self, name: str) -> str | None:
-        """Answers of one time."""
-        del name
-        return self.name
-
-    def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
-        """The texts of answers, one after the other."""
-        return map(whole, files)
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take disks, processors, memory and network of machines, disks and databases.

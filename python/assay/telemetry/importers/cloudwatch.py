@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, TextIO
 
-from assay.telemetry.importers.importer import Importer, Into, NotTaken
-from assay.telemetry.importers.json_documents import documents, leaves, record, records, texts, whole
+from assay.telemetry.importers.importer import Into, NotTaken
+from assay.telemetry.importers.json_documents import JsonAnswers, documents, leaves, record, records, texts
 from assay.telemetry.importers.metric_series import Meaning, SeriesPlace, hand_over
 from assay.telemetry.importers.period_statistics import UNKNOWN, PeriodStatistics, start_ns
 from assay.telemetry.importers.taken import NO_USE
@@ -83,7 +83,7 @@ _KNOWN: dict[str, _Metric] = {
 }  # fmt: skip
 
 
-class CloudWatch(Importer):
+class CloudWatch(JsonAnswers):
     """CloudWatch."""
 
     name: ClassVar[str] = "cloudwatch"
@@ -92,15 +92,6 @@ class CloudWatch(Importer):
     def recognises(self, head: str) -> bool:
         """An answer of either command."""
         return _ANSWER.search(head) is not None
-
-    def together(self, name: str) -> str | None:
-        """An answer holds one metric, and latency is made of two."""
-        del name
-        return self.name
-
-    def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
-        """The texts of answers, one after the other."""
-        return map(whole, files)
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take volumes, instances and databases.

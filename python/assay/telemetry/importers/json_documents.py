@@ -1,14 +1,15 @@
-"""JSON documents one after the other, as several answers of a service are kept in one file."""
+"""Reading of JSON documents that follow each other in one file, such as several answers of a service."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO, cast
 
 from assay.base.tables import Record
-from assay.telemetry.importers.importer import NotTaken
+from assay.telemetry.importers.importer import Importer, NotTaken
 
 LETTERS_MAX = 64 * 2**20
 """Letters that are read of a file: as values of Python they take some six times as much."""
@@ -83,3 +84,27 @@ def leaves(value: object) -> int:
         else:
             count += 1
     return count
+
+
+def number_of(value: object) -> float | None:
+    """A finite number of JSON; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+class JsonAnswers(Importer):
+    """Answers of a monitoring system in JSON: several are of one time, for each may hold one metric."""
+
+    def together(self, name: str) -> str | None:
+        """All answers of the system."""
+        del name
+        return self.name
+
+    def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
+        """The texts of answers, one after the other."""
+        return map(whole, files)

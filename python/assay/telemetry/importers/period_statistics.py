@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.telemetry.importers.importer import Into, utc_ns
+from assay.telemetry.importers.json_documents import number_of
 from assay.telemetry.importers.metric_series import Meaning, MetricSeries, Points, SeriesPlace
 from assay.telemetry.importers.samples import Times
 
@@ -29,7 +29,7 @@ class _Key(NamedTuple):
 
 
 class PeriodStatistics:
-    """Values by metric and statistic, until all of a file are there.
+    """Collector of values by metric and statistic, until the file ends.
 
     Parameters
     ----------
@@ -108,17 +108,6 @@ class PeriodStatistics:
 def _wanted(meaning: Meaning) -> str:
     """The statistic that says what is needed."""
     return SUM if meaning.how in ("count", "mean", "idle", "per_second") else AVERAGE
-
-
-def number_of(value: object) -> float | None:
-    """A finite number of JSON; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def start_ns(value: object) -> int | None:

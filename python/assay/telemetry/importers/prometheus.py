@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
 from typing import ClassVar, NamedTuple, TextIO
 
 import numpy as np
 
-from assay.telemetry.importers.importer import Importer, Into, NotTaken
-from assay.telemetry.importers.json_documents import documents, leaves, record, texts, whole
+from assay.telemetry.importers.importer import Into, NotTaken
+from assay.telemetry.importers.json_documents import JsonAnswers, documents, leaves, record, texts
 from assay.telemetry.importers.metric_series import Meaning, MetricSeries, Points, SeriesPlace, hand_over
 from assay.telemetry.importers.numbers import NOTHING
 from assay.telemetry.importers.samples import Times, Values
@@ -189,7 +189,7 @@ _PROCESSORS = {"node_cpu_seconds_total": "cpu", "node_cpu": "cpu", "windows_cpu_
 """Seconds of processors by mode, and the label that names the processor."""
 
 
-class Prometheus(Importer):
+class Prometheus(JsonAnswers):
     """Prometheus."""
 
     name: ClassVar[str] = "prometheus"
@@ -198,15 +198,6 @@ class Prometheus(Importer):
     def recognises(self, head: str) -> bool:
         """An answer of its API."""
         return _RESULT.search(head[:4000]) is not None
-
-    def together(self, name: str) -> str | None:
-        """Answers to several queries are of one time."""
-        del name
-        return self.name
-
-    def joined(self, files: Sequence[TextIO]) -> Iterator[str]:
-        """The texts of answers, one after the other."""
-        return map(whole, files)
 
     def read(self, file: TextIO, into: Into) -> None:
         """Take disks, processors, memory, pressure, interfaces and databases of exporters that are known.

@@ -10,6 +10,7 @@ from assay.base.tables import Record
 from assay.telemetry.columns import Reading
 from assay.telemetry.importers.clock import Clock
 from assay.telemetry.importers.importer import Importer, Into
+from assay.telemetry.importers.json_documents import number_of
 from assay.telemetry.importers.moments import moment
 from assay.telemetry.importers.sar_json import Sample, samples
 from assay.telemetry.importers.sar_xml import xml_samples
@@ -98,7 +99,7 @@ def _take(one: Sample, clock: Clock, into: Into) -> None:
     if not isinstance(stamp, Mapping):
         taken.ignore("samples without a time", "nothing says when they were", values)
         return
-    t_ns, interval_s = _time_ns(stamp, clock), _number(stamp.get("interval"))
+    t_ns, interval_s = _time_ns(stamp, clock), number_of(stamp.get("interval"))
     if t_ns is None:
         taken.not_understood("samples whose time is not understood", json.dumps(stamp), values)
         return
@@ -188,16 +189,6 @@ def _time_ns(stamp: Record, clock: Clock) -> int | None:
     zone = "UTC" if stamp.get("utc") else str(stamp.get("tz") or "")
     at = moment(f"{stamp.get('date')} {stamp.get('time')} {zone}".strip())
     return None if at is None else clock.t_ns(at)
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if number - number == 0.0 else None
 
 
 def _record(value: object, name: str, taken: TakenFile) -> Record:

@@ -117,7 +117,7 @@ class VscsiStats(Importer):
 
 
 def _is_set_back(file: TextIO) -> bool:
-    """Whether a count of the file is ever less than in the snapshot before: then each snapshot is its own."""
+    """Whether a count ever falls from one snapshot to the next: then each snapshot counts for itself."""
     counts: dict[str, int] = {}
     title, found = "", False
     for raw in file:

@@ -53,7 +53,7 @@ SPELT: dict[Kind, str] = {
 }
 """How a target of each kind is written."""
 
-_PORTS = {"postgresql": 5432, "mariadb": 3306, "mssql": 1433, "spark": 7077}
+PORTS = {"postgresql": 5432, "mariadb": 3306, "mssql": 1433, "spark": 7077}
 _PASSWORD_VARIABLES = {"postgresql": "PGPASSWORD", "mariadb": "MYSQL_PWD", "mssql": "MSSQL_PASSWORD"}
 _DEFAULT_SOCKETS = {"postgresql": "/var/run/postgresql", "mariadb": "/run/mysqld/mysqld.sock"}
 
@@ -345,7 +345,7 @@ def _parse_spark(scheme: str, rest: str) -> DatabaseSpec:
         match = re.fullmatch(r"//([A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?(/.+)", place)
         if match is None:
             raise UsageError("spark: is written spark://HOST:7077/DIR, DIR as this host and all executors see it")
-        host, port, place = match[1], int(match[2] or _PORTS["spark"]), match[3]
+        host, port, place = match[1], int(match[2] or PORTS["spark"]), match[3]
     if not place.strip() or "\0" in rest:
         raise UsageError("spark-local: needs a folder for the tables, such as spark-local:/srv/assay-spark")
     settings = _options(f"{scheme}:", "spark", options_text)
@@ -516,7 +516,7 @@ class _UrlReader:
 
     def _port(self, text: str | None) -> int:
         if not text:
-            return _PORTS[self.kind]
+            return PORTS[self.kind]
         # Digits only: anything else here may be a password whose @ is missing, and is not repeated.
         if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
             raise UsageError(f"{self.what} its port is not a number from 1 to 65535")

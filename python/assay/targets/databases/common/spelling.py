@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 from assay.base.errors import UsageError
-from assay.targets.databases.common.spec import SPELT
+from assay.targets.databases.common.spec import PORTS, SPELT
 
 _PAIRS = re.compile(r"\s*(?P<key>[a-z_]+)\s*=\s*(?:'(?P<quoted>[^']*)'|(?P<plain>[^\s']*))(?=\s|$)")
 _PLACE = re.compile(
     r"(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:]+\]):(?P<port>[0-9]{1,5})(?:/(?P<database>[\w$-]*))?"
 )
-_PORTS = {"5432": "postgresql", "3306": "mariadb", "1433": "mssql"}
+_SERVERS = ("postgresql", "mariadb", "mssql")
+_KINDS = {str(PORTS[kind]): kind for kind in _SERVERS}
 _LIBPQ = frozenset({"host", "hostaddr", "port", "dbname", "user", "password", "sslmode", "service", "passfile"})
 _JDBC = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb", "sqlserver": "mssql"}
 _HOSTS = ("server", "data source", "address", "addr", "network address", "host", "hostname")
@@ -43,7 +44,7 @@ def no_database(text: str) -> UsageError:
         return UsageError(f"{what} is no target; write {meant}")
     named = f"target {text!r} is no database" if re.fullmatch(r"[\w./:\[\]-]{1,255}", text) else "target is no database"
     if place := _PLACE.fullmatch(text):
-        kind = _PORTS.get(place["port"])
+        kind = _KINDS.get(place["port"])
         meant = _url(kind or "postgresql", place["host"], place["port"], "", place["database"] or "")
         return UsageError(f"{named}; write {meant}" if kind else f"{named}; write its kind, such as {meant}")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text):
@@ -59,7 +60,7 @@ def no_database(text: str) -> UsageError:
 
 
 def _kinds(database: str) -> str:
-    servers = [f"{kind}://USER@HOST/{database}" for kind in ("postgresql", "mariadb", "mssql")]
+    servers = [f"{kind}://USER@HOST/{database}" for kind in _SERVERS]
     return f"{', '.join(servers)}, {SPELT['duckdb']} or {SPELT['embedded']}"
 
 

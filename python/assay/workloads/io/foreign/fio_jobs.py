@@ -331,7 +331,7 @@ def _size(job: _Section, lines: list[str]) -> int | None:
 
 
 def _timing(stage: Sequence[_Section], lines: list[str]) -> dict[str, float]:
-    """How long the jobs of a stage are measured: as long as the longest, after its ramp."""
+    """Duration of a stage: that of its longest job, after the longest ramp."""
     runtimes = [fio_options.seconds(job.options, "runtime") for job in stage]
     ramps = [fio_options.seconds(job.options, "ramp_time") for job in stage]
     shown = "+".join(job.name for job in stage)[:80]

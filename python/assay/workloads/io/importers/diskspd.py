@@ -286,7 +286,7 @@ class _Span:
         return [first]
 
     def _used(self) -> list[Element]:
-        """Targets of a time span of which it is not said what was asked: those that threads used."""
+        """Targets of a time span whose input parameters are missing: those that threads used."""
         found: dict[str, Element] = {}
         for one in self.span.findall("Thread/Target"):
             found.setdefault(_text(one, "Path"), one)
