@@ -1,6 +1,7 @@
 """How often `assay compare` calls identical runs changed, and how often it finds a change that was planted.
 
-    python benches/compare.py [--kinds model,file,database] [--load idle|spinning|shared] [--folder /data]
+    python benches/compare.py [--kinds model,file,database] [--load idle|spinning|shared] [--seconds 1]
+                               [--folder /data]
 
 Runs of one setup are made one after the other, with one short point each, and kept in the folder, so that a bench that
 was broken off goes on. They are then compared: one against one, without and with other runs of the target; three
@@ -43,11 +44,8 @@ from assay.workloads.registry import workload_named
 
 ROOT = Path(__file__).parents[1]
 FACTORS = (1.1, 1.2)
-IO = {
-    "timing": {"warmup_s": 0.2, "duration_s": 1.0},
-    "activity": [{"block_bytes": 8192, "read_share": 0.7, "queue_depth": 8}],
-}
-TPCC = {"users": 2, "connections": 2, "warehouses": 1, "timing": {"warmup_s": 0, "duration_s": 1}}
+ACTIVITY = {"block_bytes": 8192, "read_share": 0.7, "queue_depth": 8}
+TPCC = {"users": 2, "connections": 2, "warehouses": 1}
 RUNS: Mapping[str, int] = {"model": 1200, "file": 1200, "null": 1200, "database": 480}
 """Runs of each kind: of 1,200 come 600 pairs of single runs and 200 of three; those of databases take longest."""
 HISTORY = 8
@@ -71,28 +69,41 @@ def measured(kind: str, target: str, plan: Mapping[str, Any], results: Path, siz
     return ComparedRun({"run_id": folder.path.name}, run.points)
 
 
-def of_database(folder: Path, number: int) -> ComparedRun:
+def of_database(folder: Path, number: int, seconds: float) -> ComparedRun:
     """A run of transactions on an embedded PostgreSQL, which the first one loads."""
     actions = ["run"] if number else ["load", "run"]
-    return measured("tpcc", f"embedded:{folder / 'pg'}", {**TPCC, "actions": actions}, folder / "results")
+    timing = {"warmup_s": 0, "duration_s": seconds}
+    plan = {**TPCC, "actions": actions, "timing": timing}
+    return measured("tpcc", f"embedded:{folder / 'pg'}", plan, folder / "results")
 
 
-KINDS: dict[str, Callable[[Path, int], ComparedRun]] = {
-    "file": lambda folder, _: measured("io", str(folder / "compare.dat"), IO, folder / "results", "64M"),
-    "null": lambda folder, _: measured("io", "null:?latency=200us", IO, folder / "results"),
-    "model": lambda folder, seed: measured("io", "model:nvme-mirror", {**IO, "seed": seed}, folder / "results"),
+def of_blocks(target: str, size: str | None = None) -> Callable[[Path, int, float], ComparedRun]:
+    """A run of reads and writes; its seed is the number of the run."""
+
+    def run(folder: Path, number: int, seconds: float) -> ComparedRun:
+        timing = {"warmup_s": 0.2, "duration_s": seconds}
+        plan = {"activity": [ACTIVITY], "timing": timing, "seed": number}
+        return measured("io", target.format(folder=folder), plan, folder / "results", size)
+
+    return run
+
+
+KINDS: dict[str, Callable[[Path, int, float], ComparedRun]] = {
+    "file": of_blocks("{folder}/compare.dat", "64M"),
+    "null": of_blocks("null:?latency=200us"),
+    "model": of_blocks("model:nvme-mirror"),
     "database": of_database,
 }
 
 
-def collected(kind: str, load: str, folder: Path, count: int) -> list[ComparedRun]:
+def collected(kind: str, load: str, folder: Path, count: int, seconds: float) -> list[ComparedRun]:
     """So many runs of a kind: those that were kept, and new ones until there are enough."""
-    kept = folder / f"runs-{kind}-{load}.jsonl"
+    kept = folder / f"runs-{kind}-{load}-{seconds:g}s.jsonl"
     lines = kept.read_text().splitlines()[: count or None] if kept.exists() else []
     runs = [ComparedRun({"run_id": str(number)}, json.loads(line)) for number, line in enumerate(lines)]
     with kept.open("a") as file:
         for number in range(len(runs), count):
-            run = KINDS[kind](folder, number)
+            run = KINDS[kind](folder, number, seconds)
             file.write(json.dumps(run.points) + "\n")
             file.flush()
             runs.append(run)
@@ -171,18 +182,18 @@ ROWS = [
 """What is asked of the runs: what is planted, how many runs a side has, and how they are compared."""
 
 
-def write_table(path: Path, kind: str, load: str, runs: Sequence[ComparedRun]) -> None:
-    """Replace the rows of one kind under one load."""
-    title = f"## {kind}, {load}"
+def write_table(path: Path, name: str, runs: Sequence[ComparedRun]) -> None:
+    """Replace the rows of one kind of runs, which has this name."""
+    title = f"## {name}"
     text = path.read_text() if path.exists() else f"# Identical runs compared\n\n{platform.platform()}\n"
     head, *others = text.split("\n## ")
     others = [one for one in others if not f"## {one}".startswith(title + "\n")]
     deviations = f"{between_runs(runs):.1%} between neighbours, {between_runs(runs, 100):.1%} between runs 100 apart"
-    lines = [f"{kind}, {load}", "", f"{len(runs)} runs; standard deviation of the rate {deviations}.", ""]
+    lines = [name, "", f"{len(runs)} runs; standard deviation of the rate {deviations}.", ""]
     lines += ["| runs | called changed |", "|---|---|"]
-    for name, factor, each, how in ROWS:
-        lines.append(f"| {name} | {judged(runs, factor, each, how)} |")
-        print(f"{kind}, {load}: {name}: {lines[-1].split('|')[2].strip()}", flush=True)
+    for asked, factor, each, how in ROWS:
+        lines.append(f"| {asked} | {judged(runs, factor, each, how)} |")
+        print(f"{name}: {asked}: {lines[-1].split('|')[2].strip()}", flush=True)
     path.write_text("\n## ".join([head, *sorted([*others, "\n".join(lines) + "\n"])]))
 
 
@@ -193,13 +204,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int)
     parser.add_argument("--kinds", default="model,file,database")
     parser.add_argument("--load", choices=("idle", "spinning", "shared"), default="idle")
+    parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--output", type=Path, default=ROOT / "benches" / "results" / "compare.md")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
     with neighbours(asked.load == "spinning"):
         for kind in asked.kinds.split(","):
-            runs = collected(kind, asked.load, asked.folder, RUNS[kind] if asked.runs is None else asked.runs)
-            write_table(asked.output, kind, asked.load, runs)
+            count = RUNS[kind] if asked.runs is None else asked.runs
+            runs = collected(kind, asked.load, asked.folder, count, asked.seconds)
+            length = "" if asked.seconds == 1 else f", points of {asked.seconds:g} s"
+            write_table(asked.output, f"{kind}, {asked.load}{length}", runs)
 
 
 if __name__ == "__main__":

@@ -29,11 +29,13 @@ from assay.base.errors import UsageError  # noqa: E402
 from assay.run.imports import read_results  # noqa: E402
 from assay.telemetry.importers.importer import Options  # noqa: E402
 from assay.telemetry.importers.opening import opened  # noqa: E402
+from assay.telemetry.importers.perfmon import Perfmon  # noqa: E402
 from assay.telemetry.importers.reading import import_file  # noqa: E402
 from assay.telemetry.importers.registry import IMPORTERS, importer_of  # noqa: E402
 from assay.workloads.capabilities import Importing  # noqa: E402
 from assay.workloads.imported import RunImporter  # noqa: E402
 from assay.workloads.registry import workloads  # noqa: E402
+from binary_logs import Declared, Values, binary_log  # noqa: E402
 from fuzz import mutation  # noqa: E402
 
 BYTES = int(os.environ.get("ASSAY_FUZZ_BYTES", "10_000_000"))
@@ -76,16 +78,24 @@ def run_formats() -> list[RunImporter]:
     return [one for workload in workloads() if isinstance(workload, Importing) for one in workload.importers()]
 
 
-def samples_of_formats() -> dict[str, list[tuple[Path, Callable[[Path], bool]]]]:
-    """Samples of each format by its title, each with what reads it and says whether anything was taken."""
-    found: dict[str, list[tuple[Path, Callable[[Path], bool]]]] = {}
+class Sample(NamedTuple):
+    """A file of a format, and what reads it and says whether anything was taken."""
+
+    name: str
+    content: bytes
+    read: Callable[[Path], bool]
+
+
+def samples_of_formats() -> dict[str, list[Sample]]:
+    """Samples of each format by its title."""
+    found: dict[str, list[Sample]] = {Perfmon.title: [Sample("log.blg", small_log(), telemetry)]}
     for path in sorted((TESTS / "telemetry" / "imported").iterdir()):
         importer = importer_of(path.read_text(errors="replace")[:65536])
         assert importer is not None, path
-        found.setdefault(importer.title, []).append((path, telemetry))
+        found.setdefault(importer.title, []).append(Sample(path.name, path.read_bytes(), telemetry))
     for path in sorted((TESTS / "workloads" / "imported").glob("*.*")):
         chosen = next(one for one in run_formats() if one.recognises(path.read_text()[:65536]))
-        found.setdefault(chosen.title, []).append((path, results))
+        found.setdefault(chosen.title, []).append(Sample(path.name, path.read_bytes(), results))
     return found
 
 
@@ -109,19 +119,31 @@ def check(batches: Sequence[Any]) -> None:
             assert all(0 <= value < 2**63 for value in batch.column(name).to_pylist()), f"{name} is out of bounds"
 
 
-def tried(samples: Sequence[tuple[Path, Callable[[Path], bool]]], first: int) -> Tried:
+def small_log() -> bytes:
+    """A binary log of Perfmon in two buffers."""
+    counters = [
+        Declared("PhysicalDisk", "0 C:", "Avg. Disk sec/Read", 0x30020400, 2_725_536),
+        Declared("Processor", "*", "% Processor Time", 0x21510500),
+    ]
+    samples: list[tuple[int, Values]] = []
+    for at in range(12):
+        now = 130057734178440000 + at * 10_000_000
+        samples.append((now, [(at * 40_000, at * 7), {"0": (at * 9_000_000, now), "_Total": (at * 8_000_000, now)}]))
+    return binary_log(counters, samples, buffer_bytes=0x1000)
+
+
+def tried(samples: Sequence[Sample], first: int) -> Tried:
     """Mutate samples of a format until so many bytes were read."""
-    contents = [(path, path.read_bytes(), read) for path, read in samples]
     inputs = count = taken = 0
     failures: list[str] = []
     with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as folder:
         while count < BYTES and len(failures) < FAILURES_MAX:
             seed = first + inputs
             dice = random.Random(seed)
-            path, content, read = dice.choice(contents)
+            name, content, read = dice.choice(samples)
             content = mutation.foreign(dice, content)
             # Some formats are known by the names of their files, too.
-            file = Path(folder, path.name)
+            file = Path(folder, name)
             file.write_bytes(content)
             inputs, count = inputs + 1, count + len(content)
             try:
@@ -129,10 +151,10 @@ def tried(samples: Sequence[tuple[Path, Callable[[Path], bool]]], first: int) ->
                     taken += read(file)
             except UsageError as error:
                 if "\n" in str(error):
-                    failures.append(f"  ASSAY_SEED={seed} {path.name}: more than a line: {error}")
+                    failures.append(f"  ASSAY_SEED={seed} {name}: more than a line: {error}")
             except BaseException:
                 last = "".join(traceback.format_exc().splitlines(keepends=True)[-6:])
-                failures.append(f"  ASSAY_SEED={seed} {path.name}:\n{last}")
+                failures.append(f"  ASSAY_SEED={seed} {name}:\n{last}")
     return Tried(inputs, count, taken, failures)
 
 

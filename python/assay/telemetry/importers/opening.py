@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from assay.base.paths import open_regular, printable
+from assay.telemetry.importers.blg import NotReadable, TextOfLog, is_blg
 from assay.telemetry.importers.importer import HEAD_CHARACTERS, NotTaken
 
 LINE_LETTERS_MAX = 32 * 2**20
@@ -50,6 +51,9 @@ def opened(path: Path) -> Iterator[tuple[TextIO, str]]:
         head = raw.read(HEAD_CHARACTERS)
         if not head.strip():
             raise NotTaken(f"{shown}: is empty; nothing was recorded in it")
+        if is_blg(head):
+            yield from _of_binary_log(raw, path)
+            return
         _refuse_binary(head, path)
         raw.seek(0)
         encoding = next((name for mark, name in _MARKS if head.startswith(mark)), None) or _encoding_of(head)
@@ -58,6 +62,19 @@ def opened(path: Path) -> Iterator[tuple[TextIO, str]]:
         peeking.detach().seek(0)
         file = _Lines(raw, encoding=encoding, errors="replace", newline="")
         yield file, text
+
+
+def _of_binary_log(raw: BinaryIO, path: Path) -> Iterator[tuple[TextIO, str]]:
+    """The text that `relog` would make of a binary log of Perfmon, and its beginning."""
+    try:
+        begin = io.TextIOWrapper(io.BufferedReader(TextOfLog(raw)), encoding="utf-8", newline="").read(HEAD_CHARACTERS)
+        yield _Lines(io.BufferedReader(TextOfLog(raw)), encoding="utf-8", newline=""), begin
+    except NotReadable as error:
+        raise NotTaken(f"{printable(path)}: is a binary log of Perfmon that {error}; {_relog(path)}") from None
+
+
+def _relog(path: Path) -> str:
+    return f"convert it on Windows: relog {printable(Path(path.name))} -f csv -o {printable(Path(path.stem))}.csv -y"
 
 
 class _Lines(io.TextIOWrapper):
@@ -97,8 +114,8 @@ def _blocks(file: TextIO) -> Iterator[str]:
 
 
 def share_read(file: TextIO) -> float:
-    """How much of a file that `opened` gave has been read, from 0 to 1."""
-    return file.buffer.tell() / max(os.fstat(file.fileno()).st_size, 1)
+    """How much of a file that `opened` gave has been read, from 0 to 1; the text of a binary log may be longer."""
+    return min(file.buffer.tell() / max(os.fstat(file.fileno()).st_size, 1), 1.0)
 
 
 def _encoding_of(head: bytes) -> str:
@@ -115,10 +132,7 @@ def _refuse_binary(head: bytes, path: Path) -> None:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" not in head[:4096]:
         return
     if path.suffix.lower() == ".blg" or b"Perf" in head[:16]:
-        raise NotTaken(
-            f"{shown}: is a binary log of Perfmon, which Windows alone reads; convert it there: relog {path.name}"
-            f" -f csv -o {path.stem}.csv -y"
-        )
+        raise NotTaken(f"{shown}: is a binary log of Perfmon of a form that is not known here; {_relog(path)}")
     names = [printable(Path(name)) for name in (path.name, path.stem)]
     for begin, place, what, command in _BINARIES:
         if head.startswith(begin, place):

@@ -1,4 +1,4 @@
-"""Logs of Perfmon as relog, typeperf and Performance Monitor export them (CSV, TSV), in seven languages of Windows."""
+"""Logs of Perfmon in seven languages of Windows: its own (BLG), and those of relog and typeperf (CSV, TSV)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Perfmon(Importer):
     """Performance Monitor of Windows."""
 
     name: ClassVar[str] = "perfmon"
-    title: ClassVar[str] = "Perfmon log (CSV, TSV)"
+    title: ClassVar[str] = "Perfmon log (BLG, CSV, TSV)"
 
     def recognises(self, head: str) -> bool:
         """Its first cell names the format."""
