@@ -70,10 +70,10 @@ def measured(kind: str, target: str, plan: Mapping[str, Any], results: Path, siz
 
 
 def of_database(folder: Path, number: int, seconds: float) -> ComparedRun:
-    """A run of transactions on an embedded PostgreSQL, which the first one loads."""
-    actions = ["run"] if number else ["load", "run"]
+    """A run of transactions on an embedded PostgreSQL as the first one loaded it: without a restore it grows."""
+    actions = ["run"] if number else ["load", "save", "run"]
     timing = {"warmup_s": 0, "duration_s": seconds}
-    plan = {**TPCC, "actions": actions, "timing": timing}
+    plan = {**TPCC, "actions": actions, "restores": "always", "timing": timing}
     return measured("tpcc", f"embedded:{folder / 'pg'}", plan, folder / "results")
 
 
