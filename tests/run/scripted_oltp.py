@@ -37,6 +37,8 @@ class MemoryDatabase:
     is_own = in_process = False
     server = ("postgresql", "db", 1)
 
+    def refuse_host(self) -> None: ...
+
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name
         self.spec = SimpleNamespace(

@@ -12,7 +12,7 @@ import pytest
 from oltp_stage import SHORT, Seen, Stage
 from scripted_oltp import MemoryDatabase, loaded
 
-from assay.base.errors import ExitCode, OpenFailed
+from assay.base.errors import ExitCode, NotSupported, OpenFailed
 from assay.record.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.part import part_from_report, part_report
@@ -169,6 +169,40 @@ def test_a_part_that_may_be_left_out_is_said_and_changes_nothing(stage: Callable
     assert [point["part"] for point in document["points"]] == ["reads"]
     assert (document["status"], document["error"], document.get("oltp")) == ("done", None, None)
     assert "databases" not in document["target"]
+
+
+class Elsewhere(MemoryDatabase):
+    def refuse_host(self) -> None:
+        raise NotSupported("embedded:/d: no server can run here")
+
+
+def test_what_this_host_cannot_run_is_said_before_anything_is_measured(
+    stage: Callable[..., Stage], tmp_path: Path
+) -> None:
+    elsewhere = Elsewhere()
+    stage(elsewhere)
+    run = Mixed(tmp_path, [reads("reads"), transactions("transactions", on(elsewhere), optional=True)])
+    told_before: list[list[str]] = []
+    run.seen.point_done = lambda _: told_before.append([*run.seen.told])  # type: ignore[method-assign]
+
+    assert run.run() is ExitCode.DONE
+
+    (told,) = told_before
+    assert told == ["Transactions: left out: embedded:/d: no server can run here"]
+    assert told[0] in run.document["notices"]
+    assert run.seen.told.count(told[0]) == 1
+
+
+def test_what_this_host_cannot_run_ends_a_run_that_needs_it_before_anything_is_measured(
+    stage: Callable[..., Stage], tmp_path: Path
+) -> None:
+    elsewhere = Elsewhere()
+    stage(elsewhere)
+    run = Mixed(tmp_path, [reads("reads"), transactions("transactions", on(elsewhere))])
+
+    assert run.run() is ExitCode.TARGET_FAILED
+
+    assert run.document["points"] == []
 
 
 def test_a_part_that_may_not_be_left_out_ends_the_run(stage: Callable[..., Stage], tmp_path: Path) -> None:

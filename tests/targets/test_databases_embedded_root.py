@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -162,11 +163,17 @@ import sys
 from assay.base.errors import AssayError
 from assay.targets.databases import open_database, parse_database
 from assay.workloads.tpcc.tables import TABLES
-database = open_database(parse_database(f"embedded:{sys.argv[1]}?set.shared_buffers=32MB"), TABLES)
+database = open_database(parse_database(f"embedded:{sys.argv[1]}&set.shared_buffers=32MB"), TABLES)
 try:
     database.open()
+    if not database.query("SELECT 1 FROM pg_tables WHERE tablename = 'filled'"):
+        database.execute("CREATE TABLE filled AS SELECT generate_series(1, 1000)")
+        database.save()
+        database.execute("DELETE FROM filled")
+        database.restore()
     status = open(f"/proc/{database.server_pid()}/status").read()
-    print(database.facts()["runs_as"], status.split("Uid:")[1].split()[:4])
+    rows = database.query("SELECT count(*) FROM filled")[0][0]
+    print(database.facts()["runs_as"], rows, *status.split("Uid:")[1].split()[:4])
 except AssayError as error:
     print(error)
 finally:
@@ -176,29 +183,69 @@ finally:
 WITHOUT = ["setpriv", "--bounding-set=-sys_admin"]
 
 
-def opened(folder: Path, prefix: list[str]) -> str:
-    command = [*prefix, sys.executable, "-c", OPEN, str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout.strip()
-
-
-def test_without_mount_namespaces_root_is_told_what_to_do(closed_home: Path) -> None:
-    said = opened(closed_home / "db", WITHOUT)
-    assert said.endswith(f"run Assay as an ordinary user, or make one: useradd --system {SYSTEM_USER}")
+def opened(target: str, prefix: Sequence[str] = WITHOUT) -> str:
+    command = [*prefix, sys.executable, "-c", OPEN, target]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout.strip()
     assert "\n" not in said
+    return said
 
 
-def test_without_mount_namespaces_the_systems_user_for_it_is_taken(closed_home: Path) -> None:
-    users = closed_home / "passwd"
-    users.write_text(Path("/etc/passwd").read_text() + f"{SYSTEM_USER}:x:799:799::/:/bin/false\n")
+def with_users(users: Path, text: str) -> list[str]:
+    """What runs a command without mount namespaces of its own, in a system whose list of users is this."""
+    users.write_text(text)
     users.chmod(0o644)
     script = f'mount --bind {users} /etc/passwd && exec {" ".join(WITHOUT)} "$@"'
     prefix = ["unshare", "--mount", "sh", "-c", script, "sh"]
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
         pytest.skip("mount namespaces are refused here")
+    return prefix
 
-    said = opened(closed_home / "db", prefix)
 
+def test_without_mount_namespaces_the_server_runs_as_a_number_below_a_closed_home(closed_home: Path) -> None:
+    folder = closed_home / "db"
+
+    kind, rows, *numbers = opened(f"{folder}?").split()
+
+    assert (kind, rows) == ("number", "1000")
+    (number,) = {int(number) for number in numbers}
+    assert number in DEDICATED
+    owners = {path.lstat().st_uid for path in folder.glob("data-*/**/*")}
+    assert owners == {0, number}, "nothing is left to the user whose name initdb had"
+    assert (folder.stat().st_mode & 0o777, closed_home.stat().st_mode & 0o777) == (0o700, 0o700)
+    # The same folder serves where there are mount namespaces.
+    again = opened(f"{folder}?", ["env"]).split()
+    assert again in (["dedicated", "1000", *numbers], ["number", "1000", *numbers])
+
+
+@pytest.mark.slow(reason="starts three servers; the test before it reaches the data in the same way")
+def test_without_mount_namespaces_a_log_below_a_closed_home_is_refused(closed_home: Path) -> None:
+    said = opened(f"{closed_home}/db?wal={closed_home}/wal")
     assert f"the folder {closed_home} is closed; chmod o+x {closed_home}" in said
-    assert "\n" not in said
     closed_home.chmod(0o711)
-    assert opened(closed_home / "db", prefix) == "user ['799', '799', '799', '799']"
+    assert opened(f"{closed_home}/db?wal={closed_home}/wal").startswith("number 1000 ")
+
+
+def test_without_mount_namespaces_and_without_a_name_for_initdb_root_is_told_what_to_do(closed_home: Path) -> None:
+    prefix = with_users(closed_home / "passwd", "root:x:0:0::/root:/bin/bash\n")
+    said = opened(f"{closed_home}/db?", prefix)
+    assert said.endswith(f"run Assay as an ordinary user, or make one: useradd --system {SYSTEM_USER}")
+
+
+def test_users_who_log_in_or_run_something_lend_initdb_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    users = [
+        pwd.struct_passwd((name, "x", uid, uid, "", "/", shell))
+        for name, uid, shell in (
+            ("root", 0, "/bin/false"),
+            ("me", 1000, "/bin/bash"),
+            ("busy", 7, "/bin/false"),
+            ("nobody", 65534, "/usr/sbin/nologin"),
+            ("games", 5, "/usr/sbin/nologin"),
+        )
+    ]
+    monkeypatch.setattr(identity, "_numbers_running", lambda: {0, 7})
+    monkeypatch.setattr(pwd, "getpwall", lambda: users)
+    assert identity._idle_user() == 5
+    users.append(pwd.struct_passwd((SYSTEM_USER, "x", 799, 799, "", "/", "/bin/sh")))
+    assert identity._idle_user() == 799
+    del users[-2:]
+    assert identity._idle_user() is None

@@ -179,7 +179,7 @@ class Execution:
 
     def _run_parts(self, recorder: Recorder) -> None:
         finished = {point["key"]: point for point in self.folder.points() if point["ended_by"] not in CUT_SHORT}
-        ordered = in_order(self.parts, self.study)
+        ordered = [part for part in in_order(self.parts, self.study) if self._can_run(part)]
         forget_unfinished(ordered, finished)
         common = RunContext(
             folder=self.folder,
@@ -275,6 +275,21 @@ class Execution:
             raise NotSupported(f"{part.beside.title}: runs beside another part, and measures no points of its own")
         return beside
 
+    def _can_run(self, part: Part[Any]) -> bool:
+        """Whether this host can run a part; one that may be left out is said before anything is measured."""
+        try:
+            self._targets.refuse_host(part)
+        except AssayError as error:
+            self._leave_out(part, error)
+            return False
+        return True
+
+    def _leave_out(self, part: Part[Any], error: AssayError) -> None:
+        if not part.optional:
+            raise error
+        self.notices.append(f"{part.title}: left out: {error}")
+        self.display.tell(self.notices[-1])
+
     def _made_ready(self, part: Part[Any], recorder: Recorder) -> Part[Any] | None:
         """The part with its target ready; None if it is left out since that cannot be."""
         try:
@@ -282,10 +297,7 @@ class Execution:
         except (Interrupted, NotAnswering):
             raise
         except AssayError as error:
-            if not part.optional:
-                raise
-            self.notices.append(f"{part.title}: left out: {error}")
-            self.display.tell(self.notices[-1])
+            self._leave_out(part, error)
             return None
         self._keep_target_facts()
         # What was recorded meanwhile belongs to no part.

@@ -113,6 +113,9 @@ class Database(ABC):
 
     # Life
 
+    def refuse_host(self) -> None:  # noqa: B027 - most servers run elsewhere
+        """Raise `NotSupported` where this host cannot run the server; nothing of its place is touched."""
+
     @abstractmethod
     def open(self, *, connections: int = 0) -> None:
         """Connect, and start the server where it is Assay's own.
@@ -404,13 +407,7 @@ class Database(ABC):
         raise NotSupported(f"{self.spec.display}: power is cut under databases that Assay runs itself alone")
 
     def regain_power(self) -> None:
-        """Start again after a power cut.
-
-        Raises
-        ------
-        NotSupported
-            It is another's server.
-        """
+        """Start again after a power cut; refused as `lose_power` is."""
         raise NotSupported(f"{self.spec.display}: power is cut under databases that Assay runs itself alone")
 
     def usual_places(self) -> tuple[str, ...]:

@@ -328,10 +328,9 @@ class Cluster:
             yield folder
 
     def let_pass(self) -> None:
-        """Let the server's user pass the folders, of which it still lists nothing."""
-        for folder in (self._folder, self._wal):
-            if folder >= 0:
-                os.fchmod(folder, stat.S_IMODE(os.fstat(folder).st_mode) | 0o011)
+        """Let the server's user pass the folder of the log, of which it still lists nothing."""
+        if self._wal >= 0:
+            os.fchmod(self._wal, stat.S_IMODE(os.fstat(self._wal).st_mode) | 0o011)
 
     # Folders that Assay makes
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 
 from assay.base.errors import NotSupported, OutOfSpace, UsageError
+from assay.base.paths import printable
 from assay.base.units import format_bytes
 from assay.targets.databases.common.connection import ConnectionPlan
 from assay.targets.databases.common.data_files import read_small, replace_files
@@ -56,6 +57,13 @@ class EmbeddedPostgresql(Postgresql):
         self._connections_wanted = 0
 
     # Life
+
+    def refuse_host(self) -> None:
+        """Try the server's programs as whom they may run here."""
+        need_proc("the embedded database")
+        copy = choose_programs(self.spec.display).copy
+        if copy is not None:
+            copy.remove()
 
     def open(self, *, connections: int = 0) -> None:
         """Start the server, initialised first if the folder is new, and connect."""
@@ -158,7 +166,7 @@ class EmbeddedPostgresql(Postgresql):
             os.chown(sockets, *identity.owner)
         temp = self._temp_place()
         if temp is not None:
-            cluster.make_tablespace(temp, identity.owner)
+            self._refuse_closed(self._programs, cluster.make_tablespace(temp, identity.owner))
         self._configure(data)
         self._shown = dict(cluster.tablespaces)
         folders = [*self._folders(data), *self._shown, self._run.path / _SOCKETS]
@@ -173,20 +181,20 @@ class EmbeddedPostgresql(Postgresql):
         cluster = self._cluster
         owner = cluster.state.owners[-1] if cluster.state.owners else None
         programs = choose_programs(self.spec.display, dedicated_before=owner)
-        if programs.identity.kind == "user":
-            # Nothing shows a user of the system what lies below closed folders.
+        if programs.identity.kind == "number" and cluster.wal_directory is not None:
             cluster.let_pass()
-            for folder in (
-                cluster.directory / "data",
-                *([cluster.wal_directory / "wal"] if cluster.wal_directory else []),
-            ):
-                closed = closed_ancestor(str(folder))
-                if closed is not None:
-                    raise NotSupported(
-                        f"{self.spec.display}: the server runs as user {programs.identity.uid} here, to whom the "
-                        f"folder {closed} is closed; chmod o+x {closed}, or give another folder"
-                    )
+            self._refuse_closed(programs, cluster.wal_directory / "wal")
         return programs
+
+    def _refuse_closed(self, programs: Programs, folder: Path) -> None:
+        """Refuse a folder that the server reaches by its path alone, where that is closed to the server's user."""
+        closed = closed_ancestor(str(folder)) if programs.identity.kind == "number" else None
+        if closed is not None:
+            raise NotSupported(
+                f"{self.spec.display}: the server runs as user {programs.identity.uid} here, to whom the folder"
+                f" {printable(Path(closed))} is closed; chmod o+x {printable(Path(closed))}, or give another folder for"
+                " the log, the temporary files or the tablespace"
+            )
 
     def _folders(self, data: Path) -> list[Path]:
         """Folders of a data directory: itself, and its log where that is elsewhere."""
@@ -211,7 +219,7 @@ class EmbeddedPostgresql(Postgresql):
 
     def _initialise(self) -> None:
         assert self._programs is not None
-        owner = self._programs.identity.owner
+        owner = self._programs.identity.first_owner
         self._cluster.change(owners=(owner[0],))
         data = self._cluster.make("data", owner)
         wal = self._cluster.wal_folder(data.name)
@@ -445,6 +453,7 @@ class EmbeddedPostgresql(Postgresql):
         cluster, identity = self._cluster, self._programs.identity
         with file_errors(self.spec.display):
             place = cluster.make_tablespace(folder, identity.owner)
+        self._refuse_closed(self._programs, place)
         is_shown = cluster.tablespaces[place] == self._shown.get(place)
         if identity.kind == "dedicated" and not is_shown and needs_showing(str(place)):
             self._stop()

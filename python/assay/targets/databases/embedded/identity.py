@@ -15,7 +15,7 @@ import psutil
 from assay.base.errors import NotSupported
 
 SYSTEM_USER = "assay-postgresql"
-"""User of the system that the server runs as where it can have none of its own."""
+"""User of the system whose name `initdb` takes first where the server's user has none."""
 
 DEDICATED = range(61184, 65520)
 """Numbers that systemd gives to users of services while these run ("Users, Groups, UIDs and GIDs on systemd")."""
@@ -31,28 +31,37 @@ class ServerUser:
     Attributes
     ----------
     kind
-        `self`: as this process. `dedicated`: as a user of the server's own, who is in no list of users. `user`: as the
-        system's user for it. `namespace`: as this process, which is not the kernel's root, under another number.
+        `self`: as this process. `dedicated`: as a user of the server's own, who is in no list of users, in a mount
+        namespace. `number`: as such a user without a mount namespace, so that the user has no name. `namespace`: as
+        this process, which is not the kernel's root, under another number.
     uid, gid
         Numbers of the server's user and group, as it sees itself.
     client
         Name by which the server knows this process, when it asks the kernel who connects (`peer`).
+    maker
+        Number of the user as whom `initdb` runs where the server's own has no name, which `initdb` alone asks for.
     """
 
-    kind: Literal["self", "dedicated", "user", "namespace"]
+    kind: Literal["self", "dedicated", "number", "namespace"]
     uid: int
     gid: int
     client: str
+    maker: int | None = None
 
     @property
     def is_another(self) -> bool:
         """Whether the server's user is another than this process's."""
-        return self.kind in ("dedicated", "user")
+        return self.kind in ("dedicated", "number")
 
     @property
     def owner(self) -> tuple[int, int]:
         """User and group that own the server's files, as this process sees them."""
         return (self.uid, self.gid) if self.is_another else (os.geteuid(), os.getegid())
+
+    @property
+    def first_owner(self) -> tuple[int, int]:
+        """User and group that own them while `initdb` makes them."""
+        return self.owner if self.maker is None else (self.maker, self.gid)
 
 
 def identities(display: str, dedicated_before: int | None = None) -> Iterator[ServerUser]:
@@ -72,14 +81,9 @@ def identities(display: str, dedicated_before: int | None = None) -> Iterator[Se
     if os.geteuid() == 0:
         uid = _dedicated_uid(dedicated_before)
         yield ServerUser(kind="dedicated", uid=uid, gid=uid, client="root")
-        root = pwd.getpwuid(0).pw_name
-        try:
-            user = pwd.getpwnam(SYSTEM_USER)
-        except KeyError:
-            pass
-        else:
-            if user.pw_uid not in (0, _UNMAPPED):
-                yield ServerUser(kind="user", uid=user.pw_uid, gid=user.pw_gid, client=root)
+        maker = _idle_user()
+        if maker is not None and _is_user(0):
+            yield ServerUser(kind="number", uid=uid, gid=uid, client=pwd.getpwuid(0).pw_name, maker=maker)
         if not outer:
             return
     elif outer == 0:
@@ -104,7 +108,8 @@ def none_works(display: str) -> NotSupported:
     if os.geteuid() == 0:
         return NotSupported(
             f"{display}: PostgreSQL must not run as root, and this container allows no mount namespace in which it"
-            f" could have a user of its own; run Assay as an ordinary user, or make one: useradd --system {SYSTEM_USER}"
+            " could have a user of its own, nor has it a user without processes whose name initdb could take; run Assay"
+            f" as an ordinary user, or make one: useradd --system {SYSTEM_USER}"
         )
     return NotSupported(
         f"{display}: user {os.geteuid()} has no name on this system, which PostgreSQL needs; add it to /etc/passwd"
@@ -137,14 +142,31 @@ def _dedicated_uid(before: int | None) -> int:
     return next(number for number in candidates if number not in running and not _is_named(number))
 
 
+def _idle_user() -> int | None:
+    """Number of a user of the system as whom nothing runs and nobody logs in; Assay's own first."""
+    running = _numbers_running()
+    users = sorted(pwd.getpwall(), key=lambda user: user.pw_name != SYSTEM_USER)
+    for user in users:
+        is_closed = user.pw_name == SYSTEM_USER or os.path.basename(user.pw_shell) in ("nologin", "false")
+        if is_closed and user.pw_uid not in (0, _UNMAPPED) and user.pw_uid not in running:
+            return user.pw_uid
+    return None
+
+
+def _is_user(number: int) -> bool:
+    try:
+        pwd.getpwuid(number)
+    except KeyError:
+        return False
+    return True
+
+
 def _is_named(number: int) -> bool:
-    for look_up in (pwd.getpwuid, grp.getgrgid):
-        try:
-            look_up(number)
-        except KeyError:
-            continue
-        return True
-    return False
+    try:
+        grp.getgrgid(number)
+    except KeyError:
+        return _is_user(number)
+    return True
 
 
 def _numbers_running() -> set[int]:

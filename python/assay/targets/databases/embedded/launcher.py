@@ -4,7 +4,8 @@ PostgreSQL refuses to run as root, and nothing it is made to do should be root's
 
 - `dedicated`: a user of the server's own, who is in no list of users. The server sees a list with this user in it, and
   those folders it needs even if their parents are closed to it, in a mount namespace that is its alone.
-- `user`: a user of the system.
+- `number`: such a user where the kernel or the container allows no mount namespace. The user has no name, and folders
+  that its arguments name and that are closed to it are opened before root's rights are given up (`/proc/self/fd/N`).
 - `namespace`: this user, under another number in a user namespace.
 - `self`: this user.
 
@@ -19,6 +20,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -66,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     settings: LauncherSettings = json.loads(arguments[1])
     command = list(arguments[2:])
     if not settings.get("lifeline"):
-        _become(settings)
+        command = _become(settings, command)
         os.execv(command[0], command)
     parent, launcher = os.getppid(), os.getpid()
     child = os.fork()
@@ -75,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
-        _become(settings)
+        command = _become(settings, command)
         # Once this program is killed there is no line any more. Asked for last: a change of the user takes it back.
         _check(_libc().prctl(_PR_SET_PDEATHSIG, settings["stop_signal"], 0, 0, 0))
         if os.getppid() != launcher:
@@ -113,8 +115,8 @@ def _watch(child: int, stop_signal: int, patience_s: float) -> int:
     return os.waitstatus_to_exitcode(status) & 0xFF
 
 
-def _become(settings: LauncherSettings) -> None:
-    """Change the user; nothing of this comes back."""
+def _become(settings: LauncherSettings, command: list[str]) -> list[str]:
+    """Change the user; nothing of this comes back. Returns the command as this user can run it."""
     kind, uid, gid = settings["identity"], settings["uid"], settings["gid"]
     try:
         if kind == "dedicated":
@@ -127,6 +129,8 @@ def _become(settings: LauncherSettings) -> None:
             if settings["own_memory"] and os.path.isdir(_SHARED_MEMORY) and not lies_there:
                 # What a server that is killed leaves there goes with the last of its processes.
                 _mount("none", _SHARED_MEMORY, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777")
+        if kind == "number":
+            command = _by_descriptors(settings["shown"], command)
         if kind == "namespace":
             _enter_namespace(uid, gid)
         elif kind != "self":
@@ -135,6 +139,7 @@ def _become(settings: LauncherSettings) -> None:
     except OSError as error:
         print(f"launcher: {kind}: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(REFUSED)
+    return command
 
 
 def needs_showing(path: str) -> bool:
@@ -196,6 +201,18 @@ def _show(paths: Sequence[str]) -> None:
             os.close(folder)
     os.chdir("/")
     os.umask(0o077)
+
+
+def _by_descriptors(paths: Sequence[str], command: list[str]) -> list[str]:
+    """The command with arguments that reach folders below closed ones: by descriptors that its processes inherit."""
+    program, *arguments = command
+    for path in paths:
+        names = re.compile(rf"(^|=){re.escape(path)}(?=/|$)")
+        if closed_ancestor(path) is not None and any(map(names.search, arguments)):
+            folder = _open_folder(path)
+            os.set_inheritable(folder, True)
+            arguments = [names.sub(rf"\g<1>/proc/self/fd/{folder}", argument) for argument in arguments]
+    return [program, *arguments]
 
 
 def _open_folder(path: str) -> int:

@@ -74,9 +74,10 @@ class Programs:
             A user of the program's own gets a file system for shared memory that goes with its processes; nothing but
             what is shown lies in the system's.
         """
+        uid, _ = self.identity.first_owner if program == "initdb" else (self.identity.uid, self.identity.gid)
         settings: launcher.LauncherSettings = {
             "identity": self.identity.kind,
-            "uid": self.identity.uid,
+            "uid": uid,
             "gid": self.identity.gid,
             "shown": [str(path) for path in (*shown, *_folders(self.bin))],
             "lifeline": lifeline,
