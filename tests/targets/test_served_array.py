@@ -81,10 +81,7 @@ def test_a_machine_that_cannot_mount_says_what_is_missing(tmp_path: Path, monkey
     with pytest.raises(NotSupported, match="/dev/fuse cannot be opened; run as root, or install fuse3"):
         folder.refuse_fuse()
     monkeypatch.setattr(os, "access", lambda *_: True)
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(folder.shutil, "which", lambda _: None)
-    with pytest.raises(NotSupported, match="fusermount3 is missing"):
-        folder.refuse_fuse()
+    folder.refuse_fuse()
 
 
 def test_a_folder_that_cannot_show_an_array_is_refused(tmp_path: Path) -> None:

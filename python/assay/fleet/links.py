@@ -6,7 +6,6 @@ import os
 import re
 import select
 import shlex
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,9 +15,10 @@ from contextlib import suppress
 from typing import Protocol
 
 from assay.base.command_line import DESCRIPTOR, PREFIX
-from assay.base.errors import NotSupported, OpenFailed, UsageError
+from assay.base.errors import OpenFailed, UsageError
 from assay.base.log import event
 from assay.base.paths import plain
+from assay.base.programs import require_program
 
 LOCAL = "local"
 """The name of a host that stands for a process here."""
@@ -172,9 +172,7 @@ def ssh_command(host: str) -> list[str]:
     NotSupported
         There is no ssh here.
     """
-    ssh = shutil.which("ssh")
-    if ssh is None:
-        raise NotSupported("--hosts: there is no ssh on this host; install it, or give the host: local")
+    ssh = require_program("--hosts", "ssh", otherwise="or give the host: local")
     name, program = host_and_program(host)
     # What follows the name is read by a shell there.
     return [ssh, *SSH_OPTIONS, "--", name, shlex.quote(program), "agent"]

@@ -144,7 +144,7 @@ class PartTargets:
     # Before and after a part
 
     def refuse_host(self, part: Part[Any]) -> None:
-        """Refuse a part whose databases this host cannot run; nothing is opened.
+        """Refuse a part whose databases or served arrays this host cannot run; nothing is opened.
 
         Raises
         ------
@@ -152,8 +152,8 @@ class PartTargets:
             A program or a right is missing.
         """
         for target in {id(target): target for target in map(self.of, with_those_beside([part]))}.values():
-            for database in target.databases if target.is_here else ():
-                database.refuse_host()
+            for one in (*target.served, *target.databases) if target.is_here else ():
+                one.refuse_host()
 
     def make_ready(self, part: Part[Any], manifest: Mapping[str, Any]) -> Part[Any]:
         """Leave the target of the part before, unless it is this one's, too; open that of the part and make it ready.

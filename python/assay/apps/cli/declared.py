@@ -29,6 +29,8 @@ class Verb:
         The verb that it is a command of.
     hidden
         Whether lists leave it out.
+    uses
+        Programs and rights of the host that some of its options or targets need, as `assay doctor` names them.
     """
 
     name: str
@@ -36,3 +38,11 @@ class Verb:
     help: str
     group: Group | None = None
     hidden: bool = False
+    uses: tuple[str, ...] = ()
+
+
+SERVING = ("fusermount3", "mkfs.ext4", "mounting FUSE")
+"""What modelled arrays need that are served."""
+ON_STORAGE = (*SERVING, "ssh")
+"""What verbs can use that measure storage, on other hosts, too."""
+ON_DATABASES = (*ON_STORAGE, "embedded PostgreSQL")

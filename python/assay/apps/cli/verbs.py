@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from assay.apps.cli.declared import Verb
+from assay.apps.cli.declared import SERVING, Verb
 from assay.apps.cli.workloads import VERBS
 from assay.workloads.declaration import imported
 from assay.workloads.registry import workloads_of_others
@@ -18,6 +18,7 @@ from assay.workloads.registry import workloads_of_others
 _FIRST = (
     Verb(
         name="assess",
+        uses=("embedded PostgreSQL",),
         place="assay.apps.cli.assess:assess",
         help="Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report.",
     ),
@@ -52,6 +53,7 @@ _OTHERS = (
     ),
     Verb(
         name="check",
+        uses=("dmsetup",),
         place="assay.apps.cli.check:check",
         help="Compare settings with best practice, and say what to change and why; an unknown setting never passes.",
     ),
@@ -69,6 +71,11 @@ _OTHERS = (
         name="support",
         place="assay.apps.cli.support:support",
         help="Pack manifest, log and points of a run into one archive for a colleague or a vendor, names replaced.",
+    ),
+    Verb(
+        name="doctor",
+        place="assay.apps.cli.doctor:doctor",
+        help="List the programs and rights that Assay can use on this host, and how to get missing ones.",
     ),
     Verb(
         name="schema",
@@ -91,6 +98,7 @@ _WITH_COMMANDS = (
     ),
     Verb(
         name="study",
+        uses=(*SERVING, "embedded PostgreSQL"),
         place="assay.apps.cli.study:app",
         help="Vary RAID policy, fill, members, paths and more, and compare.",
     ),
@@ -101,6 +109,7 @@ _WITH_COMMANDS = (
     ),
     Verb(
         name="array",
+        uses=SERVING,
         place="assay.apps.cli.array:app",
         help="A modelled array that answers on the wall clock with real bytes: serve it, pull its disks, cut its"
         " power.",

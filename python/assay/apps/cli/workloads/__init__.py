@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.apps.cli.declared import Group, Verb
+from assay.apps.cli.declared import ON_DATABASES, ON_STORAGE, Group, Verb
 
 _OLTP = Group(name="oltp", help="Run transactions on real databases: embedded PostgreSQL, or servers of yours.")
 _DSS = Group(name="dss", help="Run decision-support queries on real databases: scans, joins, sorts, streams of them.")
@@ -11,6 +11,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
     "io": (
         Verb(
             name="profile",
+            uses=ON_STORAGE,
             place="assay.apps.cli.workloads.profile:profile",
             help="Find how much load files, devices or volumes hold within latency limits.",
         ),
@@ -23,6 +24,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
     "integrity": (
         Verb(
             name="verify",
+            uses=ON_STORAGE,
             place="assay.apps.cli.workloads.verify:verify",
             help="Prove that files, devices or volumes keep what they acknowledged, under a database's I/O.",
         ),
@@ -31,6 +33,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
         Verb(
             group=_OLTP,
             name="tpcc",
+            uses=ON_DATABASES,
             place="assay.apps.cli.workloads.oltp:tpcc",
             help="Load, run and check a TPC-C-like workload on real databases.",
         ),
@@ -39,6 +42,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
         Verb(
             group=_OLTP,
             name="brokerage",
+            uses=ON_DATABASES,
             place="assay.apps.cli.workloads.brokerage:brokerage",
             help="Load, run and check a TPC-E-like workload on real databases.",
         ),
@@ -47,6 +51,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
         Verb(
             group=_DSS,
             name="tpch",
+            uses=(*ON_DATABASES, "java"),
             place="assay.apps.cli.workloads.dss:tpch",
             help="Load, run and check a TPC-H-like workload on real databases.",
         ),
@@ -54,6 +59,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
     "mailbox": (
         Verb(
             name="mailbox",
+            uses=ON_STORAGE,
             place="assay.apps.cli.workloads.mailbox:mailbox",
             help="Run mailboxes on databases of checksummed pages, derived from what Jetstress does.",
         ),

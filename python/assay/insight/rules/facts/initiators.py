@@ -7,11 +7,11 @@ features, handlers, the count of groups and the next one, then of each group its
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from assay.base.programs import PROGRAMS, find_program, install_command
 from assay.insight.rules.rule import Subject
 from assay.targets.kernel import Kernel, read_number, read_text
 from assay.telemetry.collectors.block import parse_diskstats
@@ -25,7 +25,7 @@ _UNSUPPORTED = 2**64 - 1
 
 def dm_tables() -> str | None:
     """Tables of all multipath devices; None where they may not be read."""
-    program = shutil.which("dmsetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    program = find_program("dmsetup")
     if program is None or os.geteuid() != 0:
         return None
     try:
@@ -35,6 +35,13 @@ def dm_tables() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return told.stdout
+
+
+def _why_no_table() -> str:
+    if find_program("dmsetup") is None:
+        command = install_command([PROGRAMS["dmsetup"]])
+        return f"dmsetup, which reads the table of a multipath device, is missing: {command}"
+    return "the table of a multipath device is read by root (dmsetup)"
 
 
 def path_policy(table: str) -> str | None:
@@ -92,7 +99,7 @@ def multipath_subjects(
         one.know("ios_by_path", ios or None, "/proc/diskstats")
         label = read_text(tables.sys / "block" / name / "dm/name") or name
         one.know("policy", path_policy(told.get(label, "")), "dmsetup table")
-        one.lack("policy", "the table of a multipath device is not readable here (root and dmsetup read it)")
+        one.lack("policy", _why_no_table())
         found.append(one)
     return [*found, *_nvme_subjects(tables)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import socket
 import stat
 import subprocess
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from assay.base.errors import AssayError, NotAnswering, NotSupported, UsageError
 from assay.base.paths import plain, printable
+from assay.base.programs import find_program, require_program
 from assay.targets.arrays.live import loops
 from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.place import ArrayNote, ArrayPlace, is_served, open_store
@@ -90,8 +90,8 @@ def refuse_fuse() -> None:
         raise NotSupported("FUSE: there is no /dev/fuse here; load the module fuse, or run where there is one")
     if not os.access(FUSE, os.R_OK | os.W_OK):
         raise NotSupported("FUSE: /dev/fuse cannot be opened; run as root, or install fuse3, which lets users mount")
-    if os.geteuid() != 0 and shutil.which("fusermount3") is None:
-        raise NotSupported("FUSE: fusermount3 is missing; install fuse3, or run as root")
+    # Root mounts with it, too: it takes the mount away when the server is killed.
+    require_program("FUSE", "fusermount3")
 
 
 def refuse_served(place: ArrayPlace) -> None:
@@ -195,7 +195,7 @@ def _unmount_array(place: ArrayPlace) -> None:
     # The path is absolute, so that no name of a folder is an option.
     with contextlib.suppress(FileNotFoundError):
         subprocess.run(
-            ("fusermount3", "-u", "-z", "--", str(place.folder)),
+            (find_program("fusermount3") or "fusermount3", "-u", "-z", "--", str(place.folder)),
             capture_output=True,
             check=False,
             stdin=subprocess.DEVNULL,

@@ -23,10 +23,10 @@ from assay.base.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageE
 from assay.base.log import event
 from assay.record.shapes.manifest import ShownArray
 from assay.targets.arrays.live.events import ArrayCommand
-from assay.targets.arrays.live.folder import ask, clean
+from assay.targets.arrays.live.folder import ask, clean, refuse_fuse
 from assay.targets.arrays.live.place import ArrayPlace
 from assay.targets.arrays.live.spec import ServedSpec, parse_served
-from assay.targets.arrays.live.volumes import mount_again, mounted, shut_down
+from assay.targets.arrays.live.volumes import mount_again, mounted, refuse_mkfs, shut_down
 
 LOOK_S = 1.0
 """How often the server looks whether the array still answers."""
@@ -61,6 +61,12 @@ class ServedArray:
         self._process: subprocess.Popen[bytes] | None = None
 
     # Life
+
+    def refuse_host(self) -> None:
+        """Raise `NotSupported` where this host cannot serve it; nothing is begun."""
+        refuse_fuse()
+        if self.mounted:
+            refuse_mkfs()
 
     def start(self, show: Callable[[str], None] = lambda _text: None) -> None:
         """Serve it, unless it is served.

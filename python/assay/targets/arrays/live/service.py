@@ -18,7 +18,7 @@ from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.folder import refuse_fuse, refuse_served
 from assay.targets.arrays.live.place import ArrayNote, ArrayPlace, refuse_odd
 from assay.targets.arrays.live.request import ServeRequest
-from assay.targets.arrays.live.volumes import mounted, owner_of
+from assay.targets.arrays.live.volumes import mounted, owner_of, refuse_mkfs
 from assay.targets.trust import make_own
 
 
@@ -63,6 +63,8 @@ def serve(request: ServeRequest, *, mkfs: bool = False, owner: str | None = None
     plan = request.plan()
     owner_uid = owner_of(owner) if owner is not None else None
     refuse_fuse()
+    if mkfs:
+        refuse_mkfs()
     with ArrayPlace.open(request.folder, make=True) as place, contextlib.ExitStack() as held:
         refuse_served(place)
         folder, is_new = place.make_folder()

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from assay.base.errors import IoFailed, NotSupported, RefusedTarget, UsageError
 from assay.base.paths import plain, printable
+from assay.base.programs import require_program
 from assay.targets.arrays.live import loops
 from assay.targets.arrays.live.place import ArrayPlace
 from assay.targets.files.signatures import find_signatures
@@ -90,6 +91,19 @@ def owner_of(name: str) -> int:
     raise UsageError(f"--owner: there is no user {plain(name)}; name a user of this host, or a user's number")
 
 
+def refuse_mkfs() -> None:
+    """Refuse file systems on volumes where they cannot be made or mounted.
+
+    Raises
+    ------
+    NotSupported
+        This takes root, or a program is missing.
+    """
+    if os.geteuid() != 0:
+        raise NotSupported("--mkfs: loop devices and mounts take root; leave it out and use the files")
+    require_program("--mkfs", "mkfs.ext4", otherwise="or leave it out and use the files")
+
+
 def mount_volumes(place: ArrayPlace, volumes: Sequence[str], *, owner: int | None = None) -> None:
     """Put ext4 on each volume through a loop device, unless it has it, and mount it.
 
@@ -107,8 +121,7 @@ def mount_volumes(place: ArrayPlace, volumes: Sequence[str], *, owner: int | Non
     IoFailed
         A program or the kernel failed.
     """
-    if os.geteuid() != 0:
-        raise NotSupported("--mkfs: loop devices and mounts take root; leave it out and use the files")
+    refuse_mkfs()
     folder = place.make_mounts()
     try:
         for name in volumes:
@@ -160,11 +173,9 @@ def _format(number: int, name: str) -> None:
         )
     # Neither discards nor a journal longer than need be: both would be written at the array's pace.
     options = "nodiscard,lazy_itable_init=1,lazy_journal_init=1"
-    command = ("mkfs.ext4", "-q", "-m", "0", "-J", "size=16", "-E", options, "--", loops.device_path(number))
-    try:
-        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
-    except FileNotFoundError:
-        raise NotSupported(f"volume {name}: mkfs.ext4 is not installed; install e2fsprogs") from None
+    program = require_program(f"volume {name}", "mkfs.ext4")
+    command = (program, "-q", "-m", "0", "-J", "size=16", "-E", options, "--", loops.device_path(number))
+    done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         raise IoFailed(f"volume {name}: mkfs.ext4: {plain(lines[-1]) if lines else f'exit code {done.returncode}'}")

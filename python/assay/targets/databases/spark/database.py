@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import threading
 import uuid
@@ -20,6 +19,7 @@ from typing import Any
 
 from assay.base.errors import AssayError, IoFailed, NotSupported, OpenFailed
 from assay.base.paths import others_shut_out, printable
+from assay.base.programs import PROGRAMS, find_program, install_command
 from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Row
 from assay.targets.databases.common.database import OWN_TABLES, Database
 from assay.targets.databases.common.facts import DatabaseFacts
@@ -166,6 +166,10 @@ class Spark(Database):
         self._private = contextlib.ExitStack()
 
     # Life
+
+    def refuse_host(self) -> None:
+        """Look for Java."""
+        find_java(self.spec)
 
     def open(self, *, connections: int = 0) -> None:
         """Take the folder, find Java, and start the driver."""
@@ -393,13 +397,13 @@ def find_java(spec: DatabaseSpec) -> Path:
         There is none, or it is too old.
     """
     named, home = spec.settings.get("java"), os.environ.get("JAVA_HOME")
-    candidates = [named and f"{named}/bin/java", home and f"{home}/bin/java", shutil.which("java")]
+    candidates = [named and f"{named}/bin/java", home and f"{home}/bin/java", find_program("java")]
     found = next((Path(one) for one in candidates if one and Path(one).is_file()), None)
     if found is None or (named and not Path(f"{named}/bin/java").is_file()):
         where = f"in {printable(Path(named))}" if named else "in JAVA_HOME or the path"
         raise NotSupported(
-            f"{spec.display}: there is no Java {where}; install Java {JAVA_OLDEST} or newer, or name it:"
-            f" spark-local:DIR?java=/usr/lib/jvm/java-{JAVA_OLDEST}-openjdk-amd64"
+            f"{spec.display}: there is no Java {where}; {install_command([PROGRAMS['java']])}, which brings Java"
+            f" {JAVA_OLDEST} or newer; or name it: spark-local:DIR?java=/usr/lib/jvm/java-{JAVA_OLDEST}-openjdk-amd64"
         )
     java = Path(os.path.realpath(found))
     told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)

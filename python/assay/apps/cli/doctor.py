@@ -1,0 +1,95 @@
+"""`assay doctor`: what Assay finds on this host, what is missing, what that opens, and how to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.base.errors import AssayError, UsageError
+from assay.base.programs import PROGRAMS, HostProgram, find_program, install_command
+
+if TYPE_CHECKING:
+    from assay.document.elements import Cell
+
+EXAMPLES = """
+Examples:
+
+`assay doctor`
+
+`assay doctor array`
+"""
+
+
+def doctor(
+    verb: Annotated[
+        str | None, typer.Argument(metavar="[VERB]", help="Only programs and rights for this verb.", show_default=False)
+    ] = None,
+    debug: opt.Debug = False,
+) -> None:
+    """List the programs and rights that Assay can use on this host, and how to get missing ones."""
+    del debug
+    from assay.apps.cli.next_step import print_next
+    from assay.apps.cli.verbs import declared
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import show, table
+
+    uses: dict[str, set[str]] = {}
+    for one in declared():
+        if not one.hidden:
+            uses.setdefault(one.name if one.group is None else one.group.name, set()).update(one.uses)
+    if verb is not None and verb not in uses:
+        raise UsageError(f"doctor {verb}: is no verb; accepted: {', '.join(sorted(uses))}")
+    wanted = set().union(*uses.values()) if verb is None else uses[verb]
+    programs = [program for name, program in PROGRAMS.items() if name in wanted]
+    rows = [*map(_program, programs), *(_right(name, *RIGHTS[name]) for name in RIGHTS if name in wanted)]
+    lacking = [what.text for what, here, _ in rows if here.tone != "good"]
+    said = f"missing here: {', '.join(lacking)}" if lacking else "all that it can use is here"
+    show([Paragraph(f"assay {verb or ''}".rstrip() + f": {said}", strong=True, tone="warn" if lacking else "good")])
+    if rows:
+        show([table("what Assay can use of this host", ["what", "here", "opens"], rows)])
+    if missing := [program for program in programs if find_program(program.name) is None]:
+        print_next([install_command(missing)])
+
+
+def _program(program: HostProgram) -> list[Cell]:
+    from assay.document.elements import Cell
+
+    found = find_program(program.name)
+    here = Cell(found, "good") if found else Cell(f"missing: package {program.debian} ({program.rpm})", "warn")
+    return [Cell(program.name), here, Cell(program.opens)]
+
+
+def _right(name: str, opens: str, try_out: Callable[[], str]) -> list[Cell]:
+    from assay.document.elements import Cell
+
+    try:
+        here = Cell(try_out(), "good")
+    except AssayError as error:
+        here = Cell(str(error), "warn")
+    return [Cell(name), here, Cell(opens)]
+
+
+def _mount_fuse() -> str:
+    from assay.targets.arrays.live.folder import refuse_fuse
+
+    refuse_fuse()
+    return "yes"
+
+
+def _start_postgresql() -> str:
+    from assay.targets.databases.embedded.programs import choose_programs
+
+    programs = choose_programs("embedded")
+    if programs.copy is not None:
+        programs.copy.remove()
+    return f"{programs.version}, runs as: {programs.identity.kind}"
+
+
+RIGHTS = {
+    "mounting FUSE": (PROGRAMS["fusermount3"].opens, _mount_fuse),
+    "embedded PostgreSQL": ("transactions in `assess`, and runs on embedded:DIR", _start_postgresql),
+}
+"""What this user and this kernel allow, tried out as the verbs do: what it opens, and the trial."""
