@@ -22,6 +22,7 @@ SET_UP := .venv/.assay-set-up
 SET_UP_DEV := .venv/.assay-set-up-dev
 BUILT := .venv/.assay-built
 
+export PATH := $(CURDIR)/.venv/rust:$(PATH)
 export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -73,7 +74,8 @@ lab-night: $(BUILT) $(SET_UP_DEV) ## run the lab's longest test, for LAB_NIGHT_H
 
 lint: $(BUILT) $(SET_UP_DEV) ## check formatting, lints and types: rustfmt, clippy, ruff, mypy, stubtest
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
-	{ echo "lint: adding rustfmt and clippy to the Rust toolchain"; rustup component add rustfmt clippy; }
+	{ command -v rustup >/dev/null || { echo "lint: rustfmt and clippy are missing; install the packages that belong to your rustc"; exit 1; }; \
+	echo "lint: adding rustfmt and clippy to the Rust toolchain"; rustup component add rustfmt clippy; }
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check .
