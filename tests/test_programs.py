@@ -41,7 +41,7 @@ def lacking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], 
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setattr(folder, "FUSE", Path(os.devnull))
-        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        monkeypatch.setattr(os, "geteuid", lambda: 1000 if PROGRAMS[name].root_can else 0)
 
     return without
 

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from serving import ARRAY, SIZE, VOLUME_BYTES, Served, aligned, direct, mounts, pattern, read, serving
 
@@ -193,6 +194,29 @@ def test_a_killed_server_leaves_no_io_that_hangs_and_clean_takes_the_rest(bench:
 def write_all(file: int) -> None:
     for at in range(0, VOLUME_BYTES, 1 << 20):
         os.pwritev(file, [aligned(pattern(1 << 20))], at)
+
+
+def test_root_mounts_without_fusermount_and_a_killed_server_leaves_no_mount(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # The programs of administrators are found without PATH, and fusermount3 is none of these.
+    monkeypatch.setenv("PATH", str(tmp_path))
+    folder = bench.folder / "array"
+    with serving(bench) as served:
+        content = pattern(8192)
+        with direct(served.data) as file:
+            assert os.pwritev(file, [aligned(content)], 0) == len(content)
+            assert read(file, len(content), 0) == content
+        assert f"{folder} rw,nosuid,nodev,noexec" in mounts()
+        (child,) = psutil.Process(served.running.process.pid).children()
+        assert any(argument.endswith("/fuse_mounter.py") for argument in child.cmdline())
+    with bench.started("array", "serve", ARRAY, "--at", folder, "--size", SIZE, forked=False) as running:
+        running.wait_until(lambda: "served until" in running.stderr)
+        (child,) = psutil.Process(running.process.pid).children()
+        running.process.kill()
+        child.wait(60)
+        assert str(folder) not in mounts()
+    assert bench.assay("array", "clean", "--at", folder).code == 0
 
 
 def test_a_store_without_room_says_so_and_goes_on(bench: Bench) -> None:

@@ -27,12 +27,15 @@ class HostProgram:
         The package that brings it, on Debian and its relatives, and on Fedora, RHEL and SUSE.
     opens
         What is not to be had without it, in words.
+    root_can
+        Whether root does without it.
     """
 
     name: str
     debian: str
     rpm: str
     opens: str
+    root_can: bool = False
 
 
 PROGRAMS = {
@@ -40,7 +43,7 @@ PROGRAMS = {
     for program in (
         HostProgram(
             name="fusermount3", debian="fuse3", rpm="fuse3",
-            opens="`array serve`, and runs on array:NAME and embedded+array:NAME",
+            opens="`array serve`, and runs on array:NAME and embedded+array:NAME", root_can=True,
         ),
         HostProgram(
             name="mkfs.ext4", debian="e2fsprogs", rpm="e2fsprogs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +44,8 @@ def doctor(
     if verb is not None and verb not in uses:
         raise UsageError(f"doctor {verb}: is no verb; accepted: {', '.join(sorted(uses))}")
     wanted = set().union(*uses.values()) if verb is None else uses[verb]
-    programs = [program for name, program in PROGRAMS.items() if name in wanted]
+    used = [program for name, program in PROGRAMS.items() if name in wanted]
+    programs = [program for program in used if not program.root_can or os.geteuid() != 0]
     rows = [*map(_program, programs), *(_right(name, *RIGHTS[name]) for name in RIGHTS if name in wanted)]
     lacking = [what.text for what, here, _ in rows if here.tone != "good"]
     said = f"missing here: {', '.join(lacking)}" if lacking else "all that it can use is here"

@@ -13,7 +13,8 @@ from typing import Any
 from assay import _core
 from assay.base.errors import OpenFailed, UsageError
 from assay.base.paths import printable
-from assay.targets.arrays.live import mounter
+from assay.base.programs import find_program
+from assay.targets.arrays.live import fuse_mounter, mounter
 from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.folder import refuse_fuse, refuse_served
 from assay.targets.arrays.live.place import ArrayNote, ArrayPlace, refuse_odd
@@ -76,7 +77,9 @@ def serve(request: ServeRequest, *, mkfs: bool = False, owner: str | None = None
         held.callback(place.remove_note)
         paths = {"folder": str(place.folder), "store": str(store)}
         descriptors = {"folder_descriptor": folder, "store_descriptor": store_descriptor}
-        array = _core.ServedArray(json.dumps({**plan, **paths, **descriptors}))
+        needs_stand_in = os.geteuid() == 0 and find_program("fusermount3") is None
+        with fuse_mounter.in_place_of_fusermount() if needs_stand_in else contextlib.nullcontext():
+            array = _core.ServedArray(json.dumps({**plan, **paths, **descriptors}))
         held.callback(array.stop)
         held.callback(_undo, array, place)
         names = [name for name, _ in request.configuration().volumes]
