@@ -204,7 +204,7 @@ def with_users(users: Path, text: str) -> list[str]:
 def test_without_mount_namespaces_the_server_runs_as_a_number_below_a_closed_home(closed_home: Path) -> None:
     folder = closed_home / "db"
 
-    kind, rows, *numbers = opened(f"{folder}?").split()
+    kind, rows, *numbers = opened(f"{folder}?", ["env", f"XDG_RUNTIME_DIR={closed_home}", *WITHOUT]).split()
 
     assert (kind, rows) == ("number", "1000")
     (number,) = {int(number) for number in numbers}

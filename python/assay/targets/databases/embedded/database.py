@@ -160,7 +160,9 @@ class EmbeddedPostgresql(Postgresql):
         self._check_version()
         cluster.give(identity.owner)
         if self._run is None:
-            self._run = socket_folder(SOCKET_PATH_BYTES_MAX - len(_SOCKET))
+            # What the configuration names has no descriptor that could lead there.
+            by_path = identity.kind == "number"
+            self._run = socket_folder(SOCKET_PATH_BYTES_MAX - len(_SOCKET), for_all=by_path)
             sockets = self._run.path / _SOCKETS
             sockets.mkdir(mode=0o700)
             os.chown(sockets, *identity.owner)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from assay.base.errors import OpenFailed
 from assay.base.paths import open_regular
+from assay.targets.databases.embedded.launcher import closed_ancestor
 from assay.targets.trust import is_trusted
 
 _PREFIX = "assay-run-"
@@ -106,13 +107,15 @@ def _remove_if_left_behind(name: str, base: int) -> None:
             shutil.rmtree(name, dir_fd=base, ignore_errors=True)
 
 
-def socket_folder(fits_bytes: int) -> TemporaryFolder:
+def socket_folder(fits_bytes: int, *, for_all: bool = False) -> TemporaryFolder:
     """Make a folder whose path, with a socket's below it, is short enough.
 
     Parameters
     ----------
     fits_bytes
         Most bytes of the folder's path.
+    for_all
+        Every user must be able to reach it by its path.
 
     Raises
     ------
@@ -121,7 +124,8 @@ def socket_folder(fits_bytes: int) -> TemporaryFolder:
     """
     for base in bases(runtime=True):
         # mkdtemp's names have eight letters.
-        if len(os.fsencode(f"{base}/{_PREFIX}12345678")) <= fits_bytes:
+        is_closed = for_all and closed_ancestor(f"{base}/{_PREFIX}") is not None
+        if len(os.fsencode(f"{base}/{_PREFIX}12345678")) <= fits_bytes and not is_closed:
             with contextlib.suppress(OSError):
                 return TemporaryFolder(base)
     raise OpenFailed("embedded: no folder for the server's socket; make /tmp writable, or set TMPDIR to a short path")
