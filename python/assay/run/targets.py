@@ -152,8 +152,11 @@ class PartTargets:
             A program or a right is missing.
         """
         for target in {id(target): target for target in map(self.of, with_those_beside([part]))}.values():
-            for one in (*target.served, *target.databases) if target.is_here else ():
-                one.refuse_host()
+            if target.is_here:
+                for array in target.served:
+                    array.refuse_host()
+                for database in target.databases:
+                    database.refuse_host()
 
     def make_ready(self, part: Part[Any], manifest: Mapping[str, Any]) -> Part[Any]:
         """Leave the target of the part before, unless it is this one's, too; open that of the part and make it ready.
