@@ -61,7 +61,7 @@ def test_few_ios_that_are_very_late_are_a_slow_disk() -> None:
 
     assert found.first == "slow-disk"
     assert "sdb: writes take" in found.verdict["what"]
-    assert "7.20 s" in found.verdict["what"]
+    assert "7.20 s (bad from 20.0 ms); also sdb: reads take" in found.verdict["what"]
     assert [cell.state for cell in found.cells if (cell.tier, cell.resource) == ("storage", "disk")] == ["hot"]
 
 
@@ -107,6 +107,13 @@ def test_late_flushes_are_what_commits_wait_for() -> None:
     assert found.first == "log-flush"
     assert "sda: a flush takes: 85.0 ms" in found.verdict["what"]
     assert [cell.state for cell in found.cells if (cell.tier, cell.resource) == ("storage", "disk")] == ["hot"]
+
+
+def test_each_threshold_has_a_source_of_its_own_subject() -> None:
+    evidence = {one["of"]: one for one in of_file("late-flushes.txt").record()["causes"][0]["evidence"]}
+
+    assert evidence["busy"]["text"] == "sda: time with a flush under way: 100 % (bad from 50 %)"
+    assert "flush" in str(evidence["busy"]["source"])
 
 
 def test_iowait_that_no_recorded_device_explains_points_to_others() -> None:

@@ -10,7 +10,7 @@ from assay.insight.diagnosis.diagnose import Diagnosis, DiagnosisRecord
 from assay.report.files import replace_file
 from assay.report.html import html_report
 from assay.report.render import render_figures
-from assay.report.sections.diagnosis import diagnosis_section, evidence_figure
+from assay.report.sections.diagnosis import diagnosis_blocks, evidence_figure
 
 
 def write_diagnosis(found: Diagnosis, record: DiagnosisRecord, inputs: Sequence[str], path: Path) -> None:
@@ -27,13 +27,8 @@ def write_diagnosis(found: Diagnosis, record: DiagnosisRecord, inputs: Sequence[
 
 def diagnosis_document(found: Diagnosis, record: DiagnosisRecord, inputs: Sequence[str]) -> Document:
     """The document of a diagnosis."""
-    verdict = record["verdict"]
-    head = f"{verdict['state'].capitalize()}: {found.title}: " if found.causes else f"{verdict['state'].capitalize()}: "
-    blocks: list[Block] = [
-        Paragraph(head + verdict["what"], strong=True),
-        Paragraph(f"When: {verdict['since']}"),
-        Paragraph(f"Do: {verdict['do']}"),
-    ]
+    first, *others = found.answer
+    blocks: list[Block] = [Paragraph(first, strong=True), *map(Paragraph, others)]
     figure = evidence_figure(found)
     if figure is not None:
         blocks.append(figure)
@@ -42,7 +37,7 @@ def diagnosis_document(found: Diagnosis, record: DiagnosisRecord, inputs: Sequen
         told.append(Notices([Notice(text) for text in record["notices"]]))
     sections = [
         Section(name="summary", title="The answer", blocks=blocks),
-        diagnosis_section(found),
+        Section("diagnosis", "Where it hurts", diagnosis_blocks(found)),
         Section(name="assumed", title="What was assumed", blocks=told),
     ]
     return Document(title="Where it hurts", facts_line=" · ".join(inputs), sections=sections, footer="Assay")

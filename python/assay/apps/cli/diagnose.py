@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -14,11 +15,13 @@ from assay.apps.cli import options as opt
 from assay.apps.cli.importing import DateOrder, Interval, Start, options_of
 from assay.base.errors import UsageError
 from assay.base.paths import printable
-from assay.base.units import parse_duration
+from assay.base.units import format_duration, parse_duration
 from assay.document.elements import Block, Cell, Paragraph, Table, Tone
+from assay.document.text import joined, percent
 
 if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import CauseRecord, Diagnosis, DiagnosisRecord
+    from assay.insight.diagnosis.observed import Observations
     from assay.telemetry.importers.importer import Options
 
 EXAMPLES = """
@@ -36,6 +39,9 @@ Examples:
 
 `assay diagnose --live 60s --database postgresql://monitor@db1/shop`
 """
+
+UNNAMED = "imported"
+"""Stands for the host of files that name none."""
 
 TONES: dict[str, Tone] = {
     "hot": "bad", "warm": "warn", "ok": "good", "too few samples": "quiet", "no data": "quiet",
@@ -57,7 +63,7 @@ def diagnose(
     volume: Annotated[
         list[str] | None, typer.Option("--volume", help="Role of a device in imported files: data=D:,log=sdb.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="Host name for files that name none.")] = "imported",
+    host: Annotated[str, typer.Option("--host", help="Host name for files that name none.")] = UNNAMED,
     zone: Annotated[
         str | None,
         typer.Option("--zone", help="UTC offset to assume for files without a time zone: +02:00 (this machine's)."),
@@ -158,13 +164,9 @@ def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
     from assay.apps.cli.next_step import print_next
     from assay.document.terminal import notes, show
 
-    verdict, first = record["verdict"], record["causes"][0]
-    blocks: list[Block] = [
-        Paragraph(f"{answer_head(first, verdict['state'])}: {verdict['what']}", strong=True),
-        Paragraph(f"When: {verdict['since']}"),
-        Paragraph(f"Do: {verdict['do']}"),
-        _matrix(found, record),
-    ]
+    verdict = record["verdict"]
+    first, *others = found.answer
+    blocks: list[Block] = [Paragraph(first, strong=True), *map(Paragraph, others), _matrix(found, record)]
     for place, cause in enumerate(record["causes"], 1):
         blocks += _cause(place, cause)
     load = record["load"]
@@ -183,21 +185,17 @@ def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
         names = ", ".join(one["cause"] for one in record["not_looked_for"])
         blocks.append(Paragraph(f"not looked for, nothing was recorded: {names}"))
     show(blocks)
-    print_next(["assay check host (whether the host keeps to best practice)"])
+    print_next(_next(found.observed))
 
 
-def answer_head(first: CauseRecord, state: str) -> str:
-    """The verdict, and the cause where one was found."""
-    if state == "cause found":
-        return f"Cause found{_confidence(first)}: {first['cause']}: {first['title']}"
-    return f"Judged fine: {first['title']}" if state == "judged fine" else state.capitalize()
-
-
-def _confidence(cause: CauseRecord) -> str:
-    """How sure a cause is: one signal alone makes it likely."""
-    if "from_utc_ns" not in cause or not cause["confidence"]:
-        return ""
-    return f" ({'likely, ' if cause.get('confirm') else ''}confidence {cause['confidence']:.0%})"
+def _next(observed: Observations) -> list[str]:
+    """What to ask next: settings of the hosts, on each host itself; none of what was modelled."""
+    if observed.is_model:
+        return []
+    step = "assay check host (whether the host keeps to best practice)"
+    others = [host for host in observed.hosts if host != socket.gethostname()]
+    named = [host for host in others if host != UNNAMED]
+    return [f"on {joined(named) or 'the host'}: {step}" if others else step]
 
 
 def _cause(place: int, cause: CauseRecord) -> list[Block]:
@@ -206,15 +204,18 @@ def _cause(place: int, cause: CauseRecord) -> list[Block]:
     when = f", {recurs['words']}" if recurs and recurs["count"] > 1 else ""
     head = f"{place}. {cause['cause']}: {cause['title']}"
     if "from_utc_ns" in cause:
-        head += f"{_confidence(cause)}, {cause['minutes']:.3g} min{when}"
+        sure = f" (confidence {percent(cause['confidence'])})" if cause["confidence"] else ""
+        head += f"{sure}, {format_duration(cause['minutes'] * 60)}{when}"
     blocks: list[Block] = [Paragraph(head, strong=place == 1)]
     for one in cause["evidence"]:
         source = f" [{one['source']}]" if one.get("source") else ""
         blocks.append(Paragraph(f"   seen: {one['text']}{source}"))
     blocks += [Paragraph(f"   against it would be: {text}") for text in cause["against"]]
-    if cause.get("confirm"):
-        blocks.append(Paragraph(f"   it would be confirmed by: {cause['confirm']}"))
-    blocks.append(Paragraph(f"   do: {cause['advice']}"))
+    if place > 1:
+        # The answer says it of the first.
+        if cause.get("confirm"):
+            blocks.append(Paragraph(f"   it would be confirmed by: {cause['confirm']}"))
+        blocks.append(Paragraph(f"   do: {cause['advice']}"))
     return blocks
 
 
@@ -229,7 +230,7 @@ def _matrix(found: Diagnosis, record: DiagnosisRecord) -> Table:
         for resource in RESOURCES:
             cell = cells[resource]
             words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"
-            words += f", {cell.minutes:.3g} min" if cell.minutes else ""
+            words += f", {format_duration(cell.minutes * 60)}" if cell.minutes else ""
             if cell.is_bad:
                 told = found.of_cell(cell)
                 words += f" ({', '.join(told.causes) or 'cause not found'})"

@@ -9,6 +9,7 @@ from typing import NotRequired, TypedDict
 
 import numpy as np
 
+from assay.document.text import percent
 from assay.insight.diagnosis.causes.registry import CAUSES
 from assay.insight.diagnosis.matrix import NONE, CellOf, CellRecord, matrix_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
@@ -135,6 +136,19 @@ class Diagnosis:
         if self.verdict["state"] == FINE and not self.verdict["not_judged"]:
             return NOTHING_WRONG
         return TITLES[self.first]
+
+    @property
+    def answer(self) -> list[str]:
+        """The answer in three lines: what hurts, since when, what to do."""
+        verdict = self.verdict
+        head = verdict["state"].capitalize()
+        if self.causes:
+            first = self.causes[0]
+            likely = "likely, " if first.confirm else ""
+            head += f" ({likely}confidence {percent(first.confidence)}): {first.cause}: {self.title}"
+        elif verdict["state"] == FINE:
+            head += f": {self.title}"
+        return [f"{head}: {verdict['what']}", f"When: {verdict['since']}", f"Do: {verdict['do']}"]
 
     def of_cell(self, cell: CellOf) -> CellVerdict:
         """The verdict of a cell."""

@@ -142,13 +142,14 @@ def default_recording() -> Path:
 
 
 def assumed_tiers(observed: Observations) -> list[str]:
-    """Tiers of hosts that the user did not give, in a line each."""
+    """Tiers of hosts that the user did not give, in a line each; an application's own figures say what they are of."""
     said = {"hypervisor": "guests were recorded", "database": "a database server was recorded"}
     return [
         f"{host}: is of tier {tier_of_host(observed, host)}, since"
         f" {said.get(tier_of_host(observed, host), 'no database server of it was recorded')} (--tier says otherwise)"
         for host in observed.hosts
         if host not in observed.tiers
+        and any(track.host == host and track.tier != "application" for track in observed.tracks)
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from assay.base.units import format_bytes, format_latency
+from assay.document.text import joined
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.recurrence import recurrence_of
 
@@ -22,6 +23,10 @@ WARM_SHARE = 0.1
 
 ALONE = 0.25
 """Confidence in a cause of which one strong signal alone is seen: half of that in two that agree."""
+
+
+ALIKE_NAMED = 2
+"""Signals of one kind that a text names beside the one that holds longest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +68,8 @@ class Signal:
         What was compared with the threshold, step by step.
     is_strong
         Whether it says by itself what is wrong: it is a cause without a second signal.
+    alike
+        Texts of the other signals of its kind.
     """
 
     of: str
@@ -74,14 +81,17 @@ class Signal:
     host: str = ""
     values: Numbers | None = None
     is_strong: bool = False
+    alike: Sequence[str] = ()
 
     @property
     def words(self) -> str:
-        """What was seen, with its value and its bound."""
+        """What was seen, with its value and its bound, and what else is seen with it."""
         said = self.text
         if self.value is not None and self.threshold is not None:
             said += f": {value_text(self.value, self.threshold.unit)} (bad {self.threshold.text})"
-        return said
+        more = len(self.alike) - ALIKE_NAMED
+        named = [*self.alike[:ALIKE_NAMED], *([f"{more} more"] if more > 0 else [])]
+        return f"{said}; also {joined(named)}" if named else said
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -257,11 +267,11 @@ class CauseSignals:
 
 
 def _strongest(alike: Sequence[Signal]) -> list[Signal]:
-    """Of signals of one kind the one that holds longest, and how many others say the same."""
+    """Of signals of one kind the one that holds longest, with the texts of the others."""
     if len(alike) < 2:
         return list(alike)
     first = max(alike, key=lambda one: int(one.holds.sum()))
-    return [replace(first, text=f"{first.text} (as do {len(alike) - 1} more)")]
+    return [replace(first, alike=tuple(one.text for one in alike if one is not first))]
 
 
 def worst_share(observed: Observations, holds: Flags, window_s: float = WINDOW_S) -> float:

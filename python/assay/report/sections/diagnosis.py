@@ -44,7 +44,12 @@ def diagnosis_section(found: Diagnosis) -> Section:
         Paragraph(limiting_words(found), strong=bool(bad)),
         Paragraph(f"When: {found.verdict['since']}."),
     ]
-    blocks.append(_matrix(found))
+    return Section("diagnosis", "Where it hurts", [*blocks, *diagnosis_blocks(found)])
+
+
+def diagnosis_blocks(found: Diagnosis) -> list[Block]:
+    """The matrix, the causes, the time axis, and what was not judged."""
+    blocks: list[Block] = [_matrix(found)]
     if found.causes:
         blocks.append(_causes(found.cause_records()))
     figure = _figure(found)
@@ -55,7 +60,7 @@ def diagnosis_section(found: Diagnosis) -> Section:
     missing = ", ".join(name for name, _ in found.not_looked_for)
     if missing:
         blocks.append(Paragraph(f"Not looked for, since nothing was recorded of it: {missing}."))
-    return Section("diagnosis", "Where it hurts", blocks)
+    return blocks
 
 
 def limiting_words(found: Diagnosis) -> str:
@@ -177,7 +182,7 @@ def evidence_figure(found: Diagnosis) -> FigureElement | None:
             if signal.values is None or signal.threshold is None or signal.text in seen or len(seen) >= MAX_SERIES:
                 continue
             seen.add(signal.text)
-            panel = f"{shorten(signal.text.partition(' (as do')[0], 30)} (x)"
+            panel = f"{shorten(signal.text, 30)} (x)"
             rows += _multiples(found, panel, cause.cause, signal.values, signal.threshold)
     if not found.causes:
         for cell in bad_cells(found.cells)[:MAX_SERIES]:
