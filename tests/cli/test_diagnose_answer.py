@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.apps.cli.diagnose import UNNAMED, print_diagnosis
+from assay.apps.cli.diagnose import print_diagnosis
 from assay.document.elements import Paragraph
 from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
 from assay.insight.diagnosis.inputs import assumed_tiers, sources_of
 from assay.report.diagnosis import diagnosis_document
-from assay.telemetry.importers.importer import Options
+from assay.report.sections.diagnosis import evidence_figure
+from assay.telemetry.importers.importer import UNNAMED, Options
 
 CASES = Path(__file__).parents[1] / "insight" / "cases"
 
@@ -26,9 +27,7 @@ def printed(found: Diagnosis, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["few-ios-very-late.txt", "pgbench-stalls.txt"])
-def test_terminal_and_page_give_one_answer_and_say_nothing_twice(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_terminal_and_page_give_one_answer_and_say_nothing_twice(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = of_file(name)
     lines = printed(found, capsys)
     page = diagnosis_document(found, found.record(), [name])
@@ -37,6 +36,7 @@ def test_terminal_and_page_give_one_answer_and_say_nothing_twice(
     assert lines[:3] == found.answer
     assert texts[:3] == found.answer
     assert len(set(texts)) == len(texts)
+    assert page.title != page.sections[1].title
     assert sum(found.verdict["do"] in line for line in lines) == 1
     assert sum(found.verdict["since"] in text for text in texts) == 1
 
@@ -50,9 +50,33 @@ def test_times_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_settings_are_checked_on_the_host_that_the_files_are_of(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(of_file("few-ios-very-late.txt"), capsys)[-1].startswith("next: on db1: assay check host")
-    assert printed(of_file("pgbench-stalls.txt"), capsys)[-1].startswith("next: on the host: assay check host")
+    assert not any("assay check host" in line for line in printed(of_file("pgbench-stalls.txt"), capsys))
+
+
+def test_what_was_not_named_is_called_by_no_name(capsys: pytest.CaptureFixture[str]) -> None:
+    found = of_file("pgbench-stalls.txt")
+
+    assert UNNAMED not in "\n".join(printed(found, capsys))
+    assert diagnosis_document(found, found.record(), ["pgbench.txt"]).title == "Diagnosis of pgbench.txt"
+
+
+def test_throughput_that_falls_is_drawn_falling() -> None:
+    figure = evidence_figure(of_file("pgbench-stalls.txt"))
+
+    assert figure is not None
+    rows = [row for data in figure.chart.to_dict()["datasets"].values() for row in data if row.get("value") is not None]
+    assert {row["panel"].endswith("(x, bad below 1)") for row in rows} == {True}
+    assert min(row["value"] for row in rows) < 0.1
 
 
 def test_an_application_is_not_called_a_client() -> None:
     assert assumed_tiers(of_file("pgbench-stalls.txt").observed) == []
     assert assumed_tiers(of_file("few-ios-very-late.txt").observed)[0].startswith("db1: is of tier client")
+
+
+def test_the_figure_of_the_evidence_draws_how_late_it_is() -> None:
+    figure = evidence_figure(of_file("few-ios-very-late.txt"))
+
+    assert figure is not None
+    values = [row["value"] for data in figure.chart.to_dict()["datasets"].values() for row in data if "value" in row]
+    assert max(value for value in values if value is not None) == pytest.approx(7200 / 20)

@@ -109,6 +109,26 @@ def test_late_flushes_are_what_commits_wait_for() -> None:
     assert [cell.state for cell in found.cells if (cell.tier, cell.resource) == ("storage", "disk")] == ["hot"]
 
 
+@pytest.mark.parametrize(
+    ("source", "entity", "told"),
+    [("guest", "db01:scsi0:1", "esxtop"), ("nfs", "/srv", "nfsiostat"), ("block", "sda", "iostat")],
+)
+def test_one_signal_is_confirmed_where_the_device_is(source: str, entity: str, told: str) -> None:
+    late = series_rows(source, entity, "read_latency_mean_ns", [60e6] * 60, tier="storage")
+    done = series_rows(source, entity, "read_ios_count", [900.0] * 60, tier="storage", kind="delta")
+
+    found = of(cpu([0.2] * 60), late, done)
+
+    assert found.first == "slow-disk"
+    assert told in found.causes[0].confirm
+
+
+def test_the_sum_of_all_disks_is_no_disk() -> None:
+    found = of(cpu([0.2] * 60), disk("_Total", read_ios_count=[400.0] * 60, read_latency_mean_ns=[85e6] * 60))
+
+    assert found.causes[0].advice.startswith("Record each disk")
+
+
 def test_each_threshold_has_a_source_of_its_own_subject() -> None:
     evidence = {one["of"]: one for one in of_file("late-flushes.txt").record()["causes"][0]["evidence"]}
 

@@ -40,9 +40,6 @@ Examples:
 `assay diagnose --live 60s --database postgresql://monitor@db1/shop`
 """
 
-UNNAMED = "imported"
-"""Stands for the host of files that name none."""
-
 TONES: dict[str, Tone] = {
     "hot": "bad", "warm": "warn", "ok": "good", "too few samples": "quiet", "no data": "quiet",
 }  # fmt: skip
@@ -63,7 +60,7 @@ def diagnose(
     volume: Annotated[
         list[str] | None, typer.Option("--volume", help="Role of a device in imported files: data=D:,log=sdb.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="Host name for files that name none.")] = UNNAMED,
+    host: Annotated[str, typer.Option("--host", help="Host name for files that name none.")] = "imported",
     zone: Annotated[
         str | None,
         typer.Option("--zone", help="UTC offset to assume for files without a time zone: +02:00 (this machine's)."),
@@ -163,24 +160,27 @@ def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
     """The answer in three lines, the matrix, each cause with its evidence, and last what was not judged."""
     from assay.apps.cli.next_step import print_next
     from assay.document.terminal import notes, show
+    from assay.record.answers import load_words
 
     verdict = record["verdict"]
     first, *others = found.answer
     blocks: list[Block] = [Paragraph(first, strong=True), *map(Paragraph, others), _matrix(found, record)]
     for place, cause in enumerate(record["causes"], 1):
-        blocks += _cause(place, cause)
+        # What stands for a cause says what the answer says, unless more than one thing is bad.
+        if found.causes or (verdict["state"] == "bad, cause not found" and len(cause["evidence"]) > 1):
+            blocks += _cause(place, cause)
     load = record["load"]
     if load and load["cells"] and load["cells"][0]["first_load"] is not None:
         rising = load["cells"][0]
         blocks.append(
             Paragraph(
                 f"As load rises, {rising['tier']} {rising['resource']} ({rising['what']}) leaves its threshold"
-                f" first, at {rising['first_load']:g}."
+                f" first, {load_words(rising['first_load'], load['axis'])}."
             )
         )
     blocks += [Paragraph(f"assumed: {text}") for text in record["assumed"]]
     blocks.append(notes(record["notices"]))
-    blocks += [Paragraph(f"not judged: {text}") for text in verdict["not_judged"]]
+    blocks += [Paragraph(f"not judged: {text}") for text in found.not_judged]
     if record["not_looked_for"]:
         names = ", ".join(one["cause"] for one in record["not_looked_for"])
         blocks.append(Paragraph(f"not looked for, nothing was recorded: {names}"))
@@ -189,13 +189,15 @@ def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
 
 
 def _next(observed: Observations) -> list[str]:
-    """What to ask next: settings of the hosts, on each host itself; none of what was modelled."""
-    if observed.is_model:
+    """What to ask next: settings of the hosts that are known to run Linux, on each host itself."""
+    from assay.telemetry.importers.importer import UNNAMED
+
+    hosts = dict.fromkeys(track.host for track in observed.find("iowait_share", source="host"))
+    if not hosts:
         return []
     step = "assay check host (whether the host keeps to best practice)"
-    others = [host for host in observed.hosts if host != socket.gethostname()]
-    named = [host for host in others if host != UNNAMED]
-    return [f"on {joined(named) or 'the host'}: {step}" if others else step]
+    others = ["the host" if host == UNNAMED else host for host in hosts if host != socket.gethostname()]
+    return [f"on {joined(others)}: {step}" if others else step]
 
 
 def _cause(place: int, cause: CauseRecord) -> list[Block]:
@@ -226,7 +228,7 @@ def _matrix(found: Diagnosis, record: DiagnosisRecord) -> Table:
     rows = []
     for tier, host in dict.fromkeys((cell.tier, cell.host) for cell in found.cells):
         cells = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
-        row = [Cell(f"{tier} {host}".strip())]
+        row = [Cell(cells[RESOURCES[0]].place)]
         for resource in RESOURCES:
             cell = cells[resource]
             words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"

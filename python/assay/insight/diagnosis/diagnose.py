@@ -150,6 +150,11 @@ class Diagnosis:
             head += f": {self.title}"
         return [f"{head}: {verdict['what']}", f"When: {verdict['since']}", f"Do: {verdict['do']}"]
 
+    @property
+    def not_judged(self) -> list[str]:
+        """What was not judged and the answer does not say."""
+        return [text for text in self.verdict["not_judged"] if not any(text in line for line in self.answer)]
+
     def of_cell(self, cell: CellOf) -> CellVerdict:
         """The verdict of a cell."""
         return cell_verdict(cell, self.causes)
@@ -185,7 +190,7 @@ class Diagnosis:
     def _stand_in(self) -> CauseRecord:
         """What stands for a cause where none was found: what is bad, what was judged, or what is missing."""
         verdict = self.verdict
-        bad = [f"{cell.tier} {cell.host} {cell.resource}: {self.of_cell(cell).why}" for cell in bad_cells(self.cells)]
+        bad = [f"{cell.place} {cell.resource}: {self.of_cell(cell).why}" for cell in bad_cells(self.cells)]
         cells = [cell for cell in self.cells if cell.state != NONE]
         record: CauseRecord = {
             "cause": self.first,

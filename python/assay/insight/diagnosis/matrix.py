@@ -15,6 +15,7 @@ from assay.insight.diagnosis.measures import CellMeasure, measures_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Observations
 from assay.insight.diagnosis.recurrence import Recurrence, recurrence_of
 from assay.insight.diagnosis.signals import HOLD_SHARE, WARM_SHARE, value_text, worst_share
+from assay.telemetry.importers.importer import UNNAMED
 
 TIERS = ("client", "application", "database", "hypervisor", "storage")
 RESOURCES = ("cpu", "memory", "network", "disk", "response")
@@ -145,6 +146,11 @@ class CellOf:
     def leading(self) -> Judged | None:
         """The measure that decides."""
         return max(self.judged, key=_weight, default=None)
+
+    @property
+    def place(self) -> str:
+        """Tier and host, where the host has a name."""
+        return f"{self.tier} {'' if self.host == UNNAMED else self.host}".strip()
 
     @property
     def is_bad(self) -> bool:

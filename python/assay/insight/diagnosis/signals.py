@@ -189,7 +189,8 @@ class CauseSignals:
         """Add what holds in some steps; whether it does in any."""
         if required:
             self.needed.add(of)
-        holds = np.asarray(holds & self.observed.counted)
+        # A drive of Windows ends in a colon itself.
+        text, holds = text.replace(":: ", ": "), np.asarray(holds & self.observed.counted)
         if not holds.any():
             return False
         if value is None and values is not None:

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 
 import numpy as np
 
-from assay.base.units import format_duration
+from assay.base.units import count_of, format_duration
 from assay.document.text import joined
 from assay.insight.diagnosis.matrix import COOL, FEW, NONE, CellOf, Judged
 from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Observations
@@ -189,13 +189,13 @@ def verdict_of(
         cell, one = bad[0], bad[0].leading
         assert one is not None
         record["state"] = BAD
-        record["what"] = f"{cell.tier} {cell.host} {cell.resource}: {one.bound_words}"
+        record["what"] = f"{cell.place} {cell.resource}: {one.bound_words}"
         record["since"] = since_words(observed, one.recurrence)
         record["do"] = f"Record while it is bad: {joined(record_next(observed, cell)) or 'every tier'}."
     elif not is_enough:
         record["what"] = f"too little was recorded: {SAMPLES_MIN} samples are the least"
-        record["since"] = f"{int(observed.counted.sum())} samples in {whole}"
-        record["do"] = "Record for longer."
+        record["since"] = f"{count_of(int(observed.counted.sum()), 'sample')} in {whole}"
+        record["do"] = f"Record for longer, and {joined(record_next(observed, None)) or 'every tier'}."
     elif is_fine(missing):
         record["state"] = FINE
         record["what"] = "; ".join(fine)

@@ -55,9 +55,7 @@ def log_flush(observed: Observations) -> list[Suspicion]:
         for track in observed.find("log_wait_time_ns", source=source, host=host):
             signals.add("waits", f"{track.entity}: sessions wait for the log", track.values / SECOND_NS, at.WAITS)
         for track in observed.find("log_flush_time_ns", source=source, host=host):
-            signals.add(
-                "busy", f"{track.entity}: time with a flush under way", track.values / SECOND_NS, at.FLUSHING
-            )
+            signals.add("busy", f"{track.entity}: time with a flush under way", track.values / SECOND_NS, at.FLUSHING)
         notes = _shared_log(observed, host)
         found.append(_log(signals, notes, needs=("latency",)))
     for track in observed.latencies("block", "flush"):
