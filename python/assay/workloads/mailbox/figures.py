@@ -104,12 +104,16 @@ def _ratio(
     )  # fmt: skip
 
 
-FIGURES: tuple[Figure, ...] = (
-    ACHIEVED,
-    MAILBOXES,
+LATENCIES: tuple[Figure, ...] = (
     _under("data", "read", "database_read_latency", "database read latency"),
     _under("data", "write", "database_write_latency", "database write latency"),
     _under("log", "write", "log_write_latency", "log write latency"),
+)
+
+FIGURES: tuple[Figure, ...] = (
+    ACHIEVED,
+    MAILBOXES,
+    *LATENCIES,
     _peak("database_read", "database_read.peak", "database read latency"),
     _peak("log_write", "log_write.peak", "log write latency"),
     _ratio("read_write", "Database reads to writes", lambda value: f"{value:.2f} : 1"),
