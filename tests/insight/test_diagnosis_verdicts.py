@@ -109,6 +109,20 @@ def test_late_flushes_are_what_commits_wait_for() -> None:
     assert [cell.state for cell in found.cells if (cell.tier, cell.resource) == ("storage", "disk")] == ["hot"]
 
 
+def test_fine_names_what_came_nearest_to_its_threshold_first() -> None:
+    quick = [
+        disk(f"sd{letter}", read_ios_count=[400.0] * 60, read_latency_mean_ns=[mean * 1e6] * 60)
+        for letter, mean in (("a", 1), ("b", 2), ("c", 15), ("d", 3), ("e", 4))
+    ]
+
+    verdict = of(cpu([0.1] * 60), *quick).verdict
+
+    assert verdict["state"] == FINE
+    assert verdict["what"].startswith("sdc reads 15.0 ms (bad from 20.0 ms); ")
+    assert verdict["what"].endswith("farther from theirs")
+    assert len(verdict["judged"]) >= 6
+
+
 @pytest.mark.parametrize(
     ("source", "entity", "told"),
     [("guest", "db01:scsi0:1", "esxtop"), ("nfs", "/srv", "nfsiostat"), ("block", "sda", "iostat")],

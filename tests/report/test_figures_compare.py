@@ -78,7 +78,7 @@ def test_what_has_no_difference_is_left_to_the_table() -> None:
 
 def test_each_further_run_has_a_panel() -> None:
     document = specification(difference(), difference(run=2), runs=("one", "two", "three"))
-    assert [panel["title"] for panel in document["vconcat"]] == ["two", "three"]
+    assert [panel["title"] for panel in document["vconcat"]] == ["B", "C"]
     assert "one" in document["title"]["text"]
 
 

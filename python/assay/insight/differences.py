@@ -172,7 +172,8 @@ class RunComparison:
         alone = [row for row in rows if row.reason == ONE_RUN]
         if alone and not standing:
             most = max(alone, key=_distance)
-            where = f"{most.figure.title} of {most.workload} at {most.load}"
+            title = most.figure.title
+            where = f"{title[:1].upper()}{title[1:]} of {most.workload} at {most.load}"
             return (
                 f"{told}. {where} differs by {signed_percent(most.relative)}; one run each cannot tell whether that is"
                 " the storage: repeat both, three times each (--repeat 3), and compare before/* after/*."
