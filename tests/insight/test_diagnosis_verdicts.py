@@ -13,6 +13,7 @@ from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
 from assay.insight.diagnosis.inputs import sources_of
 from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.diagnosis.verdict import BAD, FINE, FOUND, UNJUDGED
+from assay.report.sections.diagnosis import limiting_words
 from assay.telemetry.importers.importer import Options
 from series_rows import series_rows
 
@@ -135,6 +136,8 @@ def test_one_signal_is_confirmed_where_the_device_is(source: str, entity: str, t
 
     assert found.first == "slow-disk"
     assert told in found.causes[0].confirm
+    assert found.answer[0].startswith("Cause found (likely, confidence 25 %): slow-disk: ")
+    assert limiting_words(found).startswith("Likely: ")
 
 
 def test_the_sum_of_all_disks_is_no_disk() -> None:

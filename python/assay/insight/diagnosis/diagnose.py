@@ -15,7 +15,7 @@ from assay.insight.diagnosis.matrix import NONE, CellOf, CellRecord, matrix_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
 from assay.insight.diagnosis.recurrence import RecurrenceRecord, recurrence_of
 from assay.insight.diagnosis.rising import RisingLoad, first_to_saturate
-from assay.insight.diagnosis.signals import Signal, Suspicion
+from assay.insight.diagnosis.signals import MOST_LIKELY, Signal, Suspicion
 from assay.insight.diagnosis.verdict import (
     BAD,
     FINE,
@@ -144,8 +144,8 @@ class Diagnosis:
         head = verdict["state"].capitalize()
         if self.causes:
             first = self.causes[0]
-            likely = "likely, " if first.confirm else ""
-            head += f" ({likely}confidence {percent(first.confidence)}): {first.cause}: {self.title}"
+            how = "".join(f"{word}, " for word in [first.likelihood.lower()] if word != MOST_LIKELY.lower())
+            head += f" ({how}confidence {percent(first.confidence)}): {first.cause}: {self.title}"
         elif verdict["state"] == FINE:
             head += f": {self.title}"
         return [f"{head}: {verdict['what']}", f"When: {verdict['since']}", f"Do: {verdict['do']}"]

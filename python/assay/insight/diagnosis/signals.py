@@ -25,6 +25,11 @@ ALONE = 0.25
 """Confidence in a cause of which one strong signal alone is seen: half of that in two that agree."""
 
 
+EVEN_CHANCE = 0.5
+"""Confidence from which a cause is more likely than not."""
+
+MOST_LIKELY = "Most likely"
+
 ALIKE_NAMED = 2
 """Signals of one kind that a text names beside the one that holds longest."""
 
@@ -127,6 +132,11 @@ class Suspicion:
         """Share of the worst window in which the signals hold together, times 1 - 0.5^(independent signals - 1)."""
         kinds = len({signal.of for signal in self.signals})
         return self.coverage * (1.0 - 0.5 ** (kinds - 1) if kinds > 1 else ALONE)
+
+    @property
+    def likelihood(self) -> str:
+        """How sure it is, in a word: one signal alone makes a cause likely, two that agree for long most likely."""
+        return "Likely" if self.confirm else MOST_LIKELY if self.confidence >= EVEN_CHANCE else "Possible"
 
 
 @dataclass

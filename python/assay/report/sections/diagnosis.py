@@ -25,9 +25,6 @@ STEPS_MAX = 400
 
 CAUSES_MAX = 6
 
-LIKELY = 0.5
-"""From this confidence on a cause is more likely than not."""
-
 _TONES: dict[str, Tone] = {HOT: "bad", WARM: "warn", "ok": "good"}
 
 
@@ -70,9 +67,7 @@ def limiting_words(found: Diagnosis) -> str:
     verdict = found.verdict
     if found.causes:
         first = found.causes[0]
-        likely = "Most likely" if first.confidence >= LIKELY else "Possibly"
-        words = f"{likely}: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
-        return f"{words} To confirm: {first.confirm}." if first.confirm else words
+        return f"{first.likelihood}: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
     if verdict["state"] == BAD:
         return f"It is bad, and the cause is not found: {verdict['what']}."
     if verdict["state"] == FINE:
