@@ -246,7 +246,8 @@ def _counted(rows: int, changed: int, unknown: int, share: str) -> str:
         told = f"Of {count_of(rows, 'figure')} {changed} changed by {share} or more, {rows - changed - unknown} did not"
         return f"{told}, and {unknown} cannot tell" if unknown else told
     if unknown == rows:
-        return f"Whether a difference is {share} or more cannot be told{f' from any of {rows} figures' if rows > 1 else ''}"
+        told = f"Whether a difference is {share} or more cannot be told"
+        return f"{told} from any of {rows} figures" if rows > 1 else told
     if unknown:
         return (
             f"No difference of {share} or more in {rows - unknown} of {count_of(rows, 'figure')}; {unknown} cannot tell"
