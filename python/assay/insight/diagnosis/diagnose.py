@@ -216,7 +216,7 @@ def _cause(one: Suspicion, observed: Observations) -> CauseRecord:
     record: CauseRecord = {
         "cause": one.cause,
         "title": TITLES[one.cause],
-        "confidence": round(one.confidence, 3),
+        "confidence": one.confidence,
         "resource": one.resource,
         "minutes": round(observed.minutes(one.together), 3),
         "from_utc_ns": int(observed.begin_ns + when[0] * observed.step_ns),

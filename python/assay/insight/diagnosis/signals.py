@@ -131,7 +131,7 @@ class Suspicion:
     def confidence(self) -> float:
         """Share of the worst window in which the signals hold together, times 1 - 0.5^(independent signals - 1)."""
         kinds = len({signal.of for signal in self.signals})
-        return self.coverage * (1.0 - 0.5 ** (kinds - 1) if kinds > 1 else ALONE)
+        return round(self.coverage * (1.0 - 0.5 ** (kinds - 1) if kinds > 1 else ALONE), 3)
 
     @property
     def likelihood(self) -> str:
