@@ -380,7 +380,7 @@ def test_standard_input_is_diagnosed_and_the_first_three_lines_are_the_answer(be
     done = subprocess.run(command, input=text, capture_output=True, check=True)
 
     what, when, do = done.stdout.decode().splitlines()[:3]
-    assert what.startswith("Cause found (confidence 75%): device-stands-still")
+    assert what.startswith("Cause found (confidence 75 %): device-stands-still")
     assert when.startswith("When: since 2021-03-02 10:00:07 UTC")
     assert do.startswith("Do: ")
     assert "assumed: standard input: is iostat, of db1" in done.stdout.decode()
