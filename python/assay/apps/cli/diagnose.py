@@ -170,8 +170,8 @@ def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
         if found.causes or (verdict["state"] == "bad, cause not found" and len(cause["evidence"]) > 1):
             blocks += _cause(place, cause)
     load = record["load"]
-    if load and load["cells"] and load["cells"][0]["first_load"] is not None:
-        rising = load["cells"][0]
+    rising = load["cells"][0] if load and load["cells"] else None
+    if load and rising and rising["first_load"] is not None:
         blocks.append(
             Paragraph(
                 f"As load rises, {rising['tier']} {rising['resource']} ({rising['what']}) leaves its threshold"

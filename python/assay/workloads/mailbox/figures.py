@@ -14,7 +14,8 @@ from assay.record.shapes.point import Point, Sides
 from assay.workloads.mailbox.shapes import done_of
 
 
-def _told(point: Point) -> str | None:
+def achieved_words(point: Point) -> str | None:
+    """Transactional I/Os, and how many were asked for; None where there were none."""
     done = done_of(point)
     if not done.get("achieved_iops"):
         return None
@@ -36,7 +37,7 @@ ACHIEVED = Figure(
     in_answers=True,
     study="achieved_iops",
     limit="achieved",
-    told=_told,
+    told=achieved_words,
     nothing="no transactional I/O ended",
 )
 

@@ -13,7 +13,7 @@ from assay.base.units import format_bytes, format_duration, format_iops
 from assay.record.shapes.point import Point
 from assay.workloads.capabilities import Foreseen, OverHosts, Reporting, Telling
 from assay.workloads.mailbox.core_plan import cache_bytes
-from assay.workloads.mailbox.figures import ACHIEVED, FIGURES, LATENCIES
+from assay.workloads.mailbox.figures import FIGURES, LATENCIES, achieved_words
 from assay.workloads.mailbox.job import MailboxJob
 from assay.workloads.mailbox.layout import check_layout, layout_meant, place, seats_of_volumes, sizes_needed
 from assay.workloads.mailbox.plan import MailboxPlan, with_own_limits
@@ -184,7 +184,7 @@ class MailboxWorkload(Workload[MailboxPlan], Telling, Foreseen[MailboxPlan], Ove
 
     def point_words(self, point: Point) -> list[str]:
         """Transactional I/Os, those of all kinds, and the latencies that the test judges."""
-        own = ACHIEVED.told(point) if ACHIEVED.told else None
+        own = achieved_words(point)
         if own is None or not point["total"]:
             return super().point_words(point)
         every = f"{format_iops(point['total']['iops'])} IOPS with logs, maintenance and copies;"
