@@ -343,7 +343,7 @@ class TestPlans:
 
 
 def test_help_is_there_with_examples(bench: Bench) -> None:
-    outcome = bench.assay("verify", "--help")
+    outcome = bench.assay("verify", "--help-all")
 
     assert outcome.code == 0
     for word in ("--config", "--map", "--crash-journal", "--after-crash", "faulty:", "sqliosim.cfg"):

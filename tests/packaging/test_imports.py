@@ -67,6 +67,13 @@ def test_a_verb_imports_its_own_kind_of_workload_alone(tmp_path: Path) -> None:
     assert imported_by(called(*words)) == []
 
 
+def test_completion_imports_nothing_of_assay_but_itself() -> None:
+    asked = f"sys.stdin = open('/dev/null'); {called('__complete', 'zsh')}"
+    assert imported_by(asked, ("typer", "rich", "json", "assay.")) == [
+        "assay.apps", "assay.base", "assay.base.command_line", "assay.apps.cli", "assay.apps.cli.completing",
+    ]  # fmt: skip
+
+
 def test_a_comparison_imports_no_distributions() -> None:
     assert imported_by("from assay.record.student import quantile; quantile(10, 0.975)", ("scipy.stats",)) == []
 

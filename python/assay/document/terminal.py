@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from assay.base.audience import Audience
 from assay.base.paths import plain
 from assay.document.elements import (
     Block,
@@ -54,7 +55,10 @@ def notes(texts: Iterable[object]) -> Notices:
 
 
 def show(blocks: Iterable[Block]) -> None:
-    """Print blocks on standard output; a terminal gets lines of its width, and colours."""
+    """Print blocks on standard output; a terminal gets lines of its width, and colours, a program Markdown."""
+    if Audience.is_program:
+        print(markdown(blocks), flush=True)
+        return
     on_terminal = sys.stdout.isatty()
     console = Console(highlight=False, width=None if on_terminal else PIPED_WIDTH)
     for block in blocks:
@@ -65,6 +69,11 @@ def show(blocks: Iterable[Block]) -> None:
         for text, style in _lines(block):
             for line in _wrapped(text, console.width) if on_terminal else [text]:
                 console.print(Text(line, style=style), soft_wrap=True)
+
+
+def markdown(blocks: Iterable[Block]) -> str:
+    """Blocks as Markdown for programs."""
+    return "\n".join(line for block in blocks for line in _markdown(block))
 
 
 def _grid(block: Table) -> Grid:
@@ -92,6 +101,28 @@ def _lines(block: Paragraph | Bullets | Notices | FactList | FigureElement | Hea
             yield from ((_safe(f"{name}: {value}"), "") for name, value in block.items)
         case _:
             yield _safe(block.alternative if isinstance(block, FigureElement) else block.text), "bold"
+
+
+def _markdown(block: Block) -> Iterator[str]:
+    """Lines of a block in Markdown, as short as it can be; a program's own words need no more escapes than these."""
+    if isinstance(block, Table):
+        if block.rows:
+            yield from (["", f"**{_safe(block.caption)}**", ""] if block.caption else [""])
+            yield f"| {' | '.join(_in_cell(column.title) for column in block.columns)} |"
+            yield f"|{'|'.join('--:' if column.number else '---' for column in block.columns)}|"
+            for row in block.placed():
+                cells = {place: _in_cell(cell.text) for cell, place in row}
+                yield f"| {' | '.join(cells.get(place, '') for place in range(len(block.columns)))} |"
+            yield ""
+        return
+    for text, _ in _lines(block):
+        mark = "## " if isinstance(block, Heading) else "- " if isinstance(block, Bullets | Notices | FactList) else ""
+        is_strong = isinstance(block, Paragraph) and block.strong
+        yield f"**{text}**" if is_strong else f"{mark}{text.strip()}"
+
+
+def _in_cell(text: str) -> str:
+    return _safe(text).replace("|", r"\|")
 
 
 def _safe(text: str) -> str:

@@ -16,7 +16,21 @@ from assay.record.shapes.point import Point
 from assay.record.shapes.sizing import Sizing
 from assay.record.shapes.study import Study
 
+VERSION = 1
+"""Version of the schemas, which their `$id` holds."""
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema_id(name: str) -> str:
+    """The name of a schema that stays the same, whatever prints it.
+
+    Examples
+    --------
+    >>> schema_id("point")
+    'urn:assay:schema:point:1'
+    """
+    return f"urn:assay:schema:{name}:{VERSION}"
 
 
 def manifest_schema() -> JsonSchemaValue:
@@ -49,6 +63,26 @@ def document_schema() -> JsonSchemaValue:
     return _joined("Document", [Document, *(shapes.manifest for shapes in all_shapes()), *of_points])
 
 
+def event_schema() -> JsonSchemaValue:
+    """Schema of a line of `--json-stream`."""
+    point, document = {"$ref": schema_id("point")}, {"$ref": schema_id("document")}
+    return {
+        "$schema": DIALECT,
+        "$id": schema_id("event"),
+        "title": "Event",
+        "oneOf": [
+            _event("point", point=point),
+            _event("end", document=document),
+            _event("repeats", document={"type": "object"}),
+        ],
+    }
+
+
+def _event(event: str, **what: object) -> JsonSchemaValue:
+    properties = {"event": {"const": event}, **what}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
 class _Untitled(GenerateJsonSchema):
     """Leaves out titles that only repeat the name of their key."""
 
@@ -62,7 +96,13 @@ def _joined(title: str, shapes: Sequence[type | None]) -> JsonSchemaValue:
     adapters = [(shape.__name__, TypeAdapter[Any](shape)) for shape in shapes if shape is not None]
     inputs = [(name, "validation", adapter) for name, adapter in adapters]
     found, rest = TypeAdapter.json_schemas(inputs, schema_generator=_Untitled)  # type: ignore[arg-type]
-    schema = {"$schema": DIALECT, "title": title, "allOf": [found[name, "validation"] for name, _ in adapters], **rest}
+    schema = {
+        "$schema": DIALECT,
+        "$id": schema_id(title.lower()),
+        "title": title,
+        "allOf": [found[name, "validation"] for name, _ in adapters],
+        **rest,
+    }
     return dict(_with_ends(schema))
 
 
@@ -79,6 +119,7 @@ SCHEMAS: dict[str, Callable[[], JsonSchemaValue]] = {
     "document": document_schema,
     "manifest": manifest_schema,
     "point": point_schema,
+    "event": event_schema,
     "study": study_schema,
     "sizing": sizing_schema,
 }

@@ -7,16 +7,31 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from assay.apps.cli.commands import App, ScreenGroup
 from assay.apps.cli.console import run_guarded
-from assay.apps.cli.verbs import verbs
-from assay.base.errors import UsageError
+from assay.apps.cli.verbs import first_words, verbs
+from assay.base.audience import OPTION, VARIABLES
+from assay.base.errors import ExitCode, UsageError
 from assay.base.log import LEVELS, LOG
 from assay.base.secrets import take_secrets
 
+EXIT_CODES: dict[int, str] = {
+    ExitCode.DONE: "done",
+    ExitCode.LIMIT_MISSED: "a limit is missed or no load meets the limits",
+    ExitCode.USAGE: "usage or refused target",
+    ExitCode.TARGET_FAILED: "target or environment failed",
+    ExitCode.INTEGRITY_FAILED: "integrity failure",
+    ExitCode.LIMIT_UNKNOWN: "unknown whether a limit can be met",
+    ExitCode.INTERRUPTED: "interrupted",
+}
 
-class Verbs(TyperGroup):
+
+ANYWHERE = ("--isolated", OPTION)
+"""Options of all verbs that may also stand behind the verb."""
+
+
+class Verbs(ScreenGroup):
     """The verbs, none of which is imported before it is called."""
 
     def __init__(self, **settings: Any) -> None:
@@ -24,20 +39,22 @@ class Verbs(TyperGroup):
         self.commands.update(verbs())
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`assay help VERB` is `assay VERB --help`."""
+        """`assay help VERB` is `assay VERB --help`; `assay` alone answers with questions."""
+        if not args:
+            typer.echo(first_words(), nl=False)
+            ctx.exit()
+        before = args[: args.index("--")] if "--" in args else args
+        if moved := [flag for flag in ANYWHERE if flag in before]:
+            args = [*moved, *(word for word in args if word not in moved)]
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
 
-app = typer.Typer(
+app = App(
     name="assay",
     cls=Verbs,
     help="Examine storage the way a database will use it.",
-    epilog="Exit codes: 0 done; 1 a limit is missed or no load meets the limits; 2 usage or refused target; 3 target"
-    " or environment failed; 4 integrity failure; 5 unknown whether a limit can be met; 130 interrupted.",
-    no_args_is_help=True,
-    add_completion=False,
+    epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
     context_settings={"help_option_names": ["--help", "-h"]},
-    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
 
@@ -60,8 +77,17 @@ def _global_options(
         str,
         typer.Option("--log-level", envvar="ASSAY_LOG", help=f"What log.jsonl of a run holds: {', '.join(LEVELS)}."),
     ] = "info",
+    agent: Annotated[
+        bool,
+        typer.Option(
+            OPTION,
+            help=f"For programs: answers in Markdown, errors in JSON, no progress; {' or '.join(VARIABLES)} does the"
+            " same where standard output is no terminal.",
+        ),
+    ] = False,
+    isolated: Annotated[bool, typer.Option("--isolated", help="Read no assay.toml and no config.toml.")] = False,
 ) -> None:
-    del version
+    del version, agent, isolated
     if log_level not in LEVELS:
         raise UsageError(f"--log-level: {log_level!r} is unknown; accepted: {', '.join(LEVELS)}")
     LOG.set_level(log_level)

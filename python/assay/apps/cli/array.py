@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import App, usual
 from assay.apps.cli.console import say
 from assay.base.errors import IoFailed, UsageError
 from assay.base.paths import create_anew, printable
@@ -36,13 +37,11 @@ Examples:
 `assay array status --at /tmp/group`
 """
 
-app = typer.Typer(
+app = App(
     name="array",
-    add_completion=False,
     help="A modelled array that answers on the wall clock with real bytes: serve it, pull its disks, cut its power.",
     epilog=EXAMPLES,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
 )
 
 LOOK_S = 0.2
@@ -63,6 +62,7 @@ Disk = Annotated[
 @app.command(
     name="serve", epilog='Examples:\n\n`assay array serve "ps6100xv?raid=50&volumes=2" --at /tmp/array --size 4G`'
 )
+@usual("--at", "--size", "--store", "--cache", "--owner", "--events", "--duration", "--log")
 def serve(
     model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As in the target model:NAME[?OPTIONS].")],
     at: At,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.need import Need, NeedFrom, asked_need
 from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
@@ -52,6 +53,9 @@ def parts_of_all() -> list[ExaminationPart]:
     return [part for one in workloads() if isinstance(one, Examining) for part in one.examination]
 
 
+@usual(
+    "--quick", "--budget", "--only", "--skip", "--limit", "--need", "--size", "--overwrite", "--paper", "--json",
+)  # fmt: skip
 @measuring(
     "assess",
     workload_named(DEFAULT_KIND).plan_type,

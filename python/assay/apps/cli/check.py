@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.base.errors import ExitCode, UsageError
 from assay.base.paths import printable
 from assay.document.elements import Paragraph, Tone
@@ -37,6 +38,7 @@ FAIL_ON = ("error", "warning", "note", "never")
 TONES: dict[str, Tone] = {"error": "bad", "warning": "warn", "note": "plain"}
 
 
+@usual("--volume", "--profile", "--site", "--only", "--skip", "--fail-on", "--format", "--explain", "--list", "--json")
 def check(
     targets: Annotated[
         list[str] | None,

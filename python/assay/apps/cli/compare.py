@@ -15,7 +15,7 @@ from assay.base.paths import printable
 from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
-    from assay.document.elements import Table
+    from assay.document.elements import Block
     from assay.insight.differences import RunComparison
     from assay.insight.sides import SideName
 
@@ -73,22 +73,22 @@ def compare(
 
 def show_comparison(comparison: RunComparison, runs: Sequence[SideName]) -> None:
     """Print what changed."""
+    from assay.document.terminal import show
+
+    show(comparison_blocks(comparison, runs))
+
+
+def comparison_blocks(comparison: RunComparison, runs: Sequence[SideName]) -> list[Block]:
+    """What changed, as elements of a document."""
     from assay.document.elements import Bullets, Paragraph
-    from assay.document.terminal import show, table
+    from assay.document.terminal import table
     from assay.insight.differences import COLUMNS, run_letter
 
-    def narrow(caption: str, rows: Sequence[Sequence[str]]) -> Table:
-        # A column less leaves the words of a verdict room on a terminal of a hundred columns.
-        columns = (f"{COLUMNS[0]}, {COLUMNS[1]}", *COLUMNS[2:])
-        return table(caption, columns, [(f"{workload}, {load}", *texts) for workload, load, *texts in rows])
-
-    show(
-        [
-            Paragraph(comparison.sentence, strong=True),
-            *([Paragraph(comparison.basis)] if comparison.basis else []),
-            Bullets([f"{run_letter(index)} = {run.title}, {run.folders}" for index, run in enumerate(runs)]),
-            narrow("Points", comparison.rows()),
-            narrow("Most within limits, knee and edge", comparison.answer_rows()),
-            *(Paragraph(f"not compared: {line}") for line in comparison.unmatched),
-        ]
-    )
+    return [
+        Paragraph(comparison.sentence, strong=True),
+        *([Paragraph(comparison.basis)] if comparison.basis else []),
+        Bullets([f"{run_letter(index)} = {run.title}, {run.folders}" for index, run in enumerate(runs)]),
+        table("Points", COLUMNS, comparison.rows()),
+        table("Most within limits, knee and edge", COLUMNS, comparison.answer_rows()),
+        *(Paragraph(f"not compared: {line}") for line in comparison.unmatched),
+    ]

@@ -20,6 +20,8 @@ from typer.exceptions import TyperException
 
 from assay.apps.cli.live_frame import Piece, frame, screen_of
 from assay.apps.cli.other_tools import called_here, verb_of
+from assay.apps.cli.settings import blamed
+from assay.base.audience import Audience, problem, reads_a_program
 from assay.base.command_line import end_at_signals
 from assay.base.errors import AssayError, ExitCode, Interrupted
 from assay.base.log import LOG, chain, event
@@ -63,6 +65,7 @@ def run_guarded(app: Callable[..., object], argv: Sequence[str]) -> NoReturn:
     signal.signal(signal.SIGTERM, break_off)
     sys.unraisablehook = _without_interrupts
     LOG.shows = "--debug" in argv
+    Audience.is_program = reads_a_program(argv[1:], os.environ, on_terminal=sys.stdout.isatty())
     event("command", argv=argv)
     try:
         try:
@@ -101,9 +104,9 @@ def _without_interrupts(unraisable: Any) -> None:
 def _outcome(error: Exception) -> tuple[ExitCode, str]:
     """Exit code and message of an error that no verb has handled."""
     if isinstance(error, AssayError):
-        return error.exit_code, str(error)
+        return error.exit_code, blamed(str(error))
     if isinstance(error, TyperException):
-        return ExitCode.USAGE, _usage(error)
+        return ExitCode.USAGE, blamed(_usage(error))
     if _comes_of_interrupt(error):
         return ExitCode.INTERRUPTED, "interrupted"
     if isinstance(error, BrokenPipeError):
@@ -153,11 +156,19 @@ def _forget_stdout() -> None:
 def leave(code: ExitCode, message: str | None = None) -> NoReturn:
     """Say why on standard error and exit."""
     if message:
-        say(f"assay: {message}")
+        complain(code, message)
     # An interrupt within code that was a text, such as a library's data class, would make `python -m assay` end as
     # killed by a signal, whatever the exit code: CPython forgets it where it next runs a text.
     exec("")
     sys.exit(int(code))
+
+
+def complain(code: ExitCode, message: str) -> None:
+    """Say on standard error what ends the command; a program gets one line of JSON."""
+    if Audience.is_program:
+        print(json.dumps(problem(code, one_line(message))), file=sys.stderr, flush=True)
+    else:
+        say(f"assay: {message}")
 
 
 def say(text: str) -> None:
@@ -165,11 +176,16 @@ def say(text: str) -> None:
     print(one_line(text), file=sys.stderr, flush=True)
 
 
-def print_json(document: Mapping[str, object]) -> str:
-    """One JSON document, numbers that are not finite refused."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+def print_json(document: Mapping[str, object], *, indent: int | None = 1) -> str:
+    """One JSON document, numbers that are not finite refused; on one line where nothing is indented."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent)
     # Names of bytes that are no text are halves of surrogate pairs: JSON may hold these escaped, UTF-8 never.
-    return text if _is_text(text) else json.dumps(document, allow_nan=False, indent=1)
+    return text if _is_text(text) else json.dumps(document, allow_nan=False, indent=indent)
+
+
+def print_event(event: str, **what: object) -> None:
+    """Print a line of `--json-stream`."""
+    print(print_json({"event": event, **what}, indent=None), flush=True)
 
 
 def _is_text(text: str) -> bool:
@@ -251,10 +267,14 @@ class EndSignals:
 
 
 class Console:
-    """Progress on standard error: live on a terminal, a plain line every few seconds otherwise."""
+    """Progress on standard error: live on a terminal, a plain line every few seconds otherwise.
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.quiet = quiet
+    With `stream`, points are printed on standard output as they end.
+    """
+
+    def __init__(self, *, quiet: bool = False, stream: bool = False) -> None:
+        self.quiet = quiet = quiet or Audience.is_program
+        self._stream = stream
         self._screen = None if quiet else screen_of(sys.stderr, os.environ)
         self._shown_at = 0.0
 
@@ -290,6 +310,8 @@ class Console:
 
     def point_done(self, point: Mapping[str, Any]) -> None:
         """Show a finished point."""
+        if self._stream:
+            print_event("point", point=point)
         if not self.quiet:
             self._print(point_line(point))
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MEASURE, ASK, WATCH, RESULTS, SET_UP = "Measure", "Ask models", "Watch and diagnose", "Results", "Set up"
+SECTIONS = (MEASURE, ASK, WATCH, RESULTS, SET_UP)
+"""Headings of the list of verbs, in order."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
@@ -31,6 +35,10 @@ class Verb:
         Whether lists leave it out.
     uses
         Programs and rights of the host that some of its options or targets need, as `assay doctor` names them.
+    section
+        The heading that lists show it under.
+    question, answer
+        What a user asks whom the verb answers, and what is typed for it: `assay` alone shows a few.
     """
 
     name: str
@@ -39,6 +47,9 @@ class Verb:
     group: Group | None = None
     hidden: bool = False
     uses: tuple[str, ...] = ()
+    section: str = MEASURE
+    question: str = ""
+    answer: str = ""
 
 
 SERVING = ("fusermount3", "mkfs.ext4", "mounting FUSE")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -12,16 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.importing import DateOrder, Interval, Start, options_of
 from assay.base.errors import UsageError
 from assay.base.paths import printable
-from assay.base.units import format_duration, parse_duration
+from assay.base.units import parse_duration
 from assay.document.elements import Block, Cell, Paragraph, Table, Tone
-from assay.document.text import joined, percent
 
 if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import CauseRecord, Diagnosis, DiagnosisRecord
-    from assay.insight.diagnosis.observed import Observations
     from assay.telemetry.importers.importer import Options
 
 EXAMPLES = """
@@ -45,6 +43,7 @@ TONES: dict[str, Tone] = {
 }  # fmt: skip
 
 
+@usual("--tier", "--volume", "--host", "--start", "--interval", "--since", "--live", "--database", "--html", "--json")
 def diagnose(
     inputs: Annotated[
         list[Path] | None,
@@ -157,47 +156,57 @@ def _recorded(folder: Path, live: str, databases: list[str]) -> Path:
 
 
 def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
-    """The answer in three lines, the matrix, each cause with its evidence, and last what was not judged."""
+    """Print the answer, and what to do next."""
     from assay.apps.cli.next_step import print_next
-    from assay.document.terminal import notes, show
-    from assay.record.answers import load_words
+    from assay.document.terminal import show
 
-    verdict = record["verdict"]
-    first, *others = found.answer
-    blocks: list[Block] = [Paragraph(first, strong=True), *map(Paragraph, others), _matrix(found, record)]
+    show(diagnosis_blocks(found, record))
+    print_next(["assay check host (whether the host keeps to best practice)"])
+
+
+def diagnosis_blocks(found: Diagnosis, record: DiagnosisRecord) -> list[Block]:
+    """The answer in three lines, the matrix, each cause with its evidence, and last what was not judged."""
+    from assay.document.terminal import notes
+
+    verdict, first = record["verdict"], record["causes"][0]
+    blocks: list[Block] = [
+        Paragraph(f"{answer_head(first, verdict['state'])}: {verdict['what']}", strong=True),
+        Paragraph(f"When: {verdict['since']}"),
+        Paragraph(f"Do: {verdict['do']}"),
+        _matrix(found, record),
+    ]
     for place, cause in enumerate(record["causes"], 1):
-        # What stands for a cause says what the answer says, unless more than one thing is bad.
-        if found.causes or (verdict["state"] == "bad, cause not found" and len(cause["evidence"]) > 1):
-            blocks += _cause(place, cause)
+        blocks += _cause(place, cause)
     load = record["load"]
-    rising = load["cells"][0] if load and load["cells"] else None
-    if load and rising and rising["first_load"] is not None:
+    if load and load["cells"] and load["cells"][0]["first_load"] is not None:
+        rising = load["cells"][0]
         blocks.append(
             Paragraph(
                 f"As load rises, {rising['tier']} {rising['resource']} ({rising['what']}) leaves its threshold"
-                f" first, {load_words(rising['first_load'], load['axis'])}."
+                f" first, at {rising['first_load']:g}."
             )
         )
     blocks += [Paragraph(f"assumed: {text}") for text in record["assumed"]]
     blocks.append(notes(record["notices"]))
-    blocks += [Paragraph(f"not judged: {text}") for text in found.not_judged]
+    blocks += [Paragraph(f"not judged: {text}") for text in verdict["not_judged"]]
     if record["not_looked_for"]:
         names = ", ".join(one["cause"] for one in record["not_looked_for"])
         blocks.append(Paragraph(f"not looked for, nothing was recorded: {names}"))
-    show(blocks)
-    print_next(_next(found.observed))
+    return blocks
 
 
-def _next(observed: Observations) -> list[str]:
-    """What to ask next: settings of the hosts that are known to run Linux, on each host itself."""
-    from assay.telemetry.importers.importer import UNNAMED
+def answer_head(first: CauseRecord, state: str) -> str:
+    """The verdict, and the cause where one was found."""
+    if state == "cause found":
+        return f"Cause found{_confidence(first)}: {first['cause']}: {first['title']}"
+    return f"Judged fine: {first['title']}" if state == "judged fine" else state.capitalize()
 
-    hosts = dict.fromkeys(track.host for track in observed.find("iowait_share", source="host"))
-    if not hosts:
-        return []
-    step = "assay check host (whether the host keeps to best practice)"
-    others = ["the host" if host == UNNAMED else host for host in hosts if host != socket.gethostname()]
-    return [f"on {joined(others)}: {step}" if others else step]
+
+def _confidence(cause: CauseRecord) -> str:
+    """How sure a cause is: one signal alone makes it likely."""
+    if "from_utc_ns" not in cause or not cause["confidence"]:
+        return ""
+    return f" ({'likely, ' if cause.get('confirm') else ''}confidence {cause['confidence']:.0%})"
 
 
 def _cause(place: int, cause: CauseRecord) -> list[Block]:
@@ -206,18 +215,15 @@ def _cause(place: int, cause: CauseRecord) -> list[Block]:
     when = f", {recurs['words']}" if recurs and recurs["count"] > 1 else ""
     head = f"{place}. {cause['cause']}: {cause['title']}"
     if "from_utc_ns" in cause:
-        sure = f" (confidence {percent(cause['confidence'])})" if cause["confidence"] else ""
-        head += f"{sure}, {format_duration(cause['minutes'] * 60)}{when}"
+        head += f"{_confidence(cause)}, {cause['minutes']:.3g} min{when}"
     blocks: list[Block] = [Paragraph(head, strong=place == 1)]
     for one in cause["evidence"]:
         source = f" [{one['source']}]" if one.get("source") else ""
         blocks.append(Paragraph(f"   seen: {one['text']}{source}"))
     blocks += [Paragraph(f"   against it would be: {text}") for text in cause["against"]]
-    if place > 1:
-        # The answer says it of the first.
-        if cause.get("confirm"):
-            blocks.append(Paragraph(f"   it would be confirmed by: {cause['confirm']}"))
-        blocks.append(Paragraph(f"   do: {cause['advice']}"))
+    if cause.get("confirm"):
+        blocks.append(Paragraph(f"   it would be confirmed by: {cause['confirm']}"))
+    blocks.append(Paragraph(f"   do: {cause['advice']}"))
     return blocks
 
 
@@ -228,11 +234,11 @@ def _matrix(found: Diagnosis, record: DiagnosisRecord) -> Table:
     rows = []
     for tier, host in dict.fromkeys((cell.tier, cell.host) for cell in found.cells):
         cells = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
-        row = [Cell(cells[RESOURCES[0]].place)]
+        row = [Cell(f"{tier} {host}".strip())]
         for resource in RESOURCES:
             cell = cells[resource]
             words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"
-            words += f", {format_duration(cell.minutes * 60)}" if cell.minutes else ""
+            words += f", {cell.minutes:.3g} min" if cell.minutes else ""
             if cell.is_bad:
                 told = found.of_cell(cell)
                 words += f" ({', '.join(told.causes) or 'cause not found'})"

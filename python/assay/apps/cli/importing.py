@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 
 if TYPE_CHECKING:
     from assay.telemetry.importers.importer import Options
@@ -69,6 +70,7 @@ def options_of(
     )
 
 
+@usual("--volume", "--host", "--zone", "--start", "--interval", "--title", "-o", "--json")
 def import_(
     files: Annotated[
         list[Path],

@@ -11,6 +11,7 @@ import typer
 
 from assay.apps.cli import model_calibrate, model_reliability
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import App
 from assay.apps.cli.console import print_json, say
 from assay.base.errors import ExitCode, UsageError
 
@@ -34,13 +35,11 @@ Examples:
 `assay profile "model:./mine.toml?raid=50" --block 8K --read 70`
 """
 
-app = typer.Typer(
+app = App(
     name="model",
-    add_completion=False,
     help="Modelled arrays: the catalogue, and files of your own.",
     epilog=EXAMPLES,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
 )
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.console import print_end
 from assay.base.errors import UsageError
 from assay.base.units import format_years, parse_percent
@@ -36,6 +37,7 @@ _HOURS = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,3})?\s*([a
 _HOUR_UNITS = {"": 1.0, "h": 1.0, "min": 1 / 60, "d": 24.0, "y": HOURS_A_YEAR}
 
 
+@usual("--mtbf", "--afr", "--ber", "--rebuild", "--scrub", "--years", "--policy", "--layout", "--json", "--report")
 def reliability(
     array: Annotated[str, typer.Argument(metavar="ARRAY", help="An array of the catalogue, or a model file.")],
     mtbf: Annotated[

@@ -58,6 +58,14 @@ Output = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Exactly one JSON document on standard output.", rich_help_panel=OUTPUT)
 ]
+JsonStream = Annotated[
+    bool,
+    typer.Option(
+        "--json-stream",
+        help="Lines of JSON on standard output: each point as it ends, then the run.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show the plan, the bytes and the time, and stop.", rich_help_panel=OUTPUT)
 ]
@@ -159,6 +167,7 @@ OF_OUTPUT: Declared = {
     "title": (Title, None),
     "output": (Output, OUTPUT_DEFAULT),
     "json": (Json, False),
+    "json_stream": (JsonStream, False),
     "dry_run": (DryRun, False),
     "report": (Report, True),
     "export": (Export, None),
@@ -168,7 +177,7 @@ OF_OUTPUT: Declared = {
     "debug": (Debug, False),
 }
 
-SHOWN = ("title", "output", "json", "dry_run", "report", "quiet", "paper", "repeat", "paired")
+SHOWN = ("title", "output", "json", "json_stream", "dry_run", "report", "quiet", "paper", "repeat", "paired")
 """Parameters that say what is shown and written, and how often all is done."""
 
 EXPORTS_KNOWN = ("csv", "fio-json", "openmetrics")

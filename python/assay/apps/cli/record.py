@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import HELP_ALL, App, ScreenGroup, usual
 from assay.base.errors import AssayError, IoFailed, UsageError
 from assay.base.paths import printable
 from assay.base.units import parse_bytes, parse_duration
@@ -48,29 +48,32 @@ Processes = Annotated[
 ]
 
 
-class RecordCommand(TyperGroup):
+class RecordCommand(ScreenGroup):
     """`assay record DIR` beside `assay record show DIR`: what names no command is the folder to record into."""
+
+    default = "start"
+    """The command that is meant where none is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the command in that is left out."""
         first = args[0] if args else ""
-        if first not in ("--help",) and first not in self.commands:
-            args = ["start", *args]
+        if first not in ("--help", HELP_ALL) and first not in self.commands:
+            args = [self.default, *args]
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+app = App(
     name="record",
     cls=RecordCommand,
-    add_completion=False,
     help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
     epilog=EXAMPLES,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
 )
 
 
 @app.command(name="start", epilog=EXAMPLES)
+@usual(
+    "--volume", "--database", "--keep", "--every", "--for", "--metrics", "--title", "--json",
+)  # fmt: skip
 def start(
     directory: Directory = FOLDER,
     volume: Volumes = None,

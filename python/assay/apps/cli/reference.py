@@ -1,4 +1,7 @@
-"""The reference of options, a page a verb, from their declarations: `python -m assay.apps.cli.reference docs`."""
+"""The reference of options, a page a verb, from their declarations: `python -m assay.apps.cli.reference docs`.
+
+`python -m assay.apps.cli.reference man DIR` writes the same as pages for `man`.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,16 @@ import typer
 from typer.core import TyperOption
 
 from assay.apps.cli.app import app
+from assay.apps.cli.commands import default_of
+from assay.apps.cli.completing import TABLE
 from assay.apps.cli.other_tools import DISKSPD, FIO, HAMMERDB, PGBENCH
 from assay.workloads.options import PlanOption
 
 HEAD = """# Options
 
 A page for each verb. Where an option sets a key of a [plan](plans.md), its page names the key, with the value that the
-key has if neither preset, plan nor option sets it. `python -m assay.apps.cli.reference docs` writes these pages.
+key has if neither preset, plan nor option sets it. `assay VERB --help` shows the usual options on one screen,
+`assay VERB --help-all` all of them. `python -m assay.apps.cli.reference docs` writes these pages.
 
 | verb | what it does |
 |---|---|
@@ -78,22 +84,31 @@ def _sections(command: Any, words: Sequence[str]) -> Iterator[str]:
 def _row(option: TyperOption, of_plan: Sequence[PlanOption]) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     keys = ", ".join(f"`{'.'.join(one.path)}`" for one in of_plan)
-    default = of_plan[0].field.default if len(of_plan) == 1 else option.default if not of_plan else None
-    cells = (names, keys, _shown(default), (option.help or "").replace("|", "\\|"))
+    cells = (names, keys, default_of(option, of_plan), (option.help or "").replace("|", "\\|"))
     return f"| {' | '.join(cells)} |"
 
 
-def _shown(default: Any) -> str:
-    """A default that is a plain value; the meaning tells of others."""
-    if isinstance(default, bool):
-        return str(default).lower()
-    if isinstance(default, int | float):
-        return f"{default:g}"
-    return f"`{default}`" if isinstance(default, str | Path) and str(default) else ""
+def completion_table() -> str:
+    """What `completion.tsv` holds."""
+    from assay.apps.cli.completion_table import table
+
+    return table(typer.main.get_command(app))
+
+
+def main(*words: str) -> None:
+    """Write the reference of options and the table of completion; after the word `man`, pages for `man` instead."""
+    if words[0] == "man":
+        from assay.apps.cli.manual import manual
+
+        pages = manual(typer.main.get_command(app))
+    else:
+        pages = reference()
+        Path(TABLE).write_text(completion_table(), encoding="utf-8")
+    for name, page in pages.items():
+        path = Path(words[-1]) / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    for name, page in reference().items():
-        path = Path(sys.argv[1]) / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(page, encoding="utf-8")
+    main(*sys.argv[1:])

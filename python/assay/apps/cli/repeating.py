@@ -13,7 +13,7 @@ import typer
 
 from assay.apps.cli import running
 from assay.apps.cli.compare import show_comparison
-from assay.apps.cli.console import EndSignals, print_end, print_json
+from assay.apps.cli.console import EndSignals, print_end, print_event, print_json
 from assay.apps.cli.running import OutputOptions
 from assay.base.errors import ANSWERS, ExitCode, RunFolderError, UsageError
 from assay.base.paths import printable
@@ -186,7 +186,7 @@ def _show(repeats: _Repeats, group: Path, options: OutputOptions) -> None:
     found = {side: repeated_figures(runs) for side, runs in sides.items()}
     read = read_sides([group]) if options.paired else None
     compared = read.compared(paired=True) if read is not None else None
-    if options.json:
+    if options.json or options.json_stream:
         document = {
             "schema_version": 1,
             "verb": repeats.verb,
@@ -197,7 +197,10 @@ def _show(repeats: _Repeats, group: Path, options: OutputOptions) -> None:
             ],
             "comparison": compared.to_dict() if compared is not None else None,
         }
-        print(print_json(document), flush=True)
+        if options.json_stream:
+            print_event("repeats", document=document)
+        else:
+            print(print_json(document), flush=True)
         return
     told = "" if any(found.values()) else ": fewer than two of them measured anything that says something of the target"
     show([Paragraph(f"{repeats.of} runs{' of each target' if options.paired else ''}{told}.", strong=True)])

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.base.errors import ExitCode, UsageError
 
 EXAMPLES = """
@@ -29,6 +30,7 @@ PAPER = "Paper"
 OUTPUT_OF_SEVERAL = Path("assay-paper")
 
 
+@usual("--html", "--pdf", "--export", "--paper", "-o", "--markdown", "--anonymise", "--units")
 def report(
     runs: Annotated[
         list[Path] | None,

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_end, print_json, say
+from assay.apps.cli.console import Console, EndSignals, complain, leave_at_once, print_end, print_event, print_json, say
 from assay.apps.cli.exporting import export_all, rehearse_exports
 from assay.apps.cli.options import parse_exports
 from assay.apps.service import execution, first_examined
@@ -46,6 +46,7 @@ GIVEN_ANEW = frozenset(
     {
         "resume_run",
         "json",
+        "json_stream",
         "dry_run",
         "report",
         "paper",
@@ -67,6 +68,8 @@ class OutputOptions:
 
     output: Path
     json: bool = False
+    json_stream: bool = False
+    """Whether points are printed as they end, a line of JSON each."""
     dry_run: bool = False
     report: bool = True
     paper: bool = False
@@ -90,6 +93,9 @@ class OutputOptions:
     def validate(self) -> None:
         """Refuse unknown exports before anything is measured."""
         self.export = parse_exports(self.export)
+        if self.json_stream and (self.json or self.dry_run):
+            other = "--json" if self.json else "--dry-run"
+            raise UsageError(f"--json-stream and {other} exclude each other: the one prints points as they end")
 
 
 def start(
@@ -297,7 +303,7 @@ def carry_out(
     `signals` are those that a verb looks after already; `yes_destroy` is what a command to go on has to repeat.
     """
     signals = signals or EndSignals()
-    with Console(quiet=options.quiet) as console:
+    with Console(quiet=options.quiet, stream=options.json_stream) as console:
         run = execution(
             folder,
             target,
@@ -319,6 +325,9 @@ def carry_out(
 
 
 def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
+    if options.json_stream:
+        print_event("end", document={**run_document(folder), "points": []})
+        return
     if options.group is not None:
         return
     if options.json:
@@ -336,7 +345,7 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
         say(f"assay: {failure}")
     _print_folder(folder, options)
     if run.error is not None:
-        say(f"assay: {run.error}")
+        complain(run.error.exit_code, str(run.error))
         if run.error.exit_code is ExitCode.INTERRUPTED and run.can_go_on:
             again = [
                 "assay",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from assay.base.errors import UsageError
-from assay.record.schemas import DIALECT, SCHEMAS
+from assay.record.schemas import DIALECT, SCHEMAS, schema_id
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
 EXAMPLES = """
@@ -41,7 +41,8 @@ def schema(
         raise UsageError(f"{name!r} has no schema; known: {', '.join(NAMES)}")
     if name == "plan":
         plan = workload_named(kind or DEFAULT_KIND, source="--kind").plan_type
-        made = {"$schema": DIALECT, **plan.model_json_schema()}
+        name = f"plan-{workload_named(kind or DEFAULT_KIND).kind}"
+        made = {"$schema": DIALECT, "$id": schema_id(name), **plan.model_json_schema()}
     elif kind is not None:
         raise UsageError("--kind: only plans are of a kind; give it with: assay schema plan")
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.base.errors import ExitCode, UsageError
 from assay.base.units import parse_percent
 
@@ -36,6 +37,7 @@ Examples:
 MEASURED = "Measured needs"
 
 
+@usual("--template", "--set", "--from", "--percentile", "--volume", "--sensitivity", "-o", "--json")
 def size(
     need: Annotated[
         Path | None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import App, usual
 from assay.apps.cli.console import print_json
 from assay.apps.cli.running import start
 from assay.apps.cli.verb import Given, measuring
@@ -45,13 +46,11 @@ Examples:
 `assay study run ./mine-study.toml --dry-run`
 """
 
-app = typer.Typer(
+app = App(
     name="study",
-    add_completion=False,
     help="Vary RAID policy, fill, members, paths and more, and compare.",
     epilog=EXAMPLES,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
 )
 
 Workload = Annotated[
@@ -167,6 +166,9 @@ def _lines(study: StudyPlan, parts: Sequence[Part[Any]]) -> list[str]:
 
 
 @app.command(name="run", epilog=EXAMPLES)
+@usual(
+    "--levels", "--set", "--workload", "--size", "--repeats", "--quick", "--overwrite", "-o", "--json", "--dry-run",
+)  # fmt: skip
 @measuring(
     "study",
     on={"size": opt.ON_STORAGE["size"], **opt.WRITES_FILES, **opt.ON_DATABASES},

@@ -211,7 +211,7 @@ def measuring(
             if "resume_run" in shared and values["resume_run"] is not None:
                 resume(verb, values["resume_run"], given.shown, context)
                 return
-            for setting in _settings(of_plan, values):
+            for setting in _settings(of_plan, values, _set_elsewhere(context, values)):
                 given.values[setting.option.path] = setting.value
                 given.flags[setting.option.path] = setting.flag
             function(given, **{name: values[name] for name in own_names})
@@ -225,7 +225,7 @@ def measuring(
         context = _parameter("context", typer.Context, inspect.Parameter.empty)
         signature = inspect.Signature([context, *sorted(parameters, key=_group)])
         run.__doc__ = function.__doc__
-        vars(run).update(__signature__=signature, plan_options=of_plan)
+        vars(run).update(__signature__=signature, plan_options=of_plan, workload=workload)
         return run
 
     return command
@@ -281,8 +281,15 @@ class _Setting(NamedTuple):
     given: str
 
 
-def _settings(of_plan: Mapping[str, Sequence[PlanOption]], values: Mapping[str, Any]) -> Iterable[_Setting]:
-    """The fields that the plan's options set.
+def _set_elsewhere(context: typer.Context, names: Iterable[str]) -> set[str]:
+    """Parameters whose value comes from a file or the environment; where a plan is named, it says all."""
+    return {name for name in names if getattr(context.get_parameter_source(name), "name", "") == "DEFAULT_MAP"}
+
+
+def _settings(
+    of_plan: Mapping[str, Sequence[PlanOption]], values: Mapping[str, Any], elsewhere: Collection[str] = ()
+) -> Iterable[_Setting]:
+    """The fields that the plan's options set; options that were typed win over those that are set `elsewhere`.
 
     Raises
     ------
@@ -290,8 +297,10 @@ def _settings(of_plan: Mapping[str, Sequence[PlanOption]], values: Mapping[str, 
         A value is not accepted, or two options set one field to different values.
     """
     found: dict[Keys, _Setting] = {}
-    for name, alike in of_plan.items():
+    for name, alike in sorted(of_plan.items(), key=lambda one: one[0] in elsewhere):
         given = values[name]
+        if name in elsewhere and (values.get("plan") is not None or any(one.path in found for one in alike)):
+            continue
         if given is None or (given is False and len(alike[0].option.values) == 1):
             continue
         for setting in _settings_of(alike, given):

@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from assay.apps.cli.declared import SERVING, Verb
+from assay.apps.cli.commands import App, ScreenGroup
+from assay.apps.cli.declared import ASK, MEASURE, RESULTS, SECTIONS, SERVING, SET_UP, WATCH, Verb
 from assay.apps.cli.workloads import VERBS
 from assay.workloads.declaration import imported
 from assay.workloads.registry import workloads_of_others
@@ -20,6 +21,8 @@ _FIRST = (
         name="assess",
         uses=("embedded PostgreSQL",),
         place="assay.apps.cli.assess:assess",
+        question="How good is this storage?",
+        answer="assay assess DIR",
         help="Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report.",
     ),
 )
@@ -27,16 +30,19 @@ _FIRST = (
 _OTHERS = (
     Verb(
         name="compare",
+        section=RESULTS,
         place="assay.apps.cli.compare:compare",
         help="Match the points of runs and say what changed, with confidence intervals.",
     ),
     Verb(
         name="report",
+        section=RESULTS,
         place="assay.apps.cli.report:report",
         help="Write report.html and report.pdf of a run, finished or not; or a paper of one or several runs.",
     ),
     Verb(
         name="ui",
+        section=RESULTS,
         place="assay.apps.cli.ui:ui",
         help="Show runs and recordings in the browser, also while they go on; it looks, it does not touch.",
     ),
@@ -48,39 +54,68 @@ _OTHERS = (
     ),
     Verb(
         name="import",
+        section=WATCH,
         place="assay.apps.cli.importing:import_",
         help="Read telemetry and results of other tools into a run folder; name values taken and left out, and why.",
     ),
     Verb(
         name="check",
         uses=("dmsetup",),
+        section=WATCH,
         place="assay.apps.cli.check:check",
         help="Compare settings with best practice, and say what to change and why; an unknown setting never passes.",
     ),
     Verb(
         name="diagnose",
+        section=WATCH,
         place="assay.apps.cli.diagnose:diagnose",
+        question="Why is it slow now?",
+        answer="assay record rec --for 10m; assay diagnose rec",
         help="Say which tier and resource is the bottleneck, what causes it, and what would disprove that.",
     ),
     Verb(
         name="size",
+        section=ASK,
         place="assay.apps.cli.size:size",
+        question="What should I buy?",
+        answer="assay size need.toml, made with assay size --template",
         help="Say what to buy for a need: what costs least, is smallest or is fastest, and why others do not hold it.",
     ),
     Verb(
         name="support",
+        section=RESULTS,
         place="assay.apps.cli.support:support",
         help="Pack manifest, log and points of a run into one archive for a colleague or a vendor, names replaced.",
     ),
     Verb(
         name="doctor",
+        section=SET_UP,
         place="assay.apps.cli.doctor:doctor",
         help="List the programs and rights that Assay can use on this host, and how to get missing ones.",
     ),
     Verb(
         name="schema",
+        section=RESULTS,
         place="assay.apps.cli.schema:schema",
         help="Print the JSON Schema of the JSON document, of a file in a run folder, or of a plan.",
+    ),
+    Verb(
+        name="mcp",
+        section=RESULTS,
+        place="assay.apps.cli.mcp:mcp",
+        help="Serve runs and recordings to a language model over standard input and output, read only (MCP).",
+    ),
+    Verb(
+        name="config",
+        section=SET_UP,
+        place="assay.apps.cli.config:app",
+        help="Show defaults of options that files and the environment set, each with its source.",
+    ),
+    Verb(
+        name="completion",
+        section=SET_UP,
+        place="assay.apps.cli.completion:completion",
+        help="Print what makes a shell complete verbs, options, targets, studies and run folders.",
     ),
     Verb(
         name="agent",
@@ -93,23 +128,27 @@ _OTHERS = (
 _WITH_COMMANDS = (
     Verb(
         name="record",
+        section=WATCH,
         place="assay.apps.cli.record:app",
         help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
     ),
     Verb(
         name="study",
         uses=(*SERVING, "embedded PostgreSQL"),
+        section=ASK,
         place="assay.apps.cli.study:app",
         help="Vary RAID policy, fill, members, paths and more, and compare.",
     ),
     Verb(
         name="model",
+        section=ASK,
         place="assay.apps.cli.model:app",
         help="Modelled arrays: the catalogue, and files of your own.",
     ),
     Verb(
         name="array",
         uses=SERVING,
+        section=ASK,
         place="assay.apps.cli.array:app",
         help="A modelled array that answers on the wall clock with real bytes: serve it, pull its disks, cut its"
         " power.",
@@ -123,8 +162,10 @@ _OF_WORKLOADS = tuple(verb for verbs in VERBS.values() for verb in verbs)
 class Later(TyperCommand):
     """A verb that is imported when it is called; until then it is its line in lists."""
 
-    def __init__(self, name: str, *, load: Callable[[], Any], help: str, hidden: bool = False) -> None:
-        super().__init__(name, help=help, hidden=hidden)
+    def __init__(
+        self, name: str, *, load: Callable[[], Any], help: str, hidden: bool = False, section: str = MEASURE
+    ) -> None:
+        super().__init__(name, help=help, hidden=hidden, rich_help_panel=section)
         self._load = load
 
     @cached_property
@@ -142,23 +183,31 @@ def declared() -> list[Verb]:
     return [*_FIRST, *_OF_WORKLOADS, *_OTHERS, *_WITH_COMMANDS]
 
 
+def first_words() -> str:
+    """What `assay` alone says: questions, and what answers each."""
+    asked = [verb for verb in declared() if verb.question]
+    width = max(len(verb.question) for verb in asked)
+    lines = [f"{verb.question:{width}}  {verb.answer}" for verb in asked]
+    return "\n".join([*lines, "", "All verbs: assay --help. One verb: assay VERB --help.", ""])
+
+
 def verbs() -> dict[str, Any]:
-    """All verbs by name, in the order of the list; kinds of workload that have none of their own come last."""
+    """All verbs by name, in the order of the list; kinds of workload that have none of their own end their section."""
     found: list[Any] = [_later(verb) for verb in (*_FIRST, *_alone(), *_OTHERS)]
     found += [*_groups(), *(_later(verb) for verb in _WITH_COMMANDS), *_of_kinds()]
-    return {command.name: command for command in found}
+    return {command.name: command for command in sorted(found, key=lambda one: SECTIONS.index(one.rich_help_panel))}
 
 
 def _alone() -> list[Verb]:
     return [verb for verb in _OF_WORKLOADS if verb.group is None]
 
 
-def _groups() -> Iterator[TyperGroup]:
+def _groups() -> Iterator[ScreenGroup]:
     """The verbs that are made of commands which several kinds of workload may declare."""
     for group in dict.fromkeys(verb.group for verb in _OF_WORKLOADS if verb.group is not None):
         commands: dict[str, Any] = {verb.name: _later(verb) for verb in _OF_WORKLOADS if verb.group == group}
-        yield TyperGroup(
-            name=group.name, help=group.help, commands=commands, no_args_is_help=True, rich_markup_mode="markdown"
+        yield ScreenGroup(
+            name=group.name, help=group.help, commands=commands, no_args_is_help=True, rich_help_panel=MEASURE
         )
 
 
@@ -182,11 +231,11 @@ def _later(verb: Verb) -> Later:
         examples = getattr(import_module(verb.place.partition(":")[0]), "EXAMPLES", None)
         return _command(verb.name, found, epilog=examples)
 
-    return Later(verb.name, load=load, help=verb.help, hidden=verb.hidden)
+    return Later(verb.name, load=load, help=verb.help, hidden=verb.hidden, section=verb.section)
 
 
 def _command(name: str, function: Callable[..., None], *, epilog: str | None = None) -> Any:
     """The command of a function."""
-    alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    alone = App()
     alone.command(name=name, epilog=epilog)(function)
     return typer.main.get_command(alone)

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from assay.telemetry.importers.samples import SampleTable
 
-UNNAMED = "imported"
-"""Stands for the host of files that name none."""
-
 FLUSH_ROWS = 2**14
 """Rows that are handed on together."""
 
@@ -81,7 +78,7 @@ class Options:
         Order of day and month in files that do not settle it.
     """
 
-    host: str = UNNAMED
+    host: str = "imported"
     zone_s: int | None = None
     start_ns: int | None = None
     interval_ns: int | None = None

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.verb import Given, measuring
 from assay.apps.cli.workloads.transactions import TARGETS, TARGETS_HELP, run_verb
 from assay.workloads.brokerage.plan import BrokeragePlan
@@ -27,6 +28,7 @@ Examples:
 """
 
 
+@usual("--preset", "--customers", "--users", "--rate", "--duration", "--search", "--limit", "--json")
 @measuring("oltp", BrokeragePlan, on=opt.DATABASES_IN_TURNS, presets="orders (the published mix) or strict")
 def brokerage(
     given: Given,

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
+from assay.apps.cli.workloads.transactions import TARGETS, TARGETS_HELP
 from assay.base.errors import UsageError
 from assay.workloads.databases.plan import split_actions
 from assay.workloads.plan import Part
@@ -31,15 +33,15 @@ Examples:
 PART = TpchPlan.model_fields["kind"].default
 
 
+@usual("--scale", "--test", "--streams", "--queries", "--cache", "--limit", "--json", "--dry-run")
 @measuring("dss", TpchPlan, on=opt.DATABASES_IN_TURNS, presets="tpch")
 def tpch(
     given: Given,
     target: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TARGET... [load|run|check|save|restore|drop]...",
-            help="embedded:DIR, duckdb:PATH, postgresql://USER@HOST/DATABASE, mariadb://..., mssql://...; then what to"
-            " do, in that order (load unless loaded, run, check).",
+            metavar=TARGETS,
+            help=f"duckdb:PATH, {TARGETS_HELP}",
             show_default=False,
         ),
     ] = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.running import start
 from assay.apps.cli.verb import Given, measuring
 from assay.workloads.mailbox.plan import MailboxPlan
@@ -28,6 +29,10 @@ Examples:
 """
 
 
+@usual(
+    "--mailboxes", "--mailbox-size", "--iops-per-mailbox", "--databases", "--type", "--volume", "--duration",
+    "--search", "--overwrite", "--json",
+)  # fmt: skip
 @measuring("mailbox", MailboxPlan, on=opt.WRITES_FILES)
 def mailbox(
     given: Given,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.verb import Given, measuring
 from assay.apps.cli.workloads.transactions import TARGETS, TARGETS_HELP, run_verb
 from assay.workloads.tpcc.plan import TpccPlan
@@ -28,6 +29,7 @@ Examples:
 PART = TpccPlan.model_fields["kind"].default
 
 
+@usual("--preset", "--warehouses", "--users", "--rate", "--duration", "--search", "--limit", "--json")
 @measuring("oltp", TpccPlan, on=opt.DATABASES_IN_TURNS, presets="hammerdb (as HammerDB draws it) or strict")
 def tpcc(
     given: Given,

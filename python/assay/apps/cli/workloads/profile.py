@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.console import say
 from assay.apps.cli.need import Need, NeedFrom, asked_need
 from assay.apps.cli.repeating import start
@@ -63,6 +64,10 @@ REPLACED = {
 BURSTS = ("burst_interval_s", "burst_bytes", "burst_spread")
 
 
+@usual(
+    "--preset", "--size", "--block", "--read", "--queue-depth", "--duration", "--search", "--limit", "--overwrite",
+    "--json",
+)  # fmt: skip
 @measuring(
     "profile",
     IoPlan,

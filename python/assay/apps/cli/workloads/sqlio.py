@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.console import Console, EndSignals, leave_at_once, print_json, say
+from assay.apps.cli.commands import App, usual
+from assay.apps.cli.console import Console, EndSignals, complain, leave_at_once, print_json, say
 from assay.apps.cli.running import outlook
 from assay.apps.service import execution
 from assay.base.errors import ExitCode, NotAnswering, UsageError
@@ -47,10 +48,11 @@ CONTEXT: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": T
 SIZE_DEFAULT_BYTES = 256 << 20
 """Size of a file that neither exists nor has a size in the parameter file."""
 
-app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+app = App()
 
 
 @app.command(epilog=EXAMPLES, context_settings=CONTEXT, add_help_option=False)
+@usual("--batch", "--rest", "--map", "--overwrite", "--create", "--title", "--output", "--json", "--report", "--quiet")
 def sqlio(
     context: typer.Context,
     arguments: Annotated[list[str] | None, typer.Argument(help="Classic flags and files.", metavar="FLAGS")] = None,
@@ -183,7 +185,7 @@ def _run(command: SqlioCommand, shown: SqlioOptions, signals: EndSignals) -> Exi
     elif run.points:
         print(format_sqlio(command, measurements_from_point(run.points[-1], file_sizes=target_sizes)), flush=True)
     if run.error is not None:
-        say(f"assay: {run.error}")
+        complain(run.error.exit_code, str(run.error))
     if isinstance(run.error, NotAnswering):
         leave_at_once(code)
     return code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given
@@ -11,11 +11,12 @@ from assay.base.errors import UsageError
 from assay.workloads.databases.plan import Action, split_actions
 from assay.workloads.plan import Part
 
-TARGETS = "TARGET... [load|run|check|save|restore|drop]..."
+TARGETS = "TARGET... [ACTION]..."
 
 TARGETS_HELP = (
-    "embedded:DIR, postgresql://USER@HOST/DATABASE, mariadb://..., mssql://...; then what to do, in that"
-    " order (load unless loaded, run, check)."
+    "embedded:DIR, postgresql://USER@HOST/DATABASE, mariadb://..., mssql://...; then actions, in that order: "
+    + ", ".join(get_args(Action))
+    + " (load unless loaded, run, check)."
 )
 
 

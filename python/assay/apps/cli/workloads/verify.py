@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn, cast
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.commands import usual
 from assay.apps.cli.console import say
 from assay.apps.cli.running import start
 from assay.apps.cli.verb import Given, measuring
@@ -34,6 +35,10 @@ Examples:
 """
 
 
+@usual(
+    "--preset", "--size", "--volume", "--users", "--duration", "--cycles", "--crash-journal", "--after-crash",
+    "--overwrite", "--json",
+)  # fmt: skip
 @measuring("verify", IntegrityPlan, on=opt.WRITES_FILES)
 def verify(
     given: Given,
