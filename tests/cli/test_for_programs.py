@@ -62,6 +62,16 @@ def test_an_error_is_one_line_of_json(bench: Bench, words: tuple[str, ...], foun
     assert bench.assay(*words).complaint == f"assay: {told['message']}"
 
 
+def test_help_is_a_line_an_option(bench: Bench) -> None:
+    shown = bench.assay("profile", "--help", "--agent").stdout.splitlines()
+    assert "- `--json`: Exactly one JSON document on standard output." in shown
+    assert "- `--help, -h`: Show this message and exit; --help-all shows all options and examples." in shown
+    assert "─" not in "".join(shown)
+    assert bench.assay("--agent").stdout == bench.assay().stdout
+    told = complaint(bench.assay("study", "--agent").stderr)
+    assert (told["code"], told["accepted"]) == (2, ["list", "show", "run"])
+
+
 def test_parts_of_a_message() -> None:
     told = problem(2, "Invalid value for '--repeat': 500 is not in the range 1<=x<=100; see assay profile --help")
     assert (told["option"], told["value"]) == ("--repeat", None)

@@ -74,12 +74,14 @@ def planned(*arguments: str) -> tuple[list[str], str]:
 def test_the_folder_gives_way_to_the_user_the_environment_and_what_is_typed(
     in_folder: Writes, of_user: Writes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = in_folder('limit = ["read.p99<=1ms"]')
-    assert planned() == (["read.p99<=1ms"], f"note: {path} sets --limit\n")
-    of_user('limit = ["read.p99<=2ms"]')
+    path = in_folder('export = ["csv"]\n[profile]\nlimit = ["read.p99<=1ms"]')
+    assert planned() == (["read.p99<=1ms"], f"note: {path} sets --export, --limit\n")
+    assert planned("--limit", "read.p99<=4ms", "--export", "csv") == (["read.p99<=4ms"], "")
+    of_user('export = ["fio-json"]\n[profile]\nlimit = ["read.p99<=2ms"]')
     assert planned() == (["read.p99<=2ms"], "")
-    monkeypatch.setenv("ASSAY_LIMIT", "read.p99<=3ms, cpu<80%")
-    assert planned()[0] == ["read.p99<=3ms", "cpu<80%"]
+    assert value("export") == ["fio-json"]
+    monkeypatch.setenv("ASSAY_EXPORT", "openmetrics, csv")
+    assert value("export") == ["openmetrics", "csv"]
     assert planned("--limit", "read.p99<=4ms")[0] == ["read.p99<=4ms"]
 
 
@@ -93,7 +95,7 @@ def test_isolated_reads_no_file_wherever_it_stands(in_folder: Writes, of_user: W
 
 
 def test_a_plan_that_is_named_wins_over_all_that_is_not_typed(in_folder: Writes, tmp_path: Path) -> None:
-    in_folder('limit = ["read.p99<=1ms"]')
+    in_folder('[profile]\nlimit = ["read.p99<=1ms"]')
     plan = tmp_path / "plan.toml"
     plan.write_text('limits = ["read.p99<=9ms"]\n[[activity]]\nblock_bytes = 8192\n')
     assert planned("--plan", str(plan)) == (["read.p99<=9ms"], "")
@@ -121,13 +123,14 @@ def test_a_value_is_for_options_of_its_kind(of_user: Writes) -> None:
         ("report = true\nlimits = []", "line 2: unknown key 'limits'; did you mean 'limit'?"),
         ('password = "hunter2"', "line 1: unknown key 'password'; known: export, limit, no-color, report, smallest"),
         ("\nreport = 1", "line 2: report is true or false"),
-        ('limit = "cpu<80%"', 'line 1: limit is a list, such as ["csv"]'),
+        ('profile.limit = "cpu<80%"', 'limit is a list, such as ["csv"]'),
+        ('limit = ["cpu<80%"]', "line 1: limit differs by verb; put it into a table, such as [profile]"),
         ('export = ["csv", "xml"]', "line 1: --export: unknown format 'xml'; accepted: csv, fio-json, openmetrics"),
         ("[profil]\nreport = true", "line 1: unknown table 'profil'; a table has the name of a verb"),
         ("[[profile]]\nreport = true", "line 1: unknown key 'profile'"),
         ("report = ", "(at end of document)"),
-        ("limit = [" + "['x']," * 3 + "]", "line 1: limit is a list"),
-        ("limit = [" + '"cpu<80%",' * 60 + "]", "line 1: limit is too long"),
+        ("export = [" + "['x']," * 3 + "]", "line 1: export is a list"),
+        ("[profile]\nlimit = [" + '"cpu<80%",' * 60 + "]", "line 2: limit is too long"),
         ('smallest = "a\\u001b[31m"', "line 1: smallest is too long, or holds letters that are not printable"),
         ("x = " + "[" * 5000, "--isolated goes on without it"),
     ],
@@ -141,7 +144,7 @@ def test_what_is_wrong_is_said_with_file_and_line(in_folder: Writes, text: str, 
 
 
 def test_a_value_that_a_verb_refuses_is_said_with_its_place(in_folder: Writes, of_user: Writes) -> None:
-    path = in_folder('\nlimit = ["read.p98<=1ms"]')
+    path = in_folder('[profile]\nlimit = ["read.p98<=1ms"]')
     error = CliRunner().invoke(app, ["profile", "null:", "--dry-run"]).exception
     assert isinstance(error, UsageError)
     assert blamed(str(error)).startswith(f"{path}, line 2: ")
@@ -216,8 +219,8 @@ def test_show_says_where_each_value_comes_from(
 
 def test_the_page_lists_what_may_be_set() -> None:
     text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([a-z ]+) \|", text, flags=re.MULTILINE))
-    assert rows == {
-        name: "folder" if one.is_harmless else "table of a verb" if one.of_verb else "user"
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([a-z ]*) \| ([a-z ]*) \|", text, flags=re.MULTILINE)
+    assert {name: (who, where) for name, who, where in rows} == {
+        name: ("folder" if one.is_harmless else "user", "table of a verb" if one.of_verb else "anywhere")
         for name, one in SETTINGS.items()
     }

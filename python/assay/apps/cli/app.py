@@ -40,7 +40,7 @@ class Verbs(ScreenGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """`assay help VERB` is `assay VERB --help`; `assay` alone answers with questions."""
-        if not args:
+        if not [word for word in args if word not in ANYWHERE]:
             typer.echo(first_words(), nl=False)
             ctx.exit()
         before = args[: args.index("--")] if "--" in args else args

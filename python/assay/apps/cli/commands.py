@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from assay.base.audience import Audience
+
 if TYPE_CHECKING:
     from assay.workloads.options import PlanOption
 
@@ -99,8 +101,6 @@ def print_help(command: Any, context: Any, *, whole: bool = False) -> None:
     whole
         Whether with all options, in their groups, and all examples.
     """
-    from typer.rich_utils import rich_format_help
-
     usual_flags = getattr(command.callback, "usual", ())
     heading, *examples = [line for line in (command.epilog or "").splitlines() if line.strip()] or [""]
     left_out = not whole and (bool(usual_flags) or len(examples) > EXAMPLES_SHOWN)
@@ -109,6 +109,11 @@ def print_help(command: Any, context: Any, *, whole: bool = False) -> None:
         for param in command.get_params(context)
         if whole or not usual_flags or isinstance(param, TyperArgument) or {*param.opts} & {*usual_flags, "--help"}
     ]
+    if Audience.is_program:
+        _print_markdown(command, context, params, examples if whole else examples[:EXAMPLES_SHOWN])
+        return
+    from typer.rich_utils import rich_format_help
+
     # Markdown ends a line within a paragraph at two spaces.
     epilog = "  \n".join([heading, *(examples if whole else examples[:EXAMPLES_SHOWN])])
     shown = copy(command)
@@ -116,6 +121,20 @@ def print_help(command: Any, context: Any, *, whole: bool = False) -> None:
     if isinstance(command, TyperGroup) and not whole:
         vars(shown).update(get_command=lambda ctx, name: _listed(command.get_command(ctx, name)))
     rich_format_help(obj=shown, ctx=context, markup_mode="markdown")
+
+
+def _print_markdown(command: Any, context: Any, params: Sequence[Any], examples: Sequence[str]) -> None:
+    """Print help for a program: a line a parameter, and nothing drawn."""
+    print(f"**{command.get_usage(context)}**\n\n{command.help}\n")
+    for param in params:
+        options = isinstance(param, TyperOption)
+        names = ", ".join(sorted((*param.opts, *param.secondary_opts), key=len, reverse=True)) if options else ""
+        value = param.display_type_rich(ctx=context) if names else param.display_name_raw
+        print(f"- `{f'{names} {value}'.strip()}`: {param.help or ''}")
+    for name, inner in getattr(command, "commands", {}).items():
+        if not inner.hidden:
+            print(f"- `{name}`: {(inner.help or '').partition(chr(10))[0]}")
+    print("\n".join(["", *examples]) if examples else "")
 
 
 def _listed(command: Any) -> Any:

@@ -52,8 +52,8 @@ def answer(shell: str, breaks: str = "") -> None:
     """
     text = os.fsdecode(sys.stdin.buffer.read())
     words = words_of(text) if shell == "bash" else text.removesuffix("\n").split("\n")
+    current = words[-1] = words[-1].lstrip("\"'")  # fish gives the word as it stands, with the quote that is open
     files, found = completed(words[1:])
-    current = words[-1]
     kept = 0
     if shell == "bash" and not text.endswith(("'" + current, '"' + current)):
         kept = max((current.rfind(letter) + 1 for letter in ":=" if letter in breaks), default=0)

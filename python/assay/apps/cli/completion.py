@@ -27,9 +27,6 @@ _assay() {
     mapfile -t lines < <(printf '%s' "${COMP_LINE:0:COMP_POINT}" \
         | "${COMP_WORDS[0]}" CALL bash "$COMP_WORDBREAKS" 2> /dev/null)
     COMPREPLY=("${lines[@]:1}")
-    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=/] ]]; then
-        compopt -o nospace
-    fi
     if [[ ${lines[0]} == files ]]; then
         [[ $current == [:=] ]] && current=
         if [[ ${#COMPREPLY[@]} -eq 0 ]]; then
@@ -38,9 +35,13 @@ _assay() {
         else
             # Beside other words bash quotes no names, and a name may hold what a shell executes.
             while IFS= read -r line; do
+                [[ -d $line ]] && line+=/
                 COMPREPLY+=("$(printf '%q' "$line")")
             done < <(compgen -f -- "$current")
         fi
+    fi
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=/] ]]; then
+        compopt -o nospace
     fi
 }
 complete -F _assay assay

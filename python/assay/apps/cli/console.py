@@ -69,7 +69,7 @@ def run_guarded(app: Callable[..., object], argv: Sequence[str]) -> NoReturn:
     event("command", argv=argv)
     try:
         try:
-            code = app(standalone_mode=False)
+            code = app(standalone_mode=False, prog_name="assay")
             outcome = ExitCode(code) if isinstance(code, int) else ExitCode.DONE, ""
             if heard:
                 # Python loses what is raised while it frees an object; then the verb has gone on to its end.
@@ -135,11 +135,13 @@ def _comes_of_interrupt(error: BaseException | None) -> bool:
 def _usage(error: TyperException) -> str:
     """What the option parser says, in one line; a verb without arguments shows its help."""
     message = error.format_message()
-    if type(error).__name__ == "NoArgsIsHelpError":
+    if type(error).__name__ == "NoArgsIsHelpError" and not Audience.is_program:
         print(message, file=sys.stderr)
         return ""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "assay"
+    if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+        return f"{command}: name a command; accepted: {', '.join(context.command.commands)}"
     if option := getattr(error, "option_name", ""):
         params = context.command.params if context is not None else []
         if known := called_here(option, {name for one in params for name in one.opts}):

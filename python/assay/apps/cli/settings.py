@@ -60,7 +60,7 @@ class SettableOption:
 
 SETTINGS: Mapping[str, SettableOption] = {
     "export": SettableOption(list, is_harmless=True, check=_exports),
-    "limit": SettableOption(list, is_harmless=True),
+    "limit": SettableOption(list, is_harmless=True, of_verb=True),
     "no-color": SettableOption(bool, is_harmless=True),
     "report": SettableOption(bool, is_harmless=True),
     "smallest": SettableOption(str, is_harmless=True),
