@@ -76,14 +76,14 @@ def build_wheel(wheels: Path) -> Path:
 
 
 def download_dependencies(wheel: Path, wheels: Path, python_version: str) -> None:
-    """Wheels of everything `wheel` needs that run on `GLIBC` and `python_version`."""
+    """Wheels of everything `wheel` and its extra `all` need that run on `GLIBC` and `python_version`."""
     machine = platform.machine()
     tags = [f"manylinux_{GLIBC[0]}_{minor}_{machine}" for minor in range(GLIBC[1], 4, -1)]
     tags += [f"manylinux2014_{machine}", f"linux_{machine}"]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--only-binary", ":all:", "--python-version", python_version, "--implementation", "cp"]
     command += [option for tag in tags for option in ("--platform", tag)]
-    run([*command, "--dest", str(wheels), str(wheel)])
+    run([*command, "--dest", str(wheels), f"{wheel}[all]"])
 
 
 def fill_in(folder: Path, values: dict[str, str]) -> None:

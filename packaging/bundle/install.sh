@@ -85,7 +85,7 @@ else
 fi
 echo "installing Assay @VERSION@ from $here/wheels"
 if ! "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index \
-    --find-links "$here/wheels" "assay-storage==@VERSION@"; then
+    --find-links "$here/wheels" "assay-storage[all]==@VERSION@"; then
     # What was there before stays.
     [ -z "$made" ] || rm -rf "$folder"
     fail "pip could not install the wheels; the reason is above"

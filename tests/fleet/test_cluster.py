@@ -102,4 +102,4 @@ def test_without_ray_it_says_what_to_install(assay: Assay, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "ray", None)
     found = assay("profile", "null:", "--cluster", "auto")
     assert found["exit_code"] == 3
-    assert found["complaint"] == "--cluster: Ray is not installed here; pip install 'assay-storage[ray]'"
+    assert found["complaint"] == "--cluster: ray is not installed; pip install 'assay-storage[ray]'"

@@ -11,8 +11,7 @@ from copy import copy
 from statistics import median
 from typing import Any, TypedDict, TypeVar
 
-import altair as alt
-
+from assay.document.drawing import alt
 from assay.document.elements import FigureElement, Paragraph
 from assay.document.limits import MEETS
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, latency_unit, log_scale, shape

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-import altair as alt
-
+from assay.document.drawing import alt
 from assay.document.elements import Chart, Specification
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")

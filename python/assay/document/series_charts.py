@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import PLAIN_ZERO, ChartRows, ordered
+from assay.document.drawing import alt
 from assay.document.palette import BAND, COLOURS, DASHES, INK, MAX_SERIES, log_scale
 from assay.document.series import PanelRow
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from assay.base.errors import NotSupported, OpenFailed, RefusedTarget, UsageError
+from assay.base.extras import require
 from assay.base.paths import plain
 from assay.fleet.links import HOSTS_MAX, SHOWN_MAX, ProcessLink, agent_command
 
@@ -192,10 +193,9 @@ def _count(hosts: Sequence[str]) -> int | None:
 
 
 def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise NotSupported("--cluster: Ray is not installed here; pip install 'assay-storage[ray]'") from None
+    require("--cluster", "ray")
+    import ray
+
     version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     if version < RAY_OLDEST:
         oldest = ".".join(map(str, RAY_OLDEST))

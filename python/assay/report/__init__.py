@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def write_report(run_path: Path, *, html: bool = True, pdf: bool = True) -> list[Path]:
+def write_report(run_path: Path, *, html: bool = True, pdf: bool | None = None) -> list[Path]:
     """Write `report.html` and `report.pdf` into a run folder.
 
     Parameters
@@ -16,7 +16,7 @@ def write_report(run_path: Path, *, html: bool = True, pdf: bool = True) -> list
     run_path : Path
         A run folder as docs/results.md describes; it may be interrupted or still running.
     html, pdf : bool
-        Which of the two to write.
+        Which of the two to write; the PDF by default where the extra `pdf` is installed.
 
     Returns
     -------

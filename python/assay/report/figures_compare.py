@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import ChartRows
+from assay.document.drawing import alt
 from assay.document.palette import BAND, INK, MAX_SERIES, QUIET, colour, shape
 from assay.insight.differences import FigureDifference, RunComparison, run_letter
 

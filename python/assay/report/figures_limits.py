@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import ChartRows
+from assay.document.drawing import alt
 from assay.document.palette import INK, LIMIT
 
 BARS_MAX = 8

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-import altair as alt
-
 from assay.base.units import format_when
 from assay.document.charts import ChartRows
+from assay.document.drawing import alt
 from assay.document.palette import INK, MAX_SERIES, colour, log_scale, shape
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import ChartRows
+from assay.document.drawing import alt
 from assay.document.palette import BAND, COLOURS, INK, LIMIT
 from assay.document.series import PanelRow
 from assay.document.series_charts import WIDTH, PlacedRow, TimeAxis, lines, panels_over_time

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import DOTS_LEAST, PANEL_WIDTH, PLAIN_ZERO, ChartRows, marked_lines, ordered
+from assay.document.drawing import alt
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, shape
 
 

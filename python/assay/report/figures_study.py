@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
-import altair as alt
-
 from assay.document.charts import DOTS_LEAST, PANEL_WIDTH, ChartRows, ordered
+from assay.document.drawing import alt
 from assay.document.palette import BAND, COLOURS, COUNT, INK, MAX_SERIES, colour, latency_unit, shape
 from assay.insight.studies.words import full_name_of
 

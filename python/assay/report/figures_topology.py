@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypedDict
 
-import altair as alt
-
 from assay.document.charts import ChartRows
+from assay.document.drawing import alt
 from assay.document.palette import COLOURS, INK, QUIET
 from assay.document.text import shorten
 from assay.report.paper.topology import Box, Topology

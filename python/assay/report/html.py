@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.base.extras import CHARTS, missing
 from assay.document.elements import Document
 from assay.document.references import numbers_of, plain_text, spans_of
 from assay.document.text import BREAK, breakable
@@ -20,7 +21,8 @@ def html_report(document: Document, drawings: Mapping[str, str], *, style: str |
     document : Document
         What to say; all of it is escaped.
     drawings : mapping of str to str
-        SVG of each figure, by name. Only `render.render` makes them, and vl-convert escapes the text in them.
+        SVG of each figure, by name; a figure without one shows its text. Only `render.render` makes
+        them, and vl-convert escapes the text in them.
     style : str, optional
         Rules of CSS that follow those of all reports.
     """
@@ -42,6 +44,7 @@ def html_report(document: Document, drawings: Mapping[str, str], *, style: str |
     return environment.get_template("report.html").render(
         document=document,
         drawings=safe,
+        without_drawings=missing("figures", *CHARTS) if document.figures and not drawings else None,
         style=Markup("\n".join(rule for rule in rules if rule)),
         numbers=numbers,
         contents_least=CONTENTS_LEAST,

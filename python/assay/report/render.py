@@ -8,6 +8,7 @@ from functools import cache
 from typing import TypedDict
 from xml.sax.saxutils import quoteattr
 
+from assay.base.extras import CHARTS, are_installed
 from assay.document.elements import Document, FigureElement, Specification
 from assay.report.labels import with_placed_labels
 
@@ -15,7 +16,9 @@ _PAIR = re.compile(r"(\\+)ud[89ab][0-9a-f]{2}\1ud[c-f][0-9a-f]{2}")
 
 
 def render_figures(document: Document) -> dict[str, str]:
-    """SVG of each figure of a document, by the figure's name."""
+    """SVG of each figure of a document, by the figure's name; none where the extra `charts` is not installed."""
+    if not are_installed(*CHARTS):
+        return {}
     return {figure.name: render(figure) for figure in document.figures}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import AssayError, UsageError
+from assay.base.extras import missing
 from assay.base.log import event
 from assay.base.progress import Display
 from assay.run.request import TargetRequest
@@ -16,6 +17,7 @@ from assay.targets.arrays.live.process import served_array
 from assay.targets.databases import is_database, parse_databases
 from assay.targets.databases.common.spelling import no_database
 from assay.targets.databases.common.target import choose_databases
+from assay.targets.databases.kinds import DRIVERS
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
 from assay.workloads.capabilities import MeasuresIo, OnDatabases
@@ -97,6 +99,15 @@ def _serve_beneath(parts: Sequence[Part[Any]], request: TargetRequest) -> None:
             served_array(spec, mounted=True).start()
 
 
+def lacking(part: Part[Any]) -> str | None:
+    """Say which packages a part on a database needs that are not installed; None where all are."""
+    kind = workload_of(part.plan)
+    if not isinstance(kind, OnDatabases) or part.target_text is None:
+        return None
+    (spec,) = parse_databases([part.target_text])
+    return missing(spec.display, *DRIVERS[spec.kind], *kind.modules)
+
+
 def with_those_beside(parts: Iterable[Part[Any]]) -> list[Part[Any]]:
     """Parts, and what runs beside them."""
     return [one for part in parts for one in (part, part.beside) if one is not None]
@@ -110,7 +121,7 @@ def _choose(request: TargetRequest, parts: Sequence[Part[Any]], sizes: dict[str,
         return request.choose(parts, sizes)
     if not any(is_database(path) for path in request.paths):
         raise no_database(request.paths[0])
-    target = choose_databases(request.paths, kind.table_set, kind.database_kinds)
+    target = choose_databases(request.paths, kind.table_set, kind.database_kinds, modules=kind.modules)
     # One target may carry several databases.
     request.paths = list(dict.fromkeys(database.spec.recorded for database in target.databases))
     return target

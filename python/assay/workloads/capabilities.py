@@ -40,6 +40,8 @@ class OnDatabases(ABC):
     """Its tables."""
     database_kinds: ClassVar[tuple[DatabaseKind, ...]] = ()
     """Kinds of databases that it runs on; all where it names none."""
+    modules: ClassVar[tuple[str, ...]] = ()
+    """What it needs besides the drivers of databases (`assay.base.extras.PACKAGES`)."""
 
     @abstractmethod
     def seen(self, point: Point) -> SeenIo | None:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.commands import usual
+from assay.apps.cli.console import say
 from assay.apps.cli.need import Need, NeedFrom, asked_need
 from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
-from assay.base.errors import AssayError, RefusedTarget, UsageError
+from assay.base.errors import AssayError, NotSupported, RefusedTarget, UsageError
 from assay.base.units import format_bytes, parse_duration
 from assay.run.request import ONLY_VERIFY, refuse_model
+from assay.run.targets import lacking
 from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
 from assay.workloads.capabilities import Examining
 from assay.workloads.examination import FULL_FROM_S, Examination
 from assay.workloads.options import OUTPUT, TIME
-from assay.workloads.plan import ExaminationPart
+from assay.workloads.plan import ExaminationPart, Part
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workloads
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ def assess(
         for part in chosen
     ]
     told_need = None if asked is None else {**asked, "limits": limit or asked["limits"]}
-    given.shown.notices += [part.notice for part in parts if part.notice]
+    given.shown.notices += [*_leave_out(parts), *(part.notice for part in parts if part.notice)]
     request = given.request([folder])
     if budget_s < FULL_FROM_S:
         request.size_most_bytes = 1 << 30
@@ -134,6 +136,23 @@ def assess(
             f"{folder} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
         )
     start("assess", request, parts, given.shown, told=lambda: {"check": checked(folder), "need": told_need})
+
+
+def _leave_out(parts: list[Part[Any]]) -> list[str]:
+    """Take out what needs packages that are not installed, and say so, before anything begins.
+
+    Raises
+    ------
+    NotSupported
+        No part is left.
+    """
+    said = [(part, text) for part in parts if part.optional and (text := lacking(part))]
+    for part, text in said:
+        parts.remove(part)
+        if not parts:
+            raise NotSupported(text)
+        say(f"note: {part.title}: left out: {text}")
+    return [f"{part.title}: left out: {text}" for part, text in said]
 
 
 def _examinable(directory: str | None) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
-from assay.base.errors import AssayError, NotSupported
+from assay.base.errors import AssayError
+from assay.base.extras import require
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -49,11 +50,10 @@ def server_of(roots: list[Path]) -> MCPServer:
     NotSupported
         The library of the protocol is missing.
     """
-    try:
-        from mcp.server import MCPServer
-        from mcp.types import ToolAnnotations
-    except ImportError:
-        raise NotSupported("mcp: the library is not installed; pip install 'assay-storage[mcp]'") from None
+    require("mcp", "mcp")
+    from mcp.server import MCPServer
+    from mcp.types import ToolAnnotations
+
     from assay.apps.cli.asked import AskedRuns
 
     asked = AskedRuns(roots)

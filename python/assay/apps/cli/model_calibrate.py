@@ -13,6 +13,7 @@ import typer
 from assay.apps.cli import options as opt
 from assay.apps.cli.console import say
 from assay.base.errors import UsageError
+from assay.base.extras import require
 
 if TYPE_CHECKING:
     from assay.insight.calibration.calibrate import Fit
@@ -51,6 +52,7 @@ def calibrate(
 ) -> None:
     """Fit few parameters of a model to measured or published points, cross-validate, and write a model file."""
     del debug
+    require("model calibrate", "scipy")
     from assay.insight.calibration.calibrate import calibrate as fit_model
     from assay.insight.calibration.calibrated_file import (
         calibrated_text,

@@ -10,7 +10,9 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.commands import usual
+from assay.apps.cli.console import say
 from assay.base.errors import ExitCode, UsageError
+from assay.base.extras import CHARTS, PDF, are_installed, missing, require
 
 EXAMPLES = """
 Examples:
@@ -29,6 +31,13 @@ Examples:
 PAPER = "Paper"
 OUTPUT_OF_SEVERAL = Path("assay-paper")
 
+Pdf = Annotated[
+    bool | None, typer.Option("--pdf/--no-pdf", help="Write report.pdf (if assay-storage[pdf] is installed).")
+]
+Markdown = Annotated[
+    bool, typer.Option("--markdown/--no-markdown", help="Write paper.md and its figures.", rich_help_panel=PAPER)
+]
+
 
 @usual("--html", "--pdf", "--export", "--paper", "-o", "--markdown", "--anonymise", "--units")
 def report(
@@ -37,7 +46,7 @@ def report(
         typer.Argument(metavar="RUN...", help="A run folder; several with --paper.", show_default=False),
     ] = None,
     html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")] = True,
-    pdf: Annotated[bool, typer.Option("--pdf/--no-pdf", help="Write report.pdf.")] = True,
+    pdf: Pdf = None,
     export: opt.Export = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="Make a paper of one or several runs instead.", rich_help_panel=PAPER)
@@ -48,9 +57,7 @@ def report(
             "-o", "--output", help="Folder of the paper (the run's; several runs: assay-paper).", rich_help_panel=PAPER
         ),
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown/--no-markdown", help="Write paper.md and its figures.", rich_help_panel=PAPER)
-    ] = True,
+    markdown: Markdown = True,
     check: Annotated[
         list[Path] | None,
         typer.Option(
@@ -92,6 +99,7 @@ def report(
         return
     if not runs:
         raise UsageError("report: give the folder of a run")
+    pdf = _is_pdf_wanted(pdf, paper=paper)
     only = {"--output": output, "--check": check, "--template": template, "--anonymise": anonymise, "--units": units,
             "--several-targets": several_targets, "--short": short}  # fmt: skip
     if paper:
@@ -112,6 +120,23 @@ def report(
             "report: takes one run; of several runs --paper makes a paper, and `assay compare` compares them"
         )
     _report(runs[0], html=html, pdf=pdf, export=export or [])
+
+
+def _is_pdf_wanted(asked: bool | None, *, paper: bool) -> bool:
+    """Whether to typeset; where that was not asked for, if it can be.
+
+    Raises
+    ------
+    NotSupported
+        What was asked for needs packages that are not installed.
+    """
+    if paper:
+        require("--paper", *CHARTS)
+    if asked:
+        require("--pdf", *PDF)
+    elif asked is None and (lacking := missing("report.pdf", *PDF)):
+        say(f"note: {lacking}")
+    return are_installed(*PDF) if asked is None else asked
 
 
 def _report(run: Path, *, html: bool, pdf: bool, export: list[str]) -> None:
@@ -143,7 +168,6 @@ def _paper(
     several_targets: bool,
     short: bool,
 ) -> None:
-    from assay.apps.cli.console import say
     from assay.report.paper.write import PaperOptions, write_paper
 
     if units not in (None, "both", "binary", "decimal"):

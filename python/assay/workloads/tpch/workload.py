@@ -63,6 +63,7 @@ class TpchWorkload(
     job = TpchJob
     title = "Query"
     table_set = TABLES
+    modules = ("sqlglot",)
     document_key = "dss"
     apart = ("loading, restoring, checking",)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from assay.base.errors import AssayError, Interrupted, UsageError
+from assay.base.extras import require
 from assay.base.progress import Display
 from assay.record.shapes.manifest import Volume
 from assay.targets.arrays.live.process import ServedArray, served_array
@@ -18,6 +19,7 @@ from assay.targets.databases import Database, open_database, parse_databases
 from assay.targets.databases.common.facts import DatabasesShown, DatabasesTold
 from assay.targets.databases.common.spec import SPELT, Kind
 from assay.targets.databases.common.table_set import TableSet
+from assay.targets.databases.kinds import DRIVERS
 from assay.targets.host import devices_by_role, folder_facts
 
 WAIT_S = 0.5
@@ -292,6 +294,8 @@ def choose_databases(
     table_set: TableSet,
     kinds: Sequence[Kind] = (),
     environ: Mapping[str, str] = os.environ,
+    *,
+    modules: Sequence[str] = (),
 ) -> DatabaseTarget:
     """The databases that a command names, not opened yet, for a workload's tables.
 
@@ -299,15 +303,20 @@ def choose_databases(
     ----------
     kinds
         Those that the workload runs on; none: all.
+    modules
+        What the workload needs besides the drivers (`assay.base.extras.PACKAGES`).
 
     Raises
     ------
     UsageError
         A target is not understood, or of a kind that the workload does not run on.
+    NotSupported
+        A package is not installed.
     """
     specs = parse_databases(texts, environ)
     for spec in specs:
         if kinds and spec.kind not in kinds:
             accepted = ", ".join(SPELT[kind] for kind in kinds)
             raise UsageError(f"target {spec.display}: this workload does not run on {spec.kind}; accepted: {accepted}")
+        require(spec.display, *DRIVERS[spec.kind], *modules)
     return DatabaseTarget(databases=[open_database(spec, table_set) for spec in specs])

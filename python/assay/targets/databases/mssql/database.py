@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import json
 import os
 import uuid
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from types import ModuleType
 
 from assay.base.errors import IoFailed, NotSupported, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
@@ -90,7 +88,8 @@ class SqlServer(Database):
 
     def new_session(self, database: str | None = None, *, application_name: str = APPLICATION_NAME) -> SqlServerSession:
         """Connect once more, to another database of the server if one is named."""
-        driver = _driver()
+        import pymssql as driver
+
         spec = self.spec
         if spec.tls not in _ENCRYPTION:
             raise NotSupported(
@@ -399,15 +398,6 @@ class SqlServer(Database):
             raise RefusedTarget(
                 f"{self.spec.display}: {backup.path} holds other backups than the one Assay made there; move it away"
             )
-
-
-def _driver() -> ModuleType:
-    try:
-        return importlib.import_module("pymssql")
-    except ImportError:
-        raise NotSupported(
-            "mssql: the driver is not installed; pip install 'assay-storage[mssql]', or pip install pymssql"
-        ) from None
 
 
 def _is_here(path: str) -> bool:

@@ -191,12 +191,8 @@ class Spark(Database):
                 raise
 
     def _started(self, java: Path) -> Any:
-        try:
-            from pyspark.sql import SparkSession as Driver
-        except ImportError:
-            raise NotSupported(
-                f"{self.spec.display}: PySpark is not installed here; pip install 'assay-storage[spark]'"
-            ) from None
+        from pyspark.sql import SparkSession as Driver
+
         if not _running.acquire(blocking=False):
             raise NotSupported(f"{self.spec.display}: one Spark a run; give the other target a run of its own")
         os.environ["JAVA_HOME"] = str(java.parent.parent)

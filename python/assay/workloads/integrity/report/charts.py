@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import ChartRows, ordered
+from assay.document.drawing import alt
 from assay.document.palette import BAND, COLOURS, INK, colour
 
 

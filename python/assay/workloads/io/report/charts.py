@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import (
     BAR_MAX_PX,
     DOTS_LEAST,
@@ -20,6 +18,7 @@ from assay.document.charts import (
     ordered,
     rings,
 )
+from assay.document.drawing import alt
 from assay.document.palette import COUNT, INK, MAX_SERIES, colour, latency_unit, log_scale, shape
 
 DIRECTIONS = ("read", "write")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-import altair as alt
-
 from assay.base.units import format_bytes
 from assay.document.charts import DOTS_LEAST, NINES, PANEL_WIDTH, ChartRows, marked_lines, ordered
+from assay.document.drawing import alt
 from assay.document.palette import COUNT, INK, LIMIT, colour, latency_unit, log_scale, shape
 from assay.workloads.io.shapes import CacheStep
 

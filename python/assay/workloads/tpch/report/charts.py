@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-import altair as alt
-
 from assay.document.charts import ChartRows, ordered
+from assay.document.drawing import alt
 from assay.document.palette import COLOURS, INK, LIMIT, colour
 from assay.document.series import PanelRow
 from assay.document.series_charts import HEIGHT, WIDTH, PlacedRow, lines, with_course

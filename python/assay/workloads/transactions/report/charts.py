@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-import altair as alt
-
 from assay.document.charts import (
     BAR_MAX_PX,
     DOTS_LEAST,
@@ -18,6 +16,7 @@ from assay.document.charts import (
     nines_of,
     ordered,
 )
+from assay.document.drawing import alt
 from assay.document.palette import BAND, COLOURS, COUNT, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
 from assay.document.series import PanelRow
 from assay.document.series_charts import AREA_INK, PlacedRow, TimeAxis, areas, lines, panels_over_time
