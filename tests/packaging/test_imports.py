@@ -74,10 +74,6 @@ def test_completion_imports_nothing_of_assay_but_itself() -> None:
     ]  # fmt: skip
 
 
-def test_a_comparison_imports_no_distributions() -> None:
-    assert imported_by("from assay.record.student import quantile; quantile(10, 0.975)", ("scipy.stats",)) == []
-
-
 def test_the_package_itself_imports_no_large_library() -> None:
     assert imported_by("import assay") == []
 

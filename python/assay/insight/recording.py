@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from assay.record.ranks import median_slope
 from assay.record.rolled import quantile
 
 if TYPE_CHECKING:
@@ -207,14 +208,9 @@ TREND_STEPS = 500
 
 
 def trends(frame: pl.DataFrame) -> list[FillTrend]:
-    """Growth of file systems and databases.
-
-    The slope is the median of those of all pairs of points, which single jumps do not move (Sen 1968, "Estimates of the
-    regression coefficient based on Kendall's tau", JASA 63).
-    """
+    """Growth of file systems and databases, as the median slope (`median_slope`)."""
     import numpy as np
     import polars as pl
-    from scipy import stats
 
     names = ("host", "entity", "metric", "source")
     sizes = (pl.col("metric") == "used_bytes") | (pl.col("metric") == "size_bytes")
@@ -229,7 +225,7 @@ def trends(frame: pl.DataFrame) -> list[FillTrend]:
             continue
         chosen = np.unique(np.linspace(0, times.size - 1, min(times.size, TREND_STEPS)).astype(int))
         days = (times[chosen] - times[0]) / (24 * HOUR_NS)
-        slope, _, low, high = stats.theilslopes(values[chosen], days, 0.95)
+        slope, low, high = median_slope(days, values[chosen])
         of_size = rows.filter(
             (pl.col("source") == source) & (pl.col("metric") == "size_bytes") & (pl.col("entity") == name)
             & (pl.col("host") == host)
@@ -239,8 +235,8 @@ def trends(frame: pl.DataFrame) -> list[FillTrend]:
         full = ((size - used) / high, (size - used) / low) if size is not None and low > 0 else None
         found.append(
             FillTrend(
-                host=str(host), name=str(name), used_bytes=used, size_bytes=size, per_day=float(slope), low=float(low),
-                high=float(high), full_days=full,
+                host=str(host), name=str(name), used_bytes=used, size_bytes=size, per_day=slope, low=low, high=high,
+                full_days=full,
             )
         )  # fmt: skip
     return sorted(found, key=lambda one: (one.full_days or (float("inf"), 0.0))[0])

@@ -8,6 +8,7 @@ import numpy as np
 
 from assay.insight.diagnosis.matrix import CellOf
 from assay.insight.diagnosis.observed import Flags, Observations
+from assay.record.ranks import rank_correlation
 
 
 class RisingCell(TypedDict):
@@ -79,6 +80,4 @@ def _spearman(left: list[float], right: list[float]) -> float | None:
     """Spearman's rank correlation; None where one side does not vary."""
     if len(set(left)) < 2 or len(set(right)) < 2:
         return None
-    from scipy import stats
-
-    return float(stats.spearmanr(left, right).statistic)
+    return rank_correlation(left, right)

@@ -16,6 +16,7 @@ from assay.insight.diagnosis.observed import DATABASES
 from assay.insight.sizing.demand import growth_factors
 from assay.insight.sizing.measured import size_and_growth
 from assay.insight.sizing.need import NeedAsWritten
+from assay.record.ranks import never_falling
 from assay.record.shapes.point import Point
 from assay.workloads.databases.seen import seen_at
 
@@ -43,16 +44,14 @@ class CacheStudy:
 def cache_study(path: Path) -> CacheStudy:
     """Read the hits at each size of the cache from a run.
 
-    Repeats are averaged. Shares that fall with more memory are noise, and are pooled with their neighbours: isotonic
-    regression (Barlow and others, Statistical Inference under Order Restrictions, 1972).
+    Repeats are averaged. Shares that fall with more memory are noise, and are pooled with their neighbours
+    (`never_falling`).
 
     Raises
     ------
     UsageError
         The run says nothing of hits at two sizes of a cache or more, or not how large its data are.
     """
-    from scipy.optimize import isotonic_regression
-
     source = source_of(path)
     found: dict[int, list[float]] = defaultdict(list)
     for point in source.points:
@@ -70,8 +69,8 @@ def cache_study(path: Path) -> CacheStudy:
     if not studied:
         raise UsageError(f"--hit-curve {path}: does not say how large its data were, which the cache is measured by")
     sizes = sorted(found)
-    shares = isotonic_regression([fmean(found[size]) for size in sizes], weights=[len(found[size]) for size in sizes]).x
-    return CacheStudy(path, studied, [(size, float(share)) for size, share in zip(sizes, shares, strict=True)])
+    shares = never_falling([fmean(found[size]) for size in sizes], [len(found[size]) for size in sizes])
+    return CacheStudy(path, studied, list(zip(sizes, shares, strict=True)))
 
 
 def with_hit_curve(asked: NeedAsWritten, study: CacheStudy) -> NeedAsWritten:
