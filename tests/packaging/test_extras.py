@@ -48,6 +48,7 @@ def test_every_package_stands_in_its_extra_alone(root: Path) -> None:
         for extra, packages in project["optional-dependencies"].items()
         if extra != "all"
     }
+    extras["pdf"] -= extras["charts"]  # Typesetting takes figures, too.
     own = {extra: {name for other, name in PACKAGES.values() if other == extra} for extra, _ in PACKAGES.values()}
     assert own == extras
     assert not {name for _, name in PACKAGES.values()} & {one.partition(">")[0] for one in project["dependencies"]}
@@ -105,3 +106,13 @@ def test_without_extras_a_load_is_measured_and_reported_without_drawings(tmp_pat
     assert not (run / "report.pdf").exists()
     assert shown[0] == 0
     assert "left out" in shown[1] + shown[2]
+
+
+def test_the_make_targets_install_what_the_extra_all_brings(root: Path) -> None:
+    """`maturin develop` hands extras on as they are written, and pip would look for one of this project in an index."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    ((_, together),) = (one.split("[") for one in project["optional-dependencies"]["all"])
+    (made,) = re.findall(r"maturin develop .*--extras ([\w,]+)", (root / "Makefile").read_text())
+    assert made == together.rstrip("]")
+    own = [one for extra in made.split(",") for one in project["optional-dependencies"][extra]]
+    assert not [one for one in own if one.startswith("assay")]
