@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.base.audience import Audience
 from assay.document import terminal
 from assay.document.elements import Bullets, Cell, Column, Notice, Notices, Paragraph, Table
 from assay.document.terminal import PIPED_WIDTH, show, table
@@ -62,3 +63,24 @@ def test_names_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "a\\nb\\x1b[31mred" in text
     assert "c\\rd" in text
+
+
+def test_a_program_gets_markdown_in_which_no_cell_breaks_its_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Audience, "is_program", True)
+    columns = [Column("name"), Column("IOPS", number=True)]
+    rows = [[Cell("a|b\nc", rowspan=2), Cell("1")], [Cell("2")]]
+    show(
+        [
+            Paragraph(SENTENCE, strong=True),
+            Bullets(["one", "two"]),
+            Table("t", "Levels", columns, rows),
+            table("", ("a",), []),
+        ]
+    )
+    show([])
+
+    assert capsys.readouterr().out == (
+        f"**{SENTENCE}**\n\n- one\n- two\n\n**Levels**\n\n| name | IOPS |\n|---|--:|\n| a\\|b\\nc | 1 |\n|  | 2 |\n\n"
+    )

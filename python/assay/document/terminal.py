@@ -57,7 +57,8 @@ def notes(texts: Iterable[object]) -> Notices:
 def show(blocks: Iterable[Block]) -> None:
     """Print blocks on standard output; a terminal gets lines of its width, and colours, a program Markdown."""
     if Audience.is_program:
-        print(markdown(blocks), flush=True)
+        if text := markdown(blocks):
+            print(f"{text}\n", flush=True)
         return
     on_terminal = sys.stdout.isatty()
     console = Console(highlight=False, width=None if on_terminal else PIPED_WIDTH)
@@ -73,7 +74,7 @@ def show(blocks: Iterable[Block]) -> None:
 
 def markdown(blocks: Iterable[Block]) -> str:
     """Blocks as Markdown for programs."""
-    return "\n".join(line for block in blocks for line in _markdown(block))
+    return "\n\n".join(filter(None, ("\n".join(_markdown(block)) for block in blocks)))
 
 
 def _grid(block: Table) -> Grid:
@@ -107,13 +108,12 @@ def _markdown(block: Block) -> Iterator[str]:
     """Lines of a block in Markdown, as short as it can be; a program's own words need no more escapes than these."""
     if isinstance(block, Table):
         if block.rows:
-            yield from (["", f"**{_safe(block.caption)}**", ""] if block.caption else [""])
+            yield from ([f"**{_safe(block.caption)}**", ""] if block.caption else [])
             yield f"| {' | '.join(_in_cell(column.title) for column in block.columns)} |"
             yield f"|{'|'.join('--:' if column.number else '---' for column in block.columns)}|"
             for row in block.placed():
                 cells = {place: _in_cell(cell.text) for cell, place in row}
                 yield f"| {' | '.join(cells.get(place, '') for place in range(len(block.columns)))} |"
-            yield ""
         return
     for text, _ in _lines(block):
         mark = "## " if isinstance(block, Heading) else "- " if isinstance(block, Bullets | Notices | FactList) else ""
