@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
+from assay.apps.cli.app import app
+from assay.apps.cli.completing import TABLE
 from assay.base.audience import problem
 from assay.record.schemas import SCHEMAS
 from assay_command import Bench
@@ -103,7 +108,18 @@ def test_a_stream_is_no_document(bench: Bench, other: str) -> None:
     assert bench.made() == []
 
 
-def test_a_schema_has_a_name_that_stays() -> None:
-    assert {name: SCHEMAS[name]()["$id"] for name in SCHEMAS} == {
-        name: f"urn:assay:schema:{name}:1" for name in SCHEMAS
-    }
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_has_a_name_that_stays(name: str) -> None:
+    assert SCHEMAS[name]()["$id"] == f"urn:assay:schema:{name}:1"
+
+
+def test_what_programs_are_told_exists() -> None:
+    root = Path(__file__).parents[2]
+    text = (root / "AGENTS.md").read_text() + (root / "llms.txt").read_text()
+    known = typer.main.get_command(app)
+    told = re.findall(r"`assay ([a-z]+)([^`]*)`", text)
+    assert len(told) > 10
+    options = {row.split("\t")[1] for row in Path(TABLE).read_text().splitlines()}
+    for verb, rest in told:
+        assert verb in known.commands  # type: ignore[attr-defined]
+        assert {*re.findall(r"--[a-z-]+", rest)} <= options, (verb, rest)

@@ -25,7 +25,8 @@ from assay.workloads.tpcc.plan import TpccLayout, TpccPlan
 from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTiming
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
+FILES = [*ROOT.glob("*.md"), ROOT / "llms.txt", *ROOT.glob("docs/**/*.md")]
+DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in FILES)
 
 
 def blocks(text: str, language: str) -> list[str]:

@@ -12,7 +12,7 @@ from assay.apps.cli.verbs import declared
 
 HEAVY = (
     "polars", "scipy", "numpy", "altair", "pyarrow", "duckdb", "vl_convert", "typst", "jinja2", "psycopg", "pymysql",
-    "sqlglot", "starlette", "uvicorn",
+    "sqlglot", "starlette", "uvicorn", "mcp",
 )  # fmt: skip
 
 REPORT_IMPORTED = """
