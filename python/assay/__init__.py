@@ -1,6 +1,7 @@
 """Assay examines storage the way a database will use it.
 
-The command line is `assay`; from a notebook, `assay.profile` measures and `assay.load` reads runs as polars frames.
+The command line is `assay`; from a notebook each verb is a function that returns its run or its answer, and
+`assay.load` reads runs as polars frames (docs/python.md).
 """
 
 from __future__ import annotations
@@ -9,9 +10,41 @@ TYPE_CHECKING = False  # of `typing`, which takes longer to import than a passwo
 if TYPE_CHECKING:
     from typing import Any
 
-    from assay.apps.api import Run, load, profile
+    from assay.apps.api import (
+        Run,
+        VerbAnswer,
+        assess,
+        check,
+        compare,
+        diagnose,
+        dss,
+        import_,
+        load,
+        mailbox,
+        oltp,
+        profile,
+        size,
+        study,
+        verify,
+    )
 
-__all__ = ["Run", "load", "profile"]
+__all__ = [
+    "Run",
+    "VerbAnswer",
+    "assess",
+    "check",
+    "compare",
+    "diagnose",
+    "dss",
+    "import_",
+    "load",
+    "mailbox",
+    "oltp",
+    "profile",
+    "size",
+    "study",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,3 +54,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module 'assay' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is for users, for completion."""
+    return __all__

@@ -120,8 +120,8 @@ def test_its_command_is_listed_with_the_options_of_its_plan() -> None:
     output = {"--output", "-o", "--json", "--dry-run", "--no-report", "--export", "--resume", "--quiet", "--debug"}
     own = {"--duration", "--rest", "--payload", "--lost", "--height", "--soar", "--no-return", "--route", "--birds"}
     assert {flag for flag in common | output | own if f"{flag} " not in text} == set()
-    assert "Find the most within the limits: none or pigeons." in text
-    assert "Birds by loft: old-loft=N,new-loft=N." in text
+    assert "Find the most within the limits: none or pigeons (none)." in text
+    assert "Birds by loft: old-loft=N, new-loft=N." in text
     assert "--preset" not in text
 
 

@@ -156,8 +156,18 @@ def read_table(path: Path, *, option: str) -> dict[str, Any]:
     """
     source = f"{option} {printable(path)}"
     data = table_of(read_text(path, source), source)
+    if several := plans_within(data):
+        raise UsageError(f"{source}: holds {len(several)} plans of a run; `assay profile` takes several, others one")
     inner = data.get("plan")
     return inner if isinstance(inner, dict) else data
+
+
+def plans_within(data: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The plans in a document of `--dry-run --json` that has several and is none itself."""
+    parts = data.get("parts")
+    if "plan" in data or not isinstance(parts, list):
+        return []
+    return [plan for part in parts if isinstance(part, dict) and isinstance(plan := part.get("plan"), dict)]
 
 
 def read_text(path: Path, source: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from rich.box import SIMPLE_HEAD
@@ -28,15 +30,26 @@ from assay.document.elements import (
     Table,
     Tone,
 )
-from assay.document.text import shorten
+from assay.document.text import DASH, shorten
 
-PIPED_WIDTH = 160
-"""Columns of a table that goes to a file or a pipe, where sentences stay on one line."""
+PIPED_WIDTH = 100
+"""Columns of a table that goes to a file or a pipe unless COLUMNS says it; sentences stay on one line there."""
+
+NOTES_SHOWN = 4
+"""Notes of an answer that are not left for its details."""
 
 LETTERS_MAX = 1000
 """Letters of a text of which a terminal shows all; a longer one loses its middle."""
 
 STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "warn": "yellow", "quiet": "dim"}
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are printed where details are asked for; elsewhere a line says what they are."""
+
+    what: str
+    blocks: Sequence[Block]
 
 
 def table(caption: str, columns: Sequence[str | Column], rows: Iterable[Sequence[str | Cell]]) -> Table:
@@ -54,27 +67,92 @@ def notes(texts: Iterable[object]) -> Notices:
     return Notices([Notice(str(text)) for text in texts])
 
 
-def show(blocks: Iterable[Block]) -> None:
-    """Print blocks on standard output; a terminal gets lines of its width, and colours, a program Markdown."""
+def notes_and_details(texts: Sequence[str], *, report: bool = True) -> list[Block | Details]:
+    """The first notes, and the others as details.
+
+    Parameters
+    ----------
+    texts
+        Notes, the gravest first.
+    report
+        Whether a report has all of them.
+    """
+    shown, others = texts[:NOTES_SHOWN], texts[NOTES_SHOWN:]
+    if len(others) < 2:
+        return [notes(texts)]
+    where = " and the report have them" if report else " prints them"
+    return [notes(shown), Details(f"{len(others)} more notes: --details{where}", [notes(others)])]
+
+
+def show(blocks: Iterable[Block | Details], *, details: bool = False) -> None:
+    """Print blocks on standard output; a terminal gets lines of its width, and colours, a program Markdown.
+
+    Parameters
+    ----------
+    blocks
+        The blocks; of details a line.
+    details
+        Whether to print details, too.
+    """
     if Audience.is_program:
-        if text := markdown(blocks):
+        if text := markdown(unfolded(blocks, details=details)):
             print(f"{text}\n", flush=True)
         return
     on_terminal = sys.stdout.isatty()
-    console = Console(highlight=False, width=None if on_terminal else PIPED_WIDTH)
-    for block in blocks:
-        if isinstance(block, Table):
-            if block.rows:
-                console.print(_grid(block))
+    console = Console(highlight=False, width=None if on_terminal else _piped_width())
+    for block in unfolded(blocks, details=details):
+        if isinstance(block, Table) and _fits(block, console.width):
+            console.print(_grid(block))
             continue
-        for text, style in _lines(block):
+        for text, style in _records(block) if isinstance(block, Table) else _lines(block):
             for line in _wrapped(text, console.width) if on_terminal else [text]:
                 console.print(Text(line, style=style), soft_wrap=True)
 
 
-def markdown(blocks: Iterable[Block]) -> str:
-    """Blocks as Markdown for programs."""
-    return "\n\n".join(filter(None, ("\n".join(_markdown(block)) for block in blocks)))
+def markdown(blocks: Iterable[Block | Details]) -> str:
+    """Blocks with their details as Markdown for programs."""
+    whole = unfolded(blocks, details=True)
+    return "\n\n".join(filter(None, ("\n".join(_markdown(block)) for block in whole)))
+
+
+def _piped_width() -> int:
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else PIPED_WIDTH
+
+
+def unfolded(blocks: Iterable[Block | Details], *, details: bool) -> Iterator[Block]:
+    """Blocks, with those of details or a line for them."""
+    for block in blocks:
+        if not isinstance(block, Details):
+            yield block
+        elif details:
+            yield from block.blocks
+        else:
+            yield Paragraph(block.what, tone="quiet")
+
+
+def _fits(block: Table, width: int) -> bool:
+    """Whether no word of a table is broken at this width."""
+    longest = [_longest_word(column.title) for column in block.columns]
+    for row in block.placed():
+        for cell, place in row:
+            longest[place] = max(longest[place], len(cell.text) if block.dense else _longest_word(cell.text))
+    return bool(block.rows) and sum(longest) + 2 * len(longest) <= width
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def _records(block: Table) -> Iterator[tuple[str, str]]:
+    """A table that is too wide, a row a sentence: what it is of, then each figure that is known with its name."""
+    if block.caption and block.rows:
+        yield _safe(block.caption), "bold"
+    for row in block.placed():
+        (first, _), *others = row
+        figures = [(block.columns[place].title, cell) for cell, place in others if cell.text not in ("", DASH)]
+        told = ", ".join(f"{name} {cell.text}".strip() for name, cell in figures)
+        yield _safe(f"{first.text}: {told}" if told else first.text), STYLES[first.tone]
 
 
 def _grid(block: Table) -> Grid:
@@ -131,6 +209,7 @@ def _safe(text: str) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Text in lines that break at words; those after the first stand further right."""
+    """Text in lines that break at words, so that paths stay whole; lines after the first stand further right."""
     indent = " " * (len(text) - len(text.lstrip()) + 2)
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    wrapper = textwrap.TextWrapper(width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    return wrapper.wrap(text) or [""]

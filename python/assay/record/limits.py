@@ -128,7 +128,14 @@ def _value(text: str, figure: Figure, what: str) -> float:
     return number
 
 
+LATENCY_ELSEWHERE = ("lat", "clat", "latency", "response_time")
+"""What other tools call a latency, without saying whose and which."""
+
+
 def _meant(name: str, known: Mapping[str, Figure]) -> str:
+    asked = "mean" if name in LATENCY_ELSEWHERE else name
+    if whole := [limit for limit in known if limit.partition(".")[2] == asked]:
+        return f"; did you mean {whole[0]!r}?" + (f" Others: {', '.join(whole[1:])}" if whole[1:] else "")
     of_roles = [limit for limit in known if limit.split(".")[0] in DIRECTIONS]
     close = difflib.get_close_matches(name, [*known, *(f"{role}.{limit}" for role in ROLES for limit in of_roles)], n=1)
     if close:

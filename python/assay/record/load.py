@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from assay.base.units import count_of
 from assay.record.figures import answer_values
-from assay.record.judgement import met
+from assay.record.judgement import counts_words, met, standing_counts
 from assay.record.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ VERDICT_COLUMNS: Columns = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """One run as data frames; values are base units, null means not measured.
 
@@ -113,6 +114,18 @@ class Run:
     """Content of `run.json` (docs/results.md, Manifest)."""
     points_raw: list[dict[str, Any]]
     """The points with everything in them, such as histograms (docs/results.md, Point)."""
+    first_page: Callable[[Path], str] | None = field(default=None, compare=False)
+    """Gives the first page of the report as HTML, for notebooks."""
+
+    def __repr__(self) -> str:
+        counts = standing_counts(self.manifest.get("verdict") or [])
+        told = [f"{self.manifest.get('status', 'unknown')}, {count_of(len(self.points_raw), 'point')}"]
+        told += [counts_words(counts)] if counts else []
+        return f"<Run {self.path.name}: {'; '.join(told)}>"
+
+    def _repr_html_(self) -> str | None:
+        """The first page of the report; None where nothing can make it."""
+        return self.first_page(self.path) if self.first_page is not None else None
 
     @cached_property
     def points(self) -> pl.DataFrame:
@@ -185,13 +198,15 @@ class Run:
         return frame, unread_of(table)
 
 
-def load(path: str | os.PathLike[str]) -> Run:
+def load(path: str | os.PathLike[str], *, first_page: Callable[[Path], str] | None = None) -> Run:
     """Read a run.
 
     Parameters
     ----------
     path
         The run folder; the run may be going on.
+    first_page
+        Gives the first page of its report as HTML.
 
     Returns
     -------
@@ -216,7 +231,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     from assay.record.points import current_points
 
     folder = RunFolder.open(Path(path))
-    return Run(folder.path, folder.manifest, current_points(folder.points()))
+    return Run(folder.path, folder.manifest, current_points(folder.points()), first_page)
 
 
 def _frame(documents: Iterable[Mapping[str, Any]], columns: Columns) -> pl.DataFrame:

@@ -43,6 +43,7 @@ SCHEMA_VERSION = 1
 """Version of the manifest and points this Assay writes; it reads this one and all older ones."""
 
 MANIFEST_NAME = "run.json"
+RUN_EXAMPLE = "assay-results/20261120-101500-profile-a1b2c3"
 POINTS_NAME = "points.jsonl"
 LOCK_NAME = ".lock"
 LOG_NAME = "log.jsonl"
@@ -395,8 +396,7 @@ def _hold(path: Path) -> Folder:
         shown = printable(path)
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             fault = "is not a folder" if path.exists() else "does not exist"
-            example = "assay-results/20261120-101500-profile-a1b2c3"
-            raise RunFolderError(f"{shown} {fault}; name a run folder such as {example}") from None
+            raise RunFolderError(f"{shown} {fault}; name a run folder such as {RUN_EXAMPLE}") from None
         raise RunFolderError(f"{shown} cannot be read: {error.strerror}") from error
 
 
@@ -445,7 +445,7 @@ def _not_a_run(path: Path) -> str:
     if runs:
         such = printable(runs[-1])
         return f"{shown} has no {MANIFEST_NAME} but holds {len(runs)} run(s); name one of them, such as {such}"
-    return f"{shown} has no {MANIFEST_NAME}, so it is not a run folder"
+    return f"{shown} has no {MANIFEST_NAME}, so it is not a run folder; name one, such as {RUN_EXAMPLE}"
 
 
 def _without_bulk(point: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ run folder -> source (facts, cleaned) -> sections (document) -> figures (charts)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 
@@ -35,4 +36,14 @@ def write_report(run_path: Path, *, html: bool = True, pdf: bool | None = None) 
     return write(run_path, html=html, pdf=pdf)
 
 
-__all__ = ["write_report"]
+def first_page(run_path: Path) -> str:
+    """The first page of a run's report without its figures, as a piece of HTML for a notebook."""
+    from assay.report.assemble import assemble
+    from assay.report.facts import load_facts
+    from assay.report.html import html_piece
+
+    document = assemble(load_facts(run_path))
+    return html_piece(replace(document, sections=document.sections[:1]))
+
+
+__all__ = ["first_page", "write_report"]

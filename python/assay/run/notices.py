@@ -41,6 +41,14 @@ def notices_of(points: Sequence[Record], target: Record, answers: Sequence[Recor
     return [*_of_points(points, searched), *_of_target(target)]
 
 
+def gravest_first(
+    texts: Iterable[str], points: Sequence[Record], target: Record, answers: Sequence[Record] = ()
+) -> list[str]:
+    """Notices of a run, those that question its figures before those that say how it was made."""
+    graves: dict[str, str | None] = dict(notices_of(points, target, answers))
+    return sorted(texts, key=lambda text: ("bad", "warn", "plain", None).index(graves.get(text)))
+
+
 def id_list(ids: Sequence[object]) -> str:
     """A few ids in full, many with their count."""
     shown = ", ".join(str(found) for found in ids[:6])

@@ -119,8 +119,8 @@ def _choose(request: TargetRequest, parts: Sequence[Part[Any]], sizes: dict[str,
     kind = kinds[0] if len(kinds) == 1 else None
     if not isinstance(kind, OnDatabases) or not request.paths:
         return request.choose(parts, sizes)
-    if not any(is_database(path) for path in request.paths):
-        raise no_database(request.paths[0])
+    if strangers := [path for path in request.paths if not is_database(path)]:
+        raise no_database(strangers[0])
     target = choose_databases(request.paths, kind.table_set, kind.database_kinds, modules=kind.modules)
     # One target may carry several databases.
     request.paths = list(dict.fromkeys(database.spec.recorded for database in target.databases))

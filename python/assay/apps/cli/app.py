@@ -10,7 +10,7 @@ import typer
 
 from assay.apps.cli.commands import App, ScreenGroup
 from assay.apps.cli.console import run_guarded
-from assay.apps.cli.verbs import first_words, verbs
+from assay.apps.cli.verbs import commands_typed, first_words, verbs
 from assay.base.audience import OPTION, VARIABLES
 from assay.base.errors import ExitCode, UsageError
 from assay.base.log import LEVELS, LOG
@@ -37,6 +37,7 @@ class Verbs(ScreenGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands.update(verbs())
+        self.typed = commands_typed()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """`assay help VERB` is `assay VERB --help`; `assay` alone answers with questions."""

@@ -75,7 +75,7 @@ def assess(
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help=f"Only these parts: {','.join(part.name for part in parts_known())}.", rich_help_panel=TIME),
+        typer.Option(help=f"Only these parts: {', '.join(part.name for part in parts_known())}.", rich_help_panel=TIME),
     ] = None,
     skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=TIME)] = None,
     limit: Annotated[
@@ -169,7 +169,15 @@ def _examinable(directory: str | None) -> str:
         raise UsageError(ONLY_VERIFY)
     refuse_model([directory])
     if is_database(directory):
-        raise UsageError("assess: examines a folder's storage, with a database of its own in it; give a folder")
+        raise UsageError(
+            "assess: examines a folder's storage, with a database of its own in it; give a folder; `assay --help` lists"
+            " the verbs that take a server"
+        )
+    if os.path.exists(directory) and not os.path.isdir(directory):
+        raise RefusedTarget(
+            f"{directory}: is no folder; assess writes files of its own into a folder on the storage; a file or device"
+            f" alone is measured by `assay profile {directory}`"
+        )
     if not os.path.isdir(directory):
         raise RefusedTarget(f"{directory}: is not a folder; make it with: mkdir -p {directory}")
     return directory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +12,16 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.commands import usual
+from assay.apps.cli.taken import answer, taken_now
 from assay.base.errors import ExitCode, UsageError
 from assay.base.paths import printable
 from assay.document.elements import Paragraph, Tone
 
 if TYPE_CHECKING:
-    from assay.insight.rules.rule import BrokenRule, Findings
+    from assay.document.elements import Block
+    from assay.document.terminal import Details
+    from assay.insight.rules.outputs import CheckDocument
+    from assay.insight.rules.rule import BrokenRule, Findings, PracticeRule
 
 EXAMPLES = """
 Examples:
@@ -35,6 +40,9 @@ Examples:
 FORMATS = ("text", "json", "junit", "sarif")
 STANDARD_OUTPUT = ("-", "/dev/stdout")
 FAIL_ON = ("error", "warning", "note", "never")
+NEXT = ("assay assess DIR (what the storage under a folder holds, configured like this)",)
+FINDINGS_SHOWN = 6
+"""Findings that are printed without --details."""
 TONES: dict[str, Tone] = {"error": "bad", "warning": "warn", "note": "plain"}
 
 
@@ -71,6 +79,7 @@ def check(
     explain: Annotated[str | None, typer.Option("--explain", help="Show the page of a rule.")] = None,
     list_rules: Annotated[bool, typer.Option("--list", help="List all rules.")] = False,
     json: opt.Json = False,
+    details: opt.Details = False,
     debug: opt.Debug = False,
 ) -> None:
     """Compare settings with best practice, and say what to change and why; an unknown setting never passes."""
@@ -98,23 +107,28 @@ def check(
             print(f"{rule.id:38} {rule.severity:8} {rule.title}")
         return
     from assay.insight.rules.gather import subjects_of
-    from assay.insight.rules.outputs import document, junit, sarif
+    from assay.insight.rules.outputs import document
     from assay.insight.rules.rule import check as judge
 
     subjects, notices = subjects_of(targets or [], volumes=volume or [], profile=profile, site=site)
     told = judge(subjects, rules)
-    if form == "text" and output is None:
-        print_findings(told, notices)
+    found = document(told, targets or ["host"], notices)
+    if (form == "text" and output is None) or taken_now() is not None:
+        answer(lambda: found, lambda: finding_blocks(told, notices), details=details, steps=NEXT)
     else:
-        texts = {
-            "text": lambda: findings_text(told, notices),
-            "json": lambda: json_module.dumps(document(told, targets or ["host"], notices), indent=1) + "\n",
-            "junit": lambda: junit(told),
-            "sarif": lambda: sarif(told, rules) + "\n",
-        }
-        _write(texts[form](), output)
+        _write(_text(form, told, rules, found, notices), output)
     if fail_on != "never" and told.at_least(fail_on):  # type: ignore[arg-type]
         raise typer.Exit(int(ExitCode.LIMIT_MISSED))
+
+
+def _text(form: str, told: Findings, rules: Sequence[PracticeRule], found: CheckDocument, notices: list[str]) -> str:
+    from assay.insight.rules.outputs import junit, sarif
+
+    if form == "json":
+        return json_module.dumps(found, indent=1) + "\n"
+    if form == "text":
+        return findings_text(told, notices)
+    return junit(told) if form == "junit" else sarif(told, rules) + "\n"
 
 
 def _write(text: str, output: Path | None) -> None:
@@ -127,31 +141,39 @@ def _write(text: str, output: Path | None) -> None:
     print(f"written: {printable(output)}", file=sys.stderr)
 
 
-def print_findings(told: Findings, notices: list[str]) -> None:
-    """The findings on the terminal, worst first, then what passed and what is not known."""
-    from assay.apps.cli.next_step import print_next
-    from assay.document.terminal import show
-
-    show(_lines(told, notices))
-    print_next(["assay assess DIR (what the storage under a folder holds, configured like this)"])
-
-
 def findings_text(told: Findings, notices: list[str]) -> str:
-    """The same without colours."""
+    """All of it without colours."""
     from assay.base.paths import plain
 
-    return "\n".join(plain(line.text) for line in _lines(told, notices)) + "\n"
+    lines = [_counts(told), *_findings(told.findings), *_gaps(told), *_notes(notices)]
+    return "\n".join(plain(line.text) for line in lines) + "\n"
 
 
-def _lines(told: Findings, notices: list[str]) -> list[Paragraph]:
-    lines = [line for one in told.findings for line in _finding(one)]
+def finding_blocks(told: Findings, notices: list[str]) -> list[Block | Details]:
+    """How many findings there are, the worst of them, and as details the others and what is not known."""
+    from assay.document.terminal import Details
+
+    shown, others = told.findings[:FINDINGS_SHOWN], told.findings[FINDINGS_SHOWN:]
+    blocks: list[Block | Details] = [_counts(told), *_findings(shown)]
+    if others:
+        blocks.append(Details(f"{len(others)} more findings: --details prints them", _findings(others)))
+    if told.not_checked:
+        what = f"{len(told.not_checked)} rules were not checked: --details says why"
+        blocks.append(Details(what, _gaps(told)))
+    return [*blocks, *_notes(notices)]
+
+
+def _counts(told: Findings) -> Paragraph:
     counts = {severity: sum(one.rule.severity == severity for one in told.findings) for severity in TONES}
     found = (
         ", ".join(f"{count} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count)
         or "no findings"
     )
     found += f"; {len(told.passed)} passed, {len(told.not_checked)} not checked, {len(told.not_applicable)}"
-    lines.append(Paragraph(f"{found} rules do not apply", strong=True))
+    return Paragraph(f"{found} rules do not apply", strong=True)
+
+
+def _gaps(told: Findings) -> list[Paragraph]:
     reasons: dict[str, list[str]] = {}
     for gap in told.not_checked:
         reasons.setdefault(gap.reason, []).append(gap.rule.id)
@@ -159,8 +181,15 @@ def _lines(told: Findings, notices: list[str]) -> list[Paragraph]:
     gaps = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
     if asked:
         gaps.insert(0, f"a site.toml can say it (assay check --site-template): {', '.join(dict.fromkeys(asked))}")
-    lines += [Paragraph(f"not checked: {gap}", tone="quiet") for gap in gaps]
-    return lines + [Paragraph(f"note: {notice}") for notice in notices]
+    return [Paragraph(f"not checked: {gap}", tone="quiet") for gap in gaps]
+
+
+def _notes(notices: list[str]) -> list[Paragraph]:
+    return [Paragraph(f"note: {notice}") for notice in notices]
+
+
+def _findings(findings: Sequence[BrokenRule]) -> list[Paragraph]:
+    return [line for one in findings for line in _finding(one)]
 
 
 def _finding(one: BrokenRule) -> list[Paragraph]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from assay.apps.cli.taken import taken_now
 from assay.base.audience import Audience
 
 if TYPE_CHECKING:
@@ -66,8 +67,11 @@ class ScreenCommand(_OnOneScreen, TyperCommand):
     """A command whose help fits a screen, and whose options have the defaults that files and the environment set."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what was typed; help needs no settings, which may be the very thing that is wrong."""
-        if {"--help", "-h", HELP_ALL} & {*args}:
+        """Read what was typed; help needs no settings, which may be the very thing that is wrong.
+
+        A program that calls the verb says all that it wants.
+        """
+        if {"--help", "-h", HELP_ALL} & {*args} or taken_now() is not None:
             return super().parse_args(ctx, args)
         from assay.apps.cli.settings import give_defaults, tell_used
 

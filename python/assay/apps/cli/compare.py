@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.taken import answer
 from assay.base.paths import printable
 from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
     from assay.document.elements import Block
+    from assay.document.terminal import Details
     from assay.insight.differences import RunComparison
     from assay.insight.sides import SideName
 
@@ -30,6 +31,9 @@ Examples:
 
 `assay compare A B C --html comparison.html --smallest 3`
 """
+
+ROWS_SHOWN = 20
+"""Rows of points that are printed without --details."""
 
 
 def compare(
@@ -47,6 +51,7 @@ def compare(
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the tables and figures.")] = None,
     json: opt.Json = False,
+    details: opt.Details = False,
     debug: opt.Debug = False,
 ) -> None:
     """Match the points of runs and say what changed, with confidence intervals."""
@@ -64,31 +69,27 @@ def compare(
 
         write_comparison(comparison, read.names, html)
         print(f"comparison: {html}", file=sys.stderr)
-    if json:
-        document = {"schema_version": 1, "verb": "compare", **comparison.to_dict()}
-        print(json_module.dumps(document, allow_nan=False, indent=1))
-        return
-    show_comparison(comparison, read.names)
+    answer(
+        lambda: {"schema_version": 1, "verb": "compare", **comparison.to_dict()},
+        lambda: comparison_blocks(comparison, read.names),
+        json=json,
+        details=details,
+    )
 
 
-def show_comparison(comparison: RunComparison, runs: Sequence[SideName]) -> None:
-    """Print what changed."""
-    from assay.document.terminal import show
-
-    show(comparison_blocks(comparison, runs))
-
-
-def comparison_blocks(comparison: RunComparison, runs: Sequence[SideName]) -> list[Block]:
-    """What changed, as elements of a document."""
+def comparison_blocks(comparison: RunComparison, runs: Sequence[SideName]) -> list[Block | Details]:
+    """What changed: the sentence, what the searches found, and the points as details where they are many."""
     from assay.document.elements import Bullets, Paragraph
-    from assay.document.terminal import table
+    from assay.document.terminal import Details, table
     from assay.insight.differences import COLUMNS, run_letter
 
+    rows, answers = comparison.rows(), comparison.answer_rows()
+    points = table("Points", COLUMNS, rows)
     return [
         Paragraph(comparison.sentence, strong=True),
         *([Paragraph(comparison.basis)] if comparison.basis else []),
         Bullets([f"{run_letter(index)} = {run.title}, {run.folders}" for index, run in enumerate(runs)]),
-        table("Points", COLUMNS, comparison.rows()),
-        table("Most within limits, knee and edge", COLUMNS, comparison.answer_rows()),
+        Details(f"{len(rows)} rows of points: --details prints them", [points]) if len(rows) > ROWS_SHOWN else points,
+        table("Most within limits, knee and edge", COLUMNS, answers),
         *(Paragraph(f"not compared: {line}") for line in comparison.unmatched),
     ]

@@ -146,8 +146,15 @@ def _usage(error: TyperException) -> str:
         params = context.command.params if context is not None else []
         if known := called_here(option, {name for one in params for name in one.opts}):
             return f"{known} (No such option: {option}); see {command} --help"
-    elif known := verb_of(message.partition("'")[2].partition("'")[0]):
-        return f"{known}; see {command} --help"
+    inner = context.command.commands if context is not None and hasattr(context.command, "commands") else {}
+    if context is not None and inner and "command" in message:
+        if context.parent is not None:
+            return f"{message.rstrip('.')}; accepted: {', '.join(inner)}; see {command} --help"
+        word = message.partition("'")[2].partition("'")[0]
+        if meant := context.command.typed.get(word.lower()):
+            return f"there is no command {word}; write {meant}; see {meant.removesuffix(' --version')} --help"
+        if known := verb_of(word):
+            return f"{known}; see {command} --help"
     return f"{message.rstrip('.')}; see {command} --help"
 
 
@@ -249,14 +256,15 @@ class EndSignals:
     """Ctrl-C and SIGTERM ask for a clean end once; a second time ends at once.
 
     While `raising` is set the signal raises `Interrupted` where the main thread is, for work that does not look at the
-    event.
+    event. Unless `heard`, signals stay those of the program that calls.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, heard: bool = True) -> None:
         self.interrupt = threading.Event()
         self.raising = False
-        signal.signal(signal.SIGINT, self._handle)
-        signal.signal(signal.SIGTERM, self._handle)
+        if heard:
+            signal.signal(signal.SIGINT, self._handle)
+            signal.signal(signal.SIGTERM, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         del frame

@@ -39,6 +39,8 @@ class Verb:
         The heading that lists show it under.
     question, answer
         What a user asks whom the verb answers, and what is typed for it: `assay` alone shows a few.
+    typed
+        Words, such as names of other tools, that people type in its place.
     """
 
     name: str
@@ -50,6 +52,12 @@ class Verb:
     section: str = MEASURE
     question: str = ""
     answer: str = ""
+    typed: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """How it is called."""
+        return f"assay {self.name}" if self.group is None else f"assay {self.group.name} {self.name}"
 
 
 SERVING = ("fusermount3", "mkfs.ext4", "mounting FUSE")

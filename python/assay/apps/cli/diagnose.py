@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 import tempfile
 from pathlib import Path
@@ -13,12 +12,14 @@ import typer
 from assay.apps.cli import options as opt
 from assay.apps.cli.commands import usual
 from assay.apps.cli.importing import DateOrder, Interval, Start, options_of
+from assay.apps.cli.taken import answer, taken_now
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.units import parse_duration
 from assay.document.elements import Block, Cell, Paragraph, Table, Tone
 
 if TYPE_CHECKING:
+    from assay.document.terminal import Details
     from assay.insight.diagnosis.diagnose import CauseRecord, Diagnosis, DiagnosisRecord
     from assay.telemetry.importers.importer import Options
 
@@ -78,6 +79,7 @@ def diagnose(
         Path | None, typer.Option("--html", help="Also write a page with the evidence on one time axis.")
     ] = None,
     json: opt.Json = False,
+    details: opt.Details = False,
     debug: opt.Debug = False,
 ) -> None:
     """Say which tier and resource is the bottleneck, what causes it, and what would disprove that."""
@@ -92,18 +94,24 @@ def diagnose(
         paths = inputs or []
         if live is not None:
             paths = [_recorded(Path(folder) / "live", live, database or [])]
-        found, record = _found(paths, options, tiers, since_s, is_quiet=json)
+        found, record = _found(paths, options, tiers, since_s, is_quiet=json or taken_now() is not None)
     names = [source.name for source in found.observed.sources]
     if html is not None:
-        from assay.report.diagnosis import write_diagnosis
+        _write(found, record, names, html)
+    answer(
+        lambda: {"schema_version": 1, "verb": "diagnose", "inputs": names, **record},
+        lambda: diagnosis_blocks(found, record),
+        json=json,
+        details=details,
+        steps=["assay check host (whether the host keeps to best practice)"],
+    )
 
-        write_diagnosis(found, record, names, html)
-        print(f"diagnosis: {html}", file=sys.stderr)
-    if json:
-        document = {"schema_version": 1, "verb": "diagnose", "inputs": names, **record}
-        print(json_module.dumps(document, allow_nan=False, indent=1))
-        return
-    print_diagnosis(found, record)
+
+def _write(found: Diagnosis, record: DiagnosisRecord, names: list[str], page: Path) -> None:
+    from assay.report.diagnosis import write_diagnosis
+
+    write_diagnosis(found, record, names, page)
+    print(f"diagnosis: {page}", file=sys.stderr)
 
 
 def _found(
@@ -141,6 +149,14 @@ def _refuse(
         from assay.report.files import refuse_foreign
 
         refuse_foreign(html, what=f"--html {printable(html)}")
+    from assay.targets.databases import is_database
+
+    if server := next((path for path in inputs if is_database(str(path)) and not path.exists()), None):
+        kind = str(server).partition(":")[0]
+        raise UsageError(
+            f"{kind}:... is a server, which is recorded first: assay diagnose --live 60s --database {kind}://..., or"
+            f" for longer: assay record --database {kind}://..., then assay diagnose"
+        )
     if live is not None and (inputs or since is not None):
         raise UsageError("--live records this machine now; give it without inputs and --since")
     if databases and live is None:
@@ -155,28 +171,23 @@ def _recorded(folder: Path, live: str, databases: list[str]) -> Path:
     return folder
 
 
-def print_diagnosis(found: Diagnosis, record: DiagnosisRecord) -> None:
-    """Print the answer, and what to do next."""
-    from assay.apps.cli.next_step import print_next
-    from assay.document.terminal import show
-
-    show(diagnosis_blocks(found, record))
-    print_next(["assay check host (whether the host keeps to best practice)"])
-
-
-def diagnosis_blocks(found: Diagnosis, record: DiagnosisRecord) -> list[Block]:
-    """The answer in three lines, the matrix, each cause with its evidence, and last what was not judged."""
-    from assay.document.terminal import notes
+def diagnosis_blocks(found: Diagnosis, record: DiagnosisRecord) -> list[Block | Details]:
+    """The answer in three lines, the matrix, the first cause with its evidence, and last what was not judged."""
+    from assay.document.terminal import Details, notes
 
     verdict, first = record["verdict"], record["causes"][0]
-    blocks: list[Block] = [
+    blocks: list[Block | Details] = [
         Paragraph(f"{answer_head(first, verdict['state'])}: {verdict['what']}", strong=True),
         Paragraph(f"When: {verdict['since']}"),
         Paragraph(f"Do: {verdict['do']}"),
         _matrix(found, record),
     ]
-    for place, cause in enumerate(record["causes"], 1):
-        blocks += _cause(place, cause)
+    one, *others = [_cause(place, cause) for place, cause in enumerate(record["causes"], 1)]
+    blocks += one
+    if others:
+        heads = "; ".join(f"{place}. {cause['cause']}" for place, cause in enumerate(record["causes"][1:], 2))
+        evidence = [line for cause in others for line in cause]
+        blocks.append(Details(f"other causes, with evidence by --details: {heads}", evidence))
     load = record["load"]
     if load and load["cells"] and load["cells"][0]["first_load"] is not None:
         rising = load["cells"][0]

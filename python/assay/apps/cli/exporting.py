@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.apps.cli.console import say
+from assay.apps.cli.taken import command_words
 from assay.base.errors import ANSWERS, AssayError, ExitCode
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
@@ -89,7 +89,7 @@ def keep_answer(
     """Write an answer that was worked out, not measured, into a run folder of its own."""
     from assay import _core
 
-    manifest = {"command": sys.argv[1:], "build": _core.build_info(), key: answer, "parts": [], "answers": [],
+    manifest = {"command": command_words(), "build": _core.build_info(), key: answer, "parts": [], "answers": [],
                 "verdict": [], "notices": answer["notices"]}  # fmt: skip
     manifest |= {"title": title} if title else {}
     with RunFolder.create(output, verb, manifest) as folder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.commands import usual
+from assay.apps.cli.taken import command_words, taken_now
 
 if TYPE_CHECKING:
     from assay.telemetry.importers.importer import Options
@@ -104,13 +104,18 @@ def import_(
     from assay.record.run_folder import RunFolder
     from assay.run.imports import import_files
 
+    taken = taken_now()
+    is_quiet = json or taken is not None
     options = options_of(host, zone, volume, start, interval, date_order)
     found = import_files(
-        files, into=output, options=options, command=sys.argv[1:], tell=lambda line: None if json else say(line)
+        files, into=output, options=options, command=command_words(), tell=lambda line: None if is_quiet else say(line)
     )
     if title is not None:
         with RunFolder.open(found.path) as folder:
             folder.update(title=title)
+    if taken is not None:
+        taken.folder = found.path
+        return
     if json:
         told = {"recording": found.recording, "imported": found.imported}
         known = {key: value for key, value in told.items() if value is not None}

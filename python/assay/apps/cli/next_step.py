@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.base.paths import printable
+from assay.base.paths import plain, printable
 from assay.workloads.next_steps import compare_step, diagnose_step
 
 
@@ -44,8 +44,6 @@ def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def print_next(steps: Sequence[str]) -> None:
-    """Print the steps, a line each."""
-    from assay.document.elements import Paragraph
-    from assay.document.terminal import show
-
-    show([Paragraph(f"next: {step}") for step in steps])
+    """Print the steps, a line each: a command that is broken over lines could not be copied."""
+    for step in steps:
+        print(plain(f"next: {step}"))

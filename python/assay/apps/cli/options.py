@@ -86,6 +86,9 @@ Export = Annotated[
     typer.Option("--export", help="Also export: csv, fio-json, openmetrics.", rich_help_panel=OUTPUT),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print the answer alone.", rich_help_panel=OUTPUT)]
+Details = Annotated[
+    bool, typer.Option("--details", help="Print the details of the answer, too.", rich_help_panel=OUTPUT)
+]
 NoColor = Annotated[
     bool,
     typer.Option(
@@ -173,11 +176,12 @@ OF_OUTPUT: Declared = {
     "export": (Export, None),
     "resume_run": (Resume, None),
     "quiet": (Quiet, False),
+    "details": (Details, False),
     "no_color": (NoColor, False),
     "debug": (Debug, False),
 }
 
-SHOWN = ("title", "output", "json", "json_stream", "dry_run", "report", "quiet", "paper", "repeat", "paired")
+SHOWN = ("title", "output", "json", "json_stream", "dry_run", "report", "quiet", "details", "paper", "repeat", "paired")
 """Parameters that say what is shown and written, and how often all is done."""
 
 EXPORTS_KNOWN = ("csv", "fio-json", "openmetrics")

@@ -86,6 +86,7 @@ HAMMERDB: Mapping[str, str] = {
 }
 """Commands of HammerDB's shell (its documentation, "CLI Functionality")."""
 
+
 TOOLS = (("fio", FIO, "--block"), ("DiskSpd", DISKSPD, "--block"), ("pgbench", PGBENCH, "--users"))
 """Tools, their words, and the option by which a verb does what they do."""
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from assay.apps.cli import options as opt
-from assay.apps.cli.commands import HELP_ALL, App, ScreenGroup, usual
+from assay.apps.cli.commands import App, ScreenGroup, usual
 from assay.base.errors import AssayError, IoFailed, UsageError
 from assay.base.paths import printable
 from assay.base.units import parse_bytes, parse_duration
@@ -27,6 +27,8 @@ Examples:
 `assay record show rec; assay report rec; assay diagnose rec`
 
 `assay record install /var/lib/assay/recording --keep 5GB`
+
+`assay record show --help; assay record install --help`
 """
 
 FOLDER = Path("assay-recording")
@@ -49,7 +51,10 @@ Processes = Annotated[
 
 
 class RecordCommand(ScreenGroup):
-    """`assay record DIR` beside `assay record show DIR`: what names no command is the folder to record into."""
+    """`assay record DIR` beside `assay record show DIR`: what names no command is the folder to record into.
+
+    Help without a command is that of recording, whose options are asked for most.
+    """
 
     default = "start"
     """The command that is meant where none is named."""
@@ -57,7 +62,7 @@ class RecordCommand(ScreenGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the command in that is left out."""
         first = args[0] if args else ""
-        if first not in ("--help", HELP_ALL) and first not in self.commands:
+        if first not in self.commands:
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
@@ -90,6 +95,10 @@ def start(
 ) -> None:
     """Record until stopped; seconds become minutes and quarter hours as they grow old."""
     del debug
+    from assay.targets.databases import is_database
+
+    if is_database(url := str(directory).replace(":/", "://", 1)):
+        raise UsageError(f"{url.partition(':')[0]}:... is a server; give it as --database, with or without a folder")
     settings = _settings(
         directory, volume or [], database or [], keep=keep, every=every, length=length, metrics=metrics,
         anywhere=metrics_anywhere, processes=processes,
@@ -211,7 +220,7 @@ def _prepare(directory: Path, settings: dict[str, Any]) -> None:
     """
     from assay import _core
     from assay.record.flight import has_recording
-    from assay.record.run_folder import RunFolder
+    from assay.record.run_folder import MANIFEST_NAME, RunFolder
     from assay.targets.host import host_facts
     from assay.telemetry.flight.writer import own_folder
 
@@ -233,6 +242,8 @@ def _prepare(directory: Path, settings: dict[str, Any]) -> None:
         "recording": {"files": [], "hosts": [host["hostname"]], "notices": [], **told},
     }
     if _holds_something(directory):
+        if not (directory / MANIFEST_NAME).exists():
+            raise UsageError(f"{printable(directory)}: holds files that are no recording; give an empty or new folder")
         folder = RunFolder.open(directory)
         if folder.manifest.get("verb") != "record":
             raise UsageError(f"{printable(directory)}: holds a run, no recording; give another folder")
@@ -255,6 +266,11 @@ def _holds_something(directory: Path) -> bool:
     try:
         directory.mkdir(0o700, parents=True, exist_ok=True)
         return any(directory.iterdir())
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(
+            f"{printable(directory)}: is no folder; a recording goes into one, such as {FOLDER}; --volume data=/dev/sdb"
+            " gives a device its role"
+        ) from None
     except OSError as error:
         raise UsageError(f"{printable(directory)}: cannot be recorded into: {error.strerror}") from None
 
@@ -338,9 +354,10 @@ def install(
     every: Every = "1s",
     metrics: Metrics = None,
     processes: Processes = True,
-    unit: Annotated[Path, typer.Option("--unit", help="Path of the unit.")] = Path(
-        "/etc/systemd/system/assay-record.service"
-    ),
+    unit: Annotated[
+        Path,
+        typer.Option("--unit", help="Path of the unit.", show_default="assay-record.service in /etc/systemd/system"),
+    ] = Path("/etc/systemd/system/assay-record.service"),
     only_print: Annotated[bool, typer.Option("--print", help="Show the unit and write nothing.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a unit that is there.")] = False,
     debug: opt.Debug = False,

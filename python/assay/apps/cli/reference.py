@@ -17,6 +17,7 @@ from assay.apps.cli.app import app
 from assay.apps.cli.commands import default_of
 from assay.apps.cli.completing import TABLE
 from assay.apps.cli.other_tools import DISKSPD, FIO, HAMMERDB, PGBENCH
+from assay.apps.cli.verbs import commands_typed
 from assay.workloads.options import PlanOption
 
 HEAD = """# Options
@@ -55,6 +56,9 @@ def _other_tools() -> Iterator[str]:
         yield f"## {tool}\n\n| {tool} | Assay |\n|---|---|"
         yield from (f"| `{word}` | {meant.replace('|', chr(92) + '|')} |" for word, meant in words.items())
         yield ""
+    yield "## In place of a verb\n\n| word | Assay |\n|---|---|"
+    yield from (f"| `{word}` | `{meant}` |" for word, meant in commands_typed().items())
+    yield ""
 
 
 def _first_line(command: Any) -> str:
@@ -84,7 +88,8 @@ def _sections(command: Any, words: Sequence[str]) -> Iterator[str]:
 def _row(option: TyperOption, of_plan: Sequence[PlanOption]) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     keys = ", ".join(f"`{'.'.join(one.path)}`" for one in of_plan)
-    cells = (names, keys, default_of(option, of_plan), (option.help or "").replace("|", "\\|"))
+    meaning = of_plan[0].help if len(of_plan) == 1 else option.help or ""
+    cells = (names, keys, default_of(option, of_plan), meaning.replace("|", "\\|"))
     return f"| {' | '.join(cells)} |"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from assay.apps.cli import running
-from assay.apps.cli.compare import show_comparison
+from assay.apps.cli.compare import comparison_blocks
 from assay.apps.cli.console import EndSignals, print_end, print_event, print_json
 from assay.apps.cli.running import OutputOptions
 from assay.base.errors import ANSWERS, ExitCode, RunFolderError, UsageError
@@ -208,6 +208,6 @@ def _show(repeats: _Repeats, group: Path, options: OutputOptions) -> None:
         where = f"{side}: {' '.join(repeats.asked[side].paths)}" if side else "Over all runs"
         show([table(where, COLUMNS, [figure.row() for figure in figures])])
     if read is not None and compared is not None:
-        show_comparison(compared, read.names)
+        show(comparison_blocks(compared, read.names), details=options.details)
     if not options.quiet:
         print_end(group, {"repeats": repeats.of})

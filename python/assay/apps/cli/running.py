@@ -16,12 +16,13 @@ import typer
 from assay.apps.cli.console import Console, EndSignals, complain, leave_at_once, print_end, print_event, print_json, say
 from assay.apps.cli.exporting import export_all, rehearse_exports
 from assay.apps.cli.options import parse_exports
+from assay.apps.cli.taken import command_words, taken_now
 from assay.apps.service import execution, first_examined
 from assay.base.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.base.extras import PDF, require
 from assay.base.paths import printable
 from assay.base.units import count_of, format_bytes, format_duration
-from assay.document.terminal import notes, show
+from assay.document.terminal import notes_and_details, show
 from assay.fleet.choosing import choose_over_hosts
 from assay.fleet.target import end_hosts
 from assay.record.points import current_points
@@ -30,6 +31,7 @@ from assay.record.shapes.study import Study
 from assay.report.answer import answer_of
 from assay.run.chains import in_order, points_least
 from assay.run.execute import Execution, exit_code_of, failures_told, new_folder, run_document
+from assay.run.notices import gravest_first
 from assay.run.part import estimate_s, part_from_report, part_report
 from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
@@ -53,6 +55,7 @@ GIVEN_ANEW = frozenset(
         "paper",
         "export",
         "quiet",
+        "details",
         "no_color",
         "debug",
         "overwrite",
@@ -76,6 +79,7 @@ class OutputOptions:
     paper: bool = False
     export: list[str] = field(default_factory=list)
     quiet: bool = False
+    details: bool = False
     title: str | None = None
     """What the run is called."""
     command: Sequence[str] = ()
@@ -120,7 +124,7 @@ def start(
     """
     with arrays_of_run():
         code = begin(verb, request, parts, options, study, told)
-        if code is not None:
+        if code is not None and taken_now() is None:
             sys.exit(int(code))
 
 
@@ -158,7 +162,7 @@ def begin(
         rehearse_exports(options.export, parts)
         stack.enter_context(examined_first(target, in_order(parts, study)[0], {}, options))
         output = options.output if place is None else place()
-        folder = new_folder(output, verb, sys.argv[1:], request.to_dict(), parts, study)
+        folder = new_folder(output, verb, command_words(), request.to_dict(), parts, study)
         facts = {**(told() if told is not None else {}), **({"title": options.title} if options.title else {})}
         if facts:
             folder.update(**facts)
@@ -305,7 +309,8 @@ def carry_out(
 
     `signals` are those that a verb looks after already; `yes_destroy` is what a command to go on has to repeat.
     """
-    signals = signals or EndSignals()
+    taken = taken_now()
+    signals = signals or EndSignals(heard=taken is None)
     with Console(quiet=options.quiet, stream=options.json_stream) as console:
         run = execution(
             folder,
@@ -321,6 +326,9 @@ def carry_out(
         code = run.run()
         console.phase("done" if run.error is None else "ended early")
     code = export_all(options.export if run.points else [], folder, code)
+    if taken is not None:
+        taken.folder, taken.error = folder.path, run.error
+        return code
     _print_outcome(run, options)
     if isinstance(run.error, NotAnswering):
         leave_at_once(code)
@@ -336,9 +344,11 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     if options.json:
         print(print_json(run_document(folder)), flush=True)
         return
-    show(answer_of(folder.manifest, current_points(folder.points())))
+    manifest, points = folder.manifest, current_points(folder.points())
+    show(answer_of(manifest, points))
     if not options.quiet:
-        show([notes(folder.manifest["notices"])])
+        told = gravest_first(manifest["notices"], points, manifest.get("target") or {}, manifest.get("answers") or [])
+        show(notes_and_details(told, report=(folder.path / "report.html").exists()), details=options.details)
         print_end(folder.path, folder.manifest)
 
 
@@ -349,7 +359,10 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
     _print_folder(folder, options)
     if run.error is not None:
         complain(run.error.exit_code, str(run.error))
-        if run.error.exit_code is ExitCode.INTERRUPTED and run.can_go_on:
+        goes_on = run.can_go_on or options.group is not None
+        if run.error.exit_code is ExitCode.INTERRUPTED and not goes_on and not run.points:
+            say(f"assay: no point was finished; begin anew with: {shlex.join(['assay', *command_words()])}")
+        if run.error.exit_code is ExitCode.INTERRUPTED and goes_on:
             again = [
                 "assay",
                 *options.command,
@@ -388,7 +401,7 @@ def _time_words(target: Target, parts: Sequence[Part[Any]], times: int = 1) -> s
     time = "until interrupted" if math.isinf(longest) else " to ".join(ends)
     if _is_virtual(target, parts):
         return f"{time} of the model's time, which passes some hundred times faster"
-    apart = [what for workload in workloads_of(parts) for what in workload.apart]
+    apart = dict.fromkeys(what for workload in workloads_of(parts) for what in workload.apart)
     return f"{time}, {', '.join(apart)} and report apart"
 
 
@@ -413,16 +426,32 @@ def show_plan(
     if any(part.target is None for part in parts):
         for line in target.lines():
             print(line)
-    for part in parts:
-        on = part.target or target
-        for line in workload_at(workload_of(part.plan), on).lines(part, on):
-            print(line)
+    for line in _part_lines(target, parts, whole=options.details):
+        print(line)
     lays_out = any(isinstance(workload, MeasuresIo) for workload in workloads_of(parts))
     if target.layout_bytes is not None and lays_out and not _is_virtual(target, parts):
         print(f"layout: writes {format_bytes(target.layout_bytes)}")
     if options.times > 1:
         print(f"runs: {options.times}, one after the other")
     print(f"time: {_time_words(target, parts, options.times)}")
+
+
+LINES_SHOWN = 20
+"""Lines on parts that are printed without --details."""
+
+
+def _part_lines(target: Target, parts: Sequence[Part[Any]], *, whole: bool) -> Iterator[str]:
+    """What each part does, a line each where all of it is too much, and once what holds for several."""
+    told = [workload_at(workload_of(part.plan), on).lines(part, on) for part in parts for on in [part.target or target]]
+    notices = [line for lines in told for line in lines if line.startswith("note: ")]
+    told = [[line for line in lines if line not in notices] for lines in told]
+    left = sum(len(lines) - 1 for lines in told)
+    shown = whole or left + len(told) <= LINES_SHOWN
+    for lines in told:
+        yield from lines if shown else lines[:1]
+    yield from dict.fromkeys(notices)
+    if not shown:
+        yield f"{left} more lines on these parts: --details"
 
 
 def _plan_document(

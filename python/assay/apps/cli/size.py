@@ -11,10 +11,13 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.commands import usual
+from assay.apps.cli.taken import taken_now
 from assay.base.errors import ExitCode, UsageError
 from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
+    from assay.document.elements import Block
+    from assay.document.terminal import Details
     from assay.insight.sizing.answer import Sized
     from assay.insight.sizing.measured import MeasuredDemand
     from assay.insight.sizing.need import NeedAsWritten
@@ -96,6 +99,7 @@ def size(
     json: opt.Json = False,
     report: opt.Report = True,
     quiet: opt.Quiet = False,
+    details: opt.Details = False,
     debug: opt.Debug = False,
 ) -> None:
     """Say what to buy for a need: what costs least, is smallest or is fastest, and why others do not hold it."""
@@ -123,8 +127,7 @@ def size(
             say(text)
 
     def work() -> tuple[Sized | None, Sized]:
-        # Without its what-ifs: only those of the changed need are told.
-        before = None
+        before = None  # without its what-ifs: only those of the changed need are told
         if changed is not None:
             before = size_need(asked, judge, measured=measured, what_if=False, ios=ios, tell=tell)
         return before, size_need(changed or asked, judge, measured=measured, what_if=sensitivity, ios=ios, tell=tell)
@@ -136,7 +139,7 @@ def size(
         raise
     answer = sized.answer
     answer["difference"] = difference(before.answer, answer, changes or ()) if before is not None else None
-    _keep_and_show(answer, output, title, report=report, json=json, quiet=quiet)
+    _keep_and_show(answer, output, title, report=report, json=json, quiet=quiet, details=details)
 
 
 def _with_studies(
@@ -158,21 +161,25 @@ def _with_studies(
     return asked, changed
 
 
-def _keep_and_show(answer: Sizing, output: Path, title: str | None, *, report: bool, json: bool, quiet: bool) -> None:
+def _keep_and_show(
+    answer: Sizing, output: Path, title: str | None, *, report: bool, json: bool, quiet: bool, details: bool
+) -> None:
     """Keep the answer as a run folder, print it, and exit as it says."""
-    from assay.apps.cli.console import print_end, say
+    from assay.apps.cli.console import print_end
     from assay.apps.cli.exporting import keep_answer
+    from assay.document.terminal import show
     from assay.insight.sizing.text import headline
 
     answer["sentence"] = headline(answer)
     folder = keep_answer("size", "sizing", answer, output, report=report, title=title)
+    if (taken := taken_now()) is not None:
+        taken.folder = folder
+        return
     if json:
         document = {"schema_version": 1, "verb": "size", "run_folder": str(folder), **answer}
         print(json_module.dumps(document, allow_nan=False, indent=1))
     else:
-        print_answer(answer, quiet=quiet)
-    if not answer["holds"]:
-        say(answer["sentence"])
+        show(answer_blocks(answer, report=report, quiet=quiet), details=details)
     if not json and not quiet:
         print_end(folder, {"sizing": answer})
     if not answer["holds"]:
@@ -211,24 +218,30 @@ def _asked(
     return NeedAsWritten(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured
 
 
-def print_answer(answer: Sizing, *, quiet: bool = False) -> None:
-    """The purchase and what it hangs on, then the candidates; need, rules and assumptions are in the report."""
-    from assay.document.elements import Block, Paragraph
-    from assay.document.terminal import notes, show, table
+def answer_blocks(answer: Sizing, *, report: bool = True, quiet: bool = False) -> list[Block | Details]:
+    """The purchase and what it hangs on, with the candidates as details; need, rules and assumptions: the report."""
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import Details, notes_and_details, table
     from assay.insight.sizing import text as words
 
-    told: list[str] = []
+    told = [words.headline(answer)]
     measured = answer["measured"]
-    if answer["holds"]:
-        told.append(words.headline(answer))
-        told += [words.sensitivity_sentence(answer)] if answer["sensitivity"] is not None else []
+    if answer["holds"] and answer["sensitivity"] is not None:
+        told.append(words.sensitivity_sentence(answer))
     told += words.server_sentences(answer)
     if measured is not None and measured["coverage"] is not None:
         told.append(f"{measured['source']}: {measured['coverage']['text']}.")
-    blocks: list[Block] = [Paragraph(text, strong=place == 0) for place, text in enumerate(told)]
-    blocks.append(table("Chosen", words.CHOICE_COLUMNS, words.choice_rows(answer)))
+    blocks: list[Block | Details] = [Paragraph(text, strong=place == 0) for place, text in enumerate(told)]
+    chosen: dict[tuple[str, ...], list[str]] = {}
+    for choice, *figures in words.choice_rows(answer):
+        chosen.setdefault(tuple(figures), []).append(choice)
+    alike = [[", ".join(choices), *figures] for figures, choices in chosen.items()]
+    blocks.append(table("Chosen", words.CHOICE_COLUMNS, alike))
     if answer["difference"] is not None:
         rows = [[row["what"], row["before"], row["after"]] for row in answer["difference"]["rows"]]
         blocks.append(table(f"What if {', '.join(answer['difference']['changes'])}", ("", "before", "after"), rows))
-    blocks.append(table("Candidates", words.CANDIDATE_COLUMNS, words.candidate_rows(answer)))
-    show([*blocks, notes([] if quiet else answer["notices"])])
+    candidates = words.candidate_rows(answer)
+    where = "--details and the report have them" if report else "--details prints them"
+    listed = table("Candidates", words.CANDIDATE_COLUMNS, candidates)
+    blocks.append(Details(f"{len(candidates)} candidates, and why others do not hold: {where}", [listed]))
+    return [*blocks, *notes_and_details([] if quiet else answer["notices"], report=report)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
@@ -16,6 +17,8 @@ from assay.apps.cli.running import OutputOptions, start
 from assay.base.errors import UsageError
 from assay.base.fields import FieldError
 from assay.base.reading import nearest, read_table
+from assay.base.tables import Record
+from assay.base.units import format_bytes, format_duration
 from assay.run.request import TargetRequest
 from assay.workloads.capabilities import OnDatabases
 from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET, TIME, Keys, PlanOption, plan_options
@@ -218,7 +221,7 @@ def measuring(
 
         parameters = [
             *(_parameter(name, *declared) for name, declared in begin.items()),
-            *(_parameter(name, *_declared(alike)) for name, alike in of_plan.items()),
+            *(_parameter(name, *_declared(alike, _usual(workload))) for name, alike in of_plan.items()),
             *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
             *(_parameter(name, *declared) for name, declared in shared.items()),
         ]
@@ -253,14 +256,40 @@ def _beginning(workload: Workload[Any], presets: str | None) -> opt.Declared:
     return {**preset, "plan": (opt.Plan, None)}
 
 
-def _declared(alike: Sequence[PlanOption]) -> tuple[Any, Any]:
+@cache
+def _usual(workload: Workload[Any] | None) -> Record:
+    """What the preset sets that plans begin as where none is given."""
+    preset = workload.preset(workload.preset_default) if workload is not None and workload.presets() else None
+    return {} if preset is None else preset.model_dump(mode="json", exclude_unset=True)
+
+
+def _default_shown(option: PlanOption, usual: Record) -> str:
+    """The value in force without the option, as it would be given; nothing where the help says it in words."""
+    if option.option.values or option.option.is_keyed or option.help.endswith(")."):
+        return ""
+    table: Any = usual
+    for key in option.path:
+        table = table.get(key) if isinstance(table, Mapping) else None
+    value = option.field.default if table is None else table
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or option.in_tables:
+        return ""
+    unit = option.path[-1].rpartition("_")[2]
+    shown = {"s": format_duration, "bytes": format_bytes}.get(unit, "{:g}".format)
+    return shown(value).replace(" ", "")
+
+
+def _declared(alike: Sequence[PlanOption], usual: Record) -> tuple[Any, Any]:
     """Type and default of the parameter for options of one name."""
     plan_option = alike[0]
     option = plan_option.option
     assert len(alike) == 1 or option.is_keyed, f"{option.flag} is declared twice"
     help_text = plan_option.help
     if option.is_keyed:
-        help_text += f": {','.join(f'{one.table}=N' for one in alike)}."
+        help_text += f": {', '.join(f'{one.table}=N' for one in alike)}."
+    elif shown := _default_shown(plan_option, usual):
+        help_text = f"{help_text.rstrip('.')} ({shown})."
     info = typer.Option(
         *option.names.split(),
         help=help_text,

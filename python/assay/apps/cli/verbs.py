@@ -36,6 +36,7 @@ _FIRST = (
         question="How good is this storage?",
         answer="assay assess DIR",
         help="Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report.",
+        typed=("bench", "benchmark", "examine", "run", "start", "test"),
     ),
 )
 
@@ -45,6 +46,7 @@ _OTHERS = (
         section=RESULTS,
         place="assay.apps.cli.compare:compare",
         help="Match the points of runs and say what changed, with confidence intervals.",
+        typed=("diff", "vs"),
     ),
     Verb(
         name="report",
@@ -58,6 +60,7 @@ _OTHERS = (
         section=RESULTS,
         place="assay.apps.cli.ui:ui",
         help="Show runs and recordings in the browser, also while they go on; it looks, it does not touch.",
+        typed=("list", "ls", "runs", "show"),
     ),
     Verb(
         name="serve",
@@ -146,6 +149,7 @@ _WITH_COMMANDS = (
         section=WATCH,
         place="assay.apps.cli.record:app",
         help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
+        typed=("monitor", "watch"),
     ),
     Verb(
         name="study",
@@ -153,6 +157,7 @@ _WITH_COMMANDS = (
         section=ASK,
         place="assay.apps.cli.study:app",
         help="Vary RAID policy, fill, members, paths and more, and compare.",
+        typed=("hcibench",),
     ),
     Verb(
         name="model",
@@ -212,6 +217,11 @@ def verbs() -> dict[str, Any]:
     found: list[Any] = [_later(verb) for verb in (*_FIRST, *_alone(), *_OTHERS)]
     found += [*_groups(), *(_later(verb) for verb in _WITH_COMMANDS), *_of_kinds()]
     return {command.name: command for command in sorted(found, key=lambda one: SECTIONS.index(one.rich_help_panel))}
+
+
+def commands_typed() -> dict[str, str]:
+    """Commands by the words that people type in their place."""
+    return {word: verb.command for verb in declared() for word in verb.typed} | {"version": "assay --version"}
 
 
 def _alone() -> list[Verb]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ from assay.telemetry.collectors.storage_net import STORAGE_PORTS, StorageNetColl
 
 ROLES = ("data", "log", "tempdb", "backup")
 """What `--volume` says a path is for."""
+
+_HOST = re.compile(r"[A-Za-z][A-Za-z0-9.-]*")
 
 
 def subjects_of(
@@ -140,9 +143,10 @@ def _path(text: str) -> str:
     """
     mode = _mode(text)
     if mode is None:
+        there = f"; another host is checked there: ssh {text} assay check" if _HOST.fullmatch(text) else ""
         raise UsageError(
-            f"{printable(text)}: is neither a folder, a device, a file of settings, a run, a database's URL, model:NAME"
-            " nor the word host"
+            f"{printable(text)}: does not exist; name the word host for this machine, a folder, a device, a file of"
+            f" settings, a run, a database's URL or model:NAME{there}"
         )
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
         raise UsageError(f"{printable(text)}: is no storage; name a folder, a file or a block device")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from assay.base.errors import RefusedTarget
@@ -40,6 +41,8 @@ def refuse_new_file(volume: ExaminedVolume, *, create: bool) -> None:
         raise RefusedTarget(
             f"{shown}: does not exist; for the device give /dev/{name}, for a file of that name --create"
         )
+    if re.fullmatch(r"[0-9.]+[KMGT]i?B?", name, re.IGNORECASE):
+        raise RefusedTarget(f"{shown}: does not exist; a size is given as --size {name}, before or after the target")
     raise RefusedTarget(
         f"{shown}: does not exist; make the folder (mkdir -p {shown}), or name a new file with a suffix ({name}.dat)"
         " or with --create"

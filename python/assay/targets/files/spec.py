@@ -71,6 +71,9 @@ _DATABASES = (
 )
 """Kinds of target that are no storage: transactions run on them."""
 
+_OTHER_DATABASES = ("cassandra", "db2", "jdbc", "mongodb", "odbc", "oracle", "redis", "sqlite", "sqlserver")
+"""Kinds of database that Assay does not know, or by another name."""
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 SizeRule = Literal["2x-cache"]
@@ -234,6 +237,11 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
         raise UsageError(
             f"target {scheme}:... is a database, not storage; `assay --help` lists the verbs that take one; give a "
             "file, a folder, a device or null:"
+        )
+    if scheme in _OTHER_DATABASES:
+        raise UsageError(
+            f"target {scheme}:... is a database of a kind that Assay does not know by this name; known, to the verbs of"
+            " `assay --help` that take one: postgresql://, mariadb://, mysql://, mssql://, duckdb:PATH, embedded:DIR"
         )
     if scheme == "array":
         raise UsageError("target array:... is a whole target; give it alone, to a verb that measures or verifies")

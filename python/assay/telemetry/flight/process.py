@@ -21,6 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import AssayError, ExitCode, OutOfSpace
+from assay.base.units import format_duration
 from assay.telemetry.flight.writer import FlightWriter
 from assay.telemetry.recorder import Collector, Recorder
 
@@ -94,6 +95,8 @@ class Flight:
             with contextlib.suppress(OSError):
                 document = {"schema_version": 1, "verb": "record", **told, "notices": writer.notices}
                 print(json.dumps(document), flush=True)
+        else:
+            self._tell(f"recorded for {format_duration(time.monotonic() - began_s)}, {used / 2**20:,.1f} MiB used")
         for step in settings.get("next") or ():
             self._tell(f"next: {step}")
         if self._full:
@@ -156,10 +159,11 @@ class Flight:
 
     def _status(self, writer: FlightWriter, began_s: float) -> None:
         now_s = time.monotonic()
-        if now_s - self._told_s >= STATUS_S:
+        if now_s - max(self._told_s, began_s) >= STATUS_S:
             self._told_s = now_s
             used, keep = writer.bytes_used / 2**20, self._settings["keep_bytes"] / 2**20
-            self._tell(f"recording for {(now_s - began_s) / 60:,.0f} min, {used:,.1f} of {keep:,.0f} MiB used")
+            went = format_duration(now_s - began_s)
+            self._tell(f"recording for {went}, {used:,.1f} of {keep:,.0f} MiB used")
 
 
 class _Sink:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from assay.base.errors import UsageError
 from assay.base.fields import FieldValueError, Seconds
+from assay.base.reading import nearest
 from assay.workloads.options import Fixed, Option
 from assay.workloads.plan import AnyPlan
 
@@ -91,7 +92,7 @@ def split_actions(words: Sequence[str]) -> tuple[list[str], list[Action]]:
     Raises
     ------
     UsageError
-        An action stands before a target.
+        An action stands before a target, or a word after it is neither.
 
     Examples
     --------
@@ -106,4 +107,8 @@ def split_actions(words: Sequence[str]) -> tuple[list[str], list[Action]]:
     early = next((word for word in targets if word in ACTIONS), None)
     if early is not None:
         raise UsageError(f"{early!r} stands before a target; name the targets first, then the actions in their order")
+    if wrong := next((word for word in targets[1:] if word.replace("-", "").isalpha()), None):
+        meant = nearest(wrong, ACTIONS)
+        hint = f"did you mean {meant!r}? " if meant else ""
+        raise UsageError(f"{wrong!r} is no action and no database; {hint}actions: {', '.join(ACTIONS)}")
     return targets, actions

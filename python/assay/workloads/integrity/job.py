@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import cast
 
 from assay import _core
@@ -44,6 +45,10 @@ SAVED_EVERY_S = 1.0
 
 RATE_S = 2.0
 """Progress shows rates over so long."""
+
+FINDINGS_TOLD = 3
+LETTERS_TOLD = 200
+"""Findings of a kind that are told as they come, and letters of each: the verdict must not scroll away."""
 
 BATCHES_KEPT = 1000
 TICKS_KEPT = 100_000
@@ -160,6 +165,7 @@ class _Run:
         self.saved_at = time.monotonic()
         self.unsaved = True
         self.silenced: set[tuple[str, bool]] = set()
+        self.alike: Counter[tuple[str, bool]] = Counter()
         self.waiting: set[tuple[str, int, str]] = set()
         self.waited: set[tuple[str, int, str]] = set()
         self.rates: deque[tuple[float, int, int]] = deque()
@@ -301,11 +307,13 @@ class _Run:
         if finding["kind"] == "long_io" and known in self.waited:
             return
         kind = (str(finding["kind"]), bool(finding["persistent"]))
-        if in_detail:
-            self.context.display.tell(f"FOUND {headline(finding)}: {finding['explanation']}")
+        self.alike[kind] += 1
+        if in_detail and self.alike[kind] <= FINDINGS_TOLD:
+            words = shorten(finding["explanation"] or "", LETTERS_TOLD, placeholder=" ...")
+            self.context.display.tell(f"FOUND {headline(finding)}: {words}")
         elif kind not in self.silenced:
             self.silenced.add(kind)
-            self.context.display.tell(f"more findings like {headline(finding)} are counted only")
+            self.context.display.tell(f"more findings like {headline(finding)} are counted; the report has the details")
 
     def _tell_long(self, report: VerificationReport) -> None:
         now = set()
@@ -414,10 +422,10 @@ class _Run:
             )
         )
 
-    def _iops(self) -> float:
-        """IOPS of the last complete tick."""
+    def _iops(self) -> float | None:
+        """IOPS of the last complete tick; None before the first."""
         if not self.ticks:
-            return 0.0
+            return None
         last = self.ticks[-1]["tick"]
         count = 0
         for tick in reversed(self.ticks):

@@ -406,7 +406,7 @@ class Measurement:
                     Gauge(
                         name="iops",
                         title="IOPS",
-                        value=count / max(len(recent) * self.interval_s, self.interval_s),
+                        value=count / (len(recent) * self.interval_s) if recent else None,
                         unit="iops",
                         limit="total.iops",
                     ),

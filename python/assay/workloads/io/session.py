@@ -182,7 +182,9 @@ def _activity_plan(
     largest = activity.largest_block_bytes
     for block in activity.blocks:
         if block % sector_bytes:
-            raise UsageError(f"--block: {block} bytes is not a multiple of the sector of {sector_bytes} bytes")
+            meant = block // 1000 if block % 1000 == 0 else block
+            hint = f"; {meant}K is {meant} KiB" if meant <= 4096 else ""
+            raise UsageError(f"--block: {block} bytes is not a multiple of the sector of {sector_bytes} bytes{hint}")
     if align_bytes % sector_bytes:
         raise UsageError(f"--align: {align_bytes} bytes is not a multiple of the sector of {sector_bytes} bytes")
     if end_bytes - start_bytes < largest:

@@ -269,7 +269,7 @@ class MailboxJob(Job):
                     Gauge(
                         name="iops",
                         title="transactional IOPS",
-                        value=count / max(len(recent) * self.interval_s, self.interval_s),
+                        value=count / (len(recent) * self.interval_s) if recent else None,
                         unit="iops",
                     ),
                     *latency_gauges(sides_mean_ns(own, done - len(recent), done)),

@@ -323,7 +323,7 @@ class OltpMeasurement:
                     Gauge(
                         name="rate",
                         title=rate.title,
-                        value=firsts / seconds * rate.seconds if seconds else 0.0,
+                        value=firsts / seconds * rate.seconds if seconds else None,
                         unit=rate.unit,
                     ),
                     Gauge(

@@ -14,6 +14,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             uses=ON_STORAGE,
             place="assay.apps.cli.workloads.profile:profile",
             help="Find how much load files, devices or volumes hold within latency limits.",
+            typed=("fio", "diskspd", "iometer", "vdbench", "elbencho"),
         ),
         Verb(
             name="sqlio",
@@ -29,6 +30,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             question="Does it lose data?",
             answer="assay verify DIR",
             help="Prove that files, devices or volumes keep what they acknowledged, under a database's I/O.",
+            typed=("sqliosim",),
         ),
     ),
     "tpcc": (
@@ -40,6 +42,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             question="What does a database get?",
             answer="assay oltp tpcc embedded:DIR",
             help="Load, run and check a TPC-C-like workload on real databases.",
+            typed=("hammerdb", "pgbench", "sysbench", "tpcc", "tpc-c"),
         ),
     ),
     "brokerage": (
@@ -49,6 +52,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             uses=ON_DATABASES,
             place="assay.apps.cli.workloads.brokerage:brokerage",
             help="Load, run and check a TPC-E-like workload on real databases.",
+            typed=("tpce", "tpc-e"),
         ),
     ),
     "tpch": (
@@ -58,6 +62,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             uses=(*ON_DATABASES, "duckdb", "sqlglot", "pyspark", "java"),
             place="assay.apps.cli.workloads.dss:tpch",
             help="Load, run and check a TPC-H-like workload on real databases.",
+            typed=("tpch", "tpc-h"),
         ),
     ),
     "mailbox": (
@@ -66,6 +71,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             uses=ON_STORAGE,
             place="assay.apps.cli.workloads.mailbox:mailbox",
             help="Run mailboxes on databases of checksummed pages, derived from what Jetstress does.",
+            typed=("jetstress",),
         ),
     ),
 }

@@ -16,7 +16,7 @@ from assay.apps.cli.repeating import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.base.paths import plain, printable
-from assay.base.reading import read_text
+from assay.base.reading import plans_within, read_text, table_of
 from assay.base.units import parse_bytes
 from assay.record.shapes.need import AskedNeed
 from assay.workloads.io.cache_span import PART
@@ -110,7 +110,10 @@ def _elsewhere(given: Given, *, has_target: bool) -> AskedElsewhere:
         # Both exclude each other, which `Given.base` says.
         return AskedElsewhere(plans=[])
     source = f"--plan {printable(given.plan_file)}"
-    found = asked_elsewhere(read_text(given.plan_file, source), source, has_target=has_target)
+    text = read_text(given.plan_file, source)
+    if text.lstrip().startswith("{"):
+        return AskedElsewhere(plans=[load_plan(data, source=source) for data in plans_within(table_of(text, source))])
+    found = asked_elsewhere(text, source, has_target=has_target)
     if found is None:
         return AskedElsewhere(plans=[])
     if not given.shown.quiet:

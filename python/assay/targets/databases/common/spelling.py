@@ -15,7 +15,9 @@ from assay.targets.databases.common.spec import PORTS, SPELT
 
 _PAIRS = re.compile(r"\s*(?P<key>[a-z_]+)\s*=\s*(?:'(?P<quoted>[^']*)'|(?P<plain>[^\s']*))(?=\s|$)")
 _PLACE = re.compile(
-    r"(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:]+\]):(?P<port>[0-9]{1,5})(?:/(?P<database>[\w$-]*))?"
+    r"(?:(?P<user>[\w.-]+)(?::[^@]*)?@)?"
+    r"(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:/(?P<database>[\w$-]*))?"
 )
 _SERVERS = ("postgresql", "mariadb", "mssql")
 _KINDS = {str(PORTS[kind]): kind for kind in _SERVERS}
@@ -43,10 +45,14 @@ def no_database(text: str) -> UsageError:
         what, meant = found
         return UsageError(f"{what} is no target; write {meant}")
     named = f"target {text!r} is no database" if re.fullmatch(r"[\w./:\[\]-]{1,255}", text) else "target is no database"
-    if place := _PLACE.fullmatch(text):
-        kind = _KINDS.get(place["port"])
-        meant = _url(kind or "postgresql", place["host"], place["port"], "", place["database"] or "")
+    place = None if "://" in text else _PLACE.fullmatch(text)
+    if place is not None and (place["port"] or place["user"]):
+        host, port, user, database = (place[name] or "" for name in ("host", "port", "user", "database"))
+        kind = _KINDS.get(port)
+        meant = _url(kind or "postgresql", host, port, user, database)
         return UsageError(f"{named}; write {meant}" if kind else f"{named}; write its kind, such as {meant}")
+    if text.startswith("//"):
+        return UsageError(f"{named}; write {_kinds('DATABASE')}")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text):
         return UsageError(f"target {text.partition(':')[0]}:... is no database; write {_kinds('DATABASE')}")
     if text.endswith((".duckdb", ".ddb")):

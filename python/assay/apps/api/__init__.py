@@ -1,0 +1,26 @@
+"""Assay from Python: a function for each verb, which does what the command does."""
+
+from __future__ import annotations
+
+from assay.apps.api.answering import check, compare, diagnose, import_, load, size
+from assay.apps.api.calling import VerbAnswer
+from assay.apps.api.measuring import assess, dss, mailbox, oltp, profile, study, verify
+from assay.record.load import Run
+
+__all__ = [
+    "Run",
+    "VerbAnswer",
+    "assess",
+    "check",
+    "compare",
+    "diagnose",
+    "dss",
+    "import_",
+    "load",
+    "mailbox",
+    "oltp",
+    "profile",
+    "size",
+    "study",
+    "verify",
+]

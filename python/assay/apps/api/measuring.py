@@ -1,0 +1,345 @@
+"""Verbs that measure, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.apps.api.calling import PathLike, Texts, finished, run_of
+from assay.apps.cli.taken import taking
+from assay.record.load import Run
+from assay.run.request import TargetRequest
+from assay.workloads.plan import AnyPlan, Part
+from assay.workloads.registry import DEFAULT_KIND, workload_named
+
+__all__ = ["assess", "dss", "mailbox", "oltp", "profile", "study", "verify"]
+
+
+def assess(
+    directory: PathLike,
+    *,
+    quick: bool = False,
+    budget: str | None = None,
+    only: Texts = (),
+    skip: Texts = (),
+    limit: Texts = (),
+    need: str | None = None,
+    size: str | None = None,
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Examine the storage under a folder: I/O of all kinds, integrity, a real database; as `assay assess` does.
+
+    Parameters
+    ----------
+    directory
+        A folder on the storage.
+    quick
+        Whether to finish in about two minutes.
+    budget
+        Time, without layout and report: `"1h"`.
+    only, skip
+        Parts to run, or to leave out: `["log", "database"]`.
+    limit
+        Limits of every part: `["read.p99<=5ms"]`.
+    need
+        What must be held: `"5000 iops 8k 70/30 read.p99<2ms"`.
+    size
+        Size of each file: `"10G"`.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Other options of the command, with underscores (docs/options/assess.md).
+
+    Returns
+    -------
+    Run
+        The finished run; a notebook shows the first page of its report.
+
+    Raises
+    ------
+    AssayError
+        What the command line would report; what was measured until then is in the run folder.
+    """
+    named: dict[str, object] = {"quick": quick, "budget": budget, "only": only, "skip": skip, "limit": limit}
+    named |= {"need": need, "size": size, "output": output, "report": report}
+    return run_of(["assess"], [directory], named | options)
+
+
+def verify(
+    *paths: PathLike,
+    duration: str | None = None,
+    size: str | None = None,
+    overwrite: Texts = (),
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Prove that files, devices or volumes keep what they acknowledged, as `assay verify` does.
+
+    Parameters
+    ----------
+    *paths
+        Files, folders, devices, or `faulty:PATH`.
+    duration
+        Time under load: `"10m"`.
+    size
+        Size of each file: `"10G"`.
+    overwrite
+        Existing files or devices that may be written to.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Other options of the command, with underscores (docs/options/verify.md).
+
+    Returns
+    -------
+    Run
+        Its `manifest["integrity"]` counts what was found.
+    """
+    named: dict[str, object] = {
+        "duration": duration,
+        "size": size,
+        "overwrite": overwrite,
+        "output": output,
+        "report": report,
+    }
+    return run_of(["verify"], paths, named | options)
+
+
+def oltp(
+    *targets: PathLike,
+    actions: Texts = (),
+    workload: str = "tpcc",
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Run transactions on real databases, as `assay oltp` does.
+
+    Parameters
+    ----------
+    *targets
+        Databases: `"embedded:DIR"`, `"postgresql://USER@HOST/DATABASE"`.
+    actions
+        What to do, in that order: `["load", "run", "check"]`.
+    workload
+        `"tpcc"` or `"brokerage"`.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Options of the command, with underscores: `users=8`, `duration="1m"` (docs/options/oltp.md).
+
+    Returns
+    -------
+    Run
+        The finished run.
+    """
+    return run_of(["oltp", workload], [*targets, *actions], {"output": output, "report": report} | options)
+
+
+def dss(
+    *targets: PathLike,
+    actions: Texts = (),
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Run decision-support queries on real databases, as `assay dss tpch` does.
+
+    Parameters
+    ----------
+    *targets
+        Databases: `"duckdb:PATH"`, `"embedded:DIR"`, `"postgresql://USER@HOST/DATABASE"`.
+    actions
+        What to do, in that order: `["load", "run", "check"]`.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Options of the command, with underscores: `scale=0.1`, `test="power"` (docs/options/dss.md).
+
+    Returns
+    -------
+    Run
+        The finished run.
+    """
+    return run_of(["dss", "tpch"], [*targets, *actions], {"output": output, "report": report} | options)
+
+
+def mailbox(
+    *paths: PathLike,
+    mailboxes: int | None = None,
+    duration: str | None = None,
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Run mailboxes on databases of checksummed pages, as `assay mailbox` does.
+
+    Parameters
+    ----------
+    *paths
+        Files, folders, devices, or `model:NAME`.
+    mailboxes
+        Mailboxes of all servers together.
+    duration
+        Measured time: `"10m"`.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Other options of the command, with underscores (docs/options/mailbox.md).
+
+    Returns
+    -------
+    Run
+        The finished run.
+    """
+    named: dict[str, object] = {"mailboxes": mailboxes, "duration": duration, "output": output, "report": report}
+    return run_of(["mailbox"], paths, named | options)
+
+
+def study(
+    name: PathLike,
+    target: PathLike | None = None,
+    *,
+    levels: Texts = (),
+    set: Texts = (),
+    quick: bool = False,
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Vary one thing at a time and say what it changes, as `assay study run` does.
+
+    Parameters
+    ----------
+    name
+        A study, or the file of one.
+    target
+        What to run on; the study's own unless given.
+    levels
+        Only these levels of a factor: `["raid=10,50"]`.
+    set
+        Options of the target at all levels: `["members=2"]`.
+    quick
+        Whether to run each level once.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Other options of the command, with underscores (docs/options/study.md).
+
+    Returns
+    -------
+    Run
+        Its `manifest["study"]` has what was found.
+
+    Examples
+    --------
+    >>> import assay, tempfile
+    >>> found = assay.study("raid-policy", levels=["raid=10,50"], output=tempfile.mkdtemp()).manifest["study"]
+    >>> [result["levels"]["raid"] for result in found["results"]]
+    ['10', '50']
+    """
+    named: dict[str, object] = {"levels": levels, "set": set, "quick": quick, "output": output, "report": report}
+    return run_of(["study", "run"], [name] if target is None else [name, target], named | options)
+
+
+def profile(
+    *paths: str | Path,
+    preset: str | None = None,
+    plan: dict[str, Any] | AnyPlan | None = None,
+    size: str | int | None = None,
+    overwrite: Sequence[str] = (),
+    create: bool = False,
+    output: str | Path = "assay-results",
+    report: bool = False,
+    **activity: Any,
+) -> Run:
+    """Find how much load files or devices hold within limits, as `assay profile` does.
+
+    Parameters
+    ----------
+    *paths
+        Files, folders, devices, or `null:`.
+    preset
+        Name of a preset; `oltp` unless a plan or an activity is given.
+    plan
+        A plan, or a dictionary in the form of a plan file.
+    size
+        Size of each file: `"10G"` or bytes.
+    overwrite
+        Existing files or devices that may be written to.
+    create
+        Whether a file may be made whose name has no suffix.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **activity
+        Keys of one activity (`block_bytes`, `read_share`, `queue_depth`, ...), lists for several levels.
+
+    Returns
+    -------
+    Run
+        The finished run; `points`, `answers` and `series` are polars frames.
+
+    Raises
+    ------
+    AssayError
+        What the command line would report; what was measured until then is in the run folder.
+
+    Examples
+    --------
+    >>> import assay, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> timing = {"warmup_s": 0.1, "duration_s": 0.3}
+    >>> plan = {"timing": timing, "activity": [{"queue_depth": [1, 2]}]}
+    >>> run = assay.profile("null:?latency=1ms", plan=plan, output=folder)
+    >>> run.points["queue_depth"].to_list()
+    [1, 2]
+    """
+    chosen = _plan(preset, plan, activity)
+    parts = [Part(name=chosen.name, title=chosen.title or "Custom profile", plan=chosen)]
+    request = TargetRequest(
+        paths=[str(path) for path in paths],
+        size=str(size) if size is not None else chosen.size,
+        overwrite=list(overwrite),
+        create=create,
+    )
+    return _measured(request, parts, output, report=report)
+
+
+def _measured(request: TargetRequest, parts: Sequence[Part[Any]], output: PathLike, *, report: bool) -> Run:
+    from assay.apps.cli.running import OutputOptions, start
+
+    with taking(["profile", *request.paths]) as taken:
+        start("profile", request, parts, OutputOptions(output=Path(output), report=report, quiet=True))
+    return finished(taken)
+
+
+def _plan(preset: str | None, plan: dict[str, Any] | AnyPlan | None, activity: dict[str, Any]) -> Any:
+    if isinstance(plan, AnyPlan):
+        return plan
+    workload = workload_named(DEFAULT_KIND)
+    if plan is not None:
+        return workload.load_plan(plan, source="plan")
+    if activity and preset is None:
+        return workload.load_plan({"activity": [activity]}, source="activity")
+    name = preset or workload.preset_default
+    base = workload.preset(name).model_dump(mode="json", exclude_unset=True)
+    base["activity"] = [{**base["activity"][0], **activity}, *base["activity"][1:]]
+    return workload.load_plan(base, source=f"preset {name}")

@@ -1,0 +1,99 @@
+"""Assay from Python: a function for each verb does what the command does, prints nothing and leaves signals alone."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import assay
+from assay.apps.api.calling import _command
+from assay.base.errors import AssayError
+from assay_command import Bench
+
+VERBS: dict[str, list[str]] = {
+    "assess": ["assess"],
+    "check": ["check"],
+    "compare": ["compare"],
+    "diagnose": ["diagnose"],
+    "dss": ["dss", "tpch"],
+    "import_": ["import"],
+    "mailbox": ["mailbox"],
+    "oltp": ["oltp", "tpcc"],
+    "size": ["size"],
+    "study": ["study", "run"],
+    "verify": ["verify"],
+}
+OWN = {"actions", "workload", "options"}
+PLAN = {"activity": [{"queue_depth": [1, 2]}], "timing": {"warmup_s": 0.1, "duration_s": 0.3}}
+
+
+def test_only_what_is_for_users_is_listed() -> None:
+    assert dir(assay) == sorted([*VERBS, "VerbAnswer", "Run", "load", "profile"])
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_its_keywords_are_options_of_the_command(name: str) -> None:
+    command = _command(VERBS[name])
+    flags = {flag for param in command.params for flag in param.opts}
+    signature = inspect.signature(getattr(assay, name), eval_str=True)
+    keywords = [one.name for one in signature.parameters.values() if one.kind is one.KEYWORD_ONLY]
+    assert {f"--{word.rstrip('_').replace('_', '-')}" for word in keywords if word not in OWN} <= flags
+    assert inspect.getdoc(getattr(assay, name))
+
+
+def test_a_study_from_python_is_that_of_the_command(
+    bench: Bench, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    run = assay.study("raid-policy", levels=["raid=10,50"], output=tmp_path / "own")
+
+    assert signal.getsignal(signal.SIGINT) is before
+    assert capfd.readouterr() == ("", "")
+    typed = bench.assay("study", "run", "raid-policy", "--levels", "raid=10,50", "--json", "--no-report")
+    assert run.manifest["study"]["results"] == typed.document["study"]["results"]
+    assert run.manifest["command"][:2] == ["study", "run"]
+    assert repr(run).startswith(f"<Run {run.path.name}: done")
+    assert "RAID 10" in str(run._repr_html_())
+
+
+def test_an_answer_from_python_is_that_of_the_command(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    target = "model:ps6100xv?raid=50&fill=0.9"
+
+    reply = assay.check(target)
+
+    assert capfd.readouterr() == ("", "")
+    assert (
+        json.loads(json.dumps(reply.document)) == bench.assay("check", target, "--json", "--fail-on", "never").document
+    )
+    assert repr(reply).startswith("<assay check: 1 warning;")
+    assert "<p" in reply._repr_html_()
+
+
+def test_two_runs_are_compared(tmp_path: Path) -> None:
+    runs = [assay.profile(f"model:ps6100xv?raid={raid}", plan=PLAN, output=tmp_path) for raid in (10, 50)]
+    assert runs[0].points["queue_depth"].to_list() == [1, 2]
+    reply = assay.compare(*(run.path for run in runs))
+    assert "A = " in reply._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "options", "told"),
+    [
+        ("assess", ["nowhere"], {}, "nowhere: is not a folder"),
+        ("study", ["raid-policy"], {"frob": 1}, "there is no option 'frob'"),
+        ("mailbox", ["model:fas2040"], {"mailbxes": 3}, "did you mean mailboxes?"),
+        ("oltp", ["bench"], {}, "postgresql://USER@HOST/bench"),
+    ],
+)
+def test_a_mistake_is_an_error_that_says_what_the_command_says(
+    verb: str, given: list[str], options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(AssayError) as caught:
+        getattr(assay, verb)(*given, **options)
+    assert told in str(caught.value)
