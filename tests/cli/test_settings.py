@@ -101,6 +101,17 @@ def test_a_plan_that_is_named_wins_over_all_that_is_not_typed(in_folder: Writes,
     assert planned("--plan", str(plan)) == (["read.p99<=9ms"], "")
 
 
+@pytest.mark.parametrize("typed", [["--duration", "3s"], ["--quick"], ["--duration=3s", "--rest", "1s"]])
+def test_a_default_gives_way_to_all_that_says_something_else_of_the_same(of_user: Writes, typed: list[str]) -> None:
+    of_user('[profile]\nmin-time = "10s"\nmax-time = "11s"\n')
+    words = ["profile", "null:", "--block", "8K", "--queue-depth", "1", "--dry-run", "--json"]
+    plans = [
+        json.loads(CliRunner().invoke(app, [*before, *words, *typed], catch_exceptions=False).stdout)["plan"]
+        for before in ([], ["--isolated"])
+    ]
+    assert plans[0] == plans[1]
+
+
 def test_the_table_of_a_verb_is_for_that_verb(of_user: Writes) -> None:
     of_user('[profile]\nduration = "1s"\nreport = false\n[verify]\nduration = "2s"\n')
     assert (value("duration"), value("duration", "verify"), value("duration", "oltp")) == ("1s", "2s", None)

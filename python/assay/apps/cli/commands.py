@@ -75,7 +75,7 @@ class ScreenCommand(_OnOneScreen, TyperCommand):
             return super().parse_args(ctx, args)
         from assay.apps.cli.settings import give_defaults, tell_used
 
-        give_defaults(ctx)
+        give_defaults(ctx, args)
         parsed = super().parse_args(ctx, args)
         tell_used(ctx)
         return parsed

@@ -98,6 +98,18 @@ class SetValue:
     source: str
 
 
+_QUICK = frozenset({"quick"})
+GIVES_WAY: Mapping[str, frozenset[str]] = {
+    "budget": _QUICK,
+    "duration": _QUICK | {"cycles", "max-time", "min-time"},
+    "max-time": _QUICK | {"duration"},
+    "min-time": _QUICK | {"duration"},
+    "repeat": _QUICK | {"repeats"},
+    "rest": _QUICK,
+    "warmup": _QUICK,
+}
+"""Options that say something else of the same: where one of them is typed, a default of this one does not hold."""
+
 USED: dict[str, str] = {}
 """Where the defaults of the command that runs came from, by option: an error that names the option says it, too."""
 
@@ -147,8 +159,8 @@ def chosen(found: Iterable[SetValue], verb: str) -> dict[str, SetValue]:
     return {one.name: one for one in ranked if one.verb in ("", verb)}
 
 
-def give_defaults(context: Any) -> None:
-    """Give the options of a command the defaults that are set, before what was typed is read.
+def give_defaults(context: Any, words: Iterable[str]) -> None:
+    """Give the options of a command the defaults that are set, before the words that were typed are read.
 
     Raises
     ------
@@ -163,7 +175,8 @@ def give_defaults(context: Any) -> None:
     for notice in notices:
         print(f"note: {notice}", file=sys.stderr)
     held = chosen(found, context.command_path.removeprefix(context.find_root().command_path).split()[0])
-    given = {name: one for name, one in held.items() if name in options}
+    typed = {word.partition("=")[0].removeprefix("--") for word in words if word.startswith("--")}
+    given = {name: one for name, one in held.items() if name in options and not typed & GIVES_WAY.get(name, set())}
     context.default_map = {options[name].name: one.value for name, one in given.items()}
     context.meta[__name__] = given
 
