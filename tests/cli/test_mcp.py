@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import hashlib
 import os
 import shutil
@@ -74,14 +73,7 @@ def test_an_empty_folder_is_no_error(tmp_path: Path) -> None:
 
 
 def test_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    imported = builtins.__import__
-
-    def without(name: str, *rest: object) -> object:
-        if name.partition(".")[0] == "mcp":
-            raise ImportError(name)
-        return imported(name, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr("assay.base.extras.find_spec", lambda _: None)
     with pytest.raises(NotSupported, match=r"pip install 'assay-storage\[mcp\]'"):
         server_of([tmp_path])
 
