@@ -274,7 +274,7 @@ def test_what_differs_by_less_than_is_worth_noticing_is_never_told_as_changed() 
 def test_answers_that_cannot_tell_are_counted() -> None:
     unsure = answer(5000.0, interval=[4000.0, 6000.0])
     comparison = compare_runs([make_run(answers=[unsure]), make_run(answers=[answer(5100.0)])])
-    assert comparison.sentence == "Whether a difference is 5 % or more, none of 1 figure can tell."
+    assert comparison.sentence == "Whether a difference is 5 % or more cannot be told."
 
 
 def test_loads_of_one_name_say_what_they_differ_in() -> None:

@@ -380,7 +380,7 @@ def test_standard_input_is_diagnosed_and_the_first_three_lines_are_the_answer(be
     done = subprocess.run(command, input=text, capture_output=True, check=True)
 
     what, when, do = done.stdout.decode().splitlines()[:3]
-    assert what.startswith("Cause found (confidence 75%): device-stands-still")
+    assert what.startswith("Cause found (confidence 75 %): device-stands-still")
     assert when.startswith("When: since 2021-03-02 10:00:07 UTC")
     assert do.startswith("Do: ")
     assert "assumed: standard input: is iostat, of db1" in done.stdout.decode()
@@ -417,3 +417,21 @@ def test_bad_input_is_one_line(bench: Bench, arguments: list[str | Path], messag
     assert message in outcome.stderr
     said = [line for line in outcome.stderr.strip().splitlines() if not line.startswith("reading ")]
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("is_one", [True, False])
+def test_loads_of_different_workloads_are_in_no_order(is_one: bool) -> None:
+    def point(place: int, load: dict[str, int], block: int) -> dict[str, Any]:
+        return {
+            "workload": {"kind": "io", "block_bytes": block}, "load": load,
+            "measured_from_utc_ns": place * 10 * SECOND, "measured_to_utc_ns": (place + 1) * 10 * SECOND,
+            "read": {"latency_ns": {"mean": 1e6 * (place + 1)}, "count": 100},
+        }  # fmt: skip
+
+    points = [point(place, {"outstanding": 2**place}, 8192 if is_one else 8192 << place) for place in range(4)]
+
+    told = of(rows("host", "cpu", "user_share", [0.1] * 20 + [0.9] * 20), points=points).record()["load"]
+
+    assert (told is not None) is is_one
+    if told is not None:
+        assert (told["axis"], told["cells"][0]["first_load"]) == ("outstanding", 4.0)

@@ -13,6 +13,7 @@ from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
 from assay.insight.diagnosis.inputs import sources_of
 from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.diagnosis.verdict import BAD, FINE, FOUND, UNJUDGED
+from assay.report.sections.diagnosis import limiting_words
 from assay.telemetry.importers.importer import Options
 from series_rows import series_rows
 
@@ -61,7 +62,7 @@ def test_few_ios_that_are_very_late_are_a_slow_disk() -> None:
 
     assert found.first == "slow-disk"
     assert "sdb: writes take" in found.verdict["what"]
-    assert "7.20 s" in found.verdict["what"]
+    assert "7.20 s (bad from 20.0 ms); also sdb: reads take" in found.verdict["what"]
     assert [cell.state for cell in found.cells if (cell.tier, cell.resource) == ("storage", "disk")] == ["hot"]
 
 
@@ -107,6 +108,49 @@ def test_late_flushes_are_what_commits_wait_for() -> None:
     assert found.first == "log-flush"
     assert "sda: a flush takes: 85.0 ms" in found.verdict["what"]
     assert [cell.state for cell in found.cells if (cell.tier, cell.resource) == ("storage", "disk")] == ["hot"]
+
+
+def test_fine_names_what_came_nearest_to_its_threshold_first() -> None:
+    quick = [
+        disk(f"sd{letter}", read_ios_count=[400.0] * 60, read_latency_mean_ns=[mean * 1e6] * 60)
+        for letter, mean in (("a", 1), ("b", 2), ("c", 15), ("d", 3), ("e", 4))
+    ]
+
+    verdict = of(cpu([0.1] * 60), *quick).verdict
+
+    assert verdict["state"] == FINE
+    assert verdict["what"].startswith("sdc reads 15.0 ms (bad from 20.0 ms); ")
+    assert verdict["what"].endswith("farther from theirs")
+    assert len(verdict["judged"]) >= 6
+
+
+@pytest.mark.parametrize(
+    ("source", "entity", "told"),
+    [("guest", "db01:scsi0:1", "esxtop"), ("nfs", "/srv", "nfsiostat"), ("block", "sda", "iostat")],
+)
+def test_one_signal_is_confirmed_where_the_device_is(source: str, entity: str, told: str) -> None:
+    late = series_rows(source, entity, "read_latency_mean_ns", [60e6] * 60, tier="storage")
+    done = series_rows(source, entity, "read_ios_count", [900.0] * 60, tier="storage", kind="delta")
+
+    found = of(cpu([0.2] * 60), late, done)
+
+    assert found.first == "slow-disk"
+    assert told in found.causes[0].confirm
+    assert found.answer[0].startswith("Cause found (likely, confidence 25 %): slow-disk: ")
+    assert limiting_words(found).startswith("Likely: ")
+
+
+def test_the_sum_of_all_disks_is_no_disk() -> None:
+    found = of(cpu([0.2] * 60), disk("_Total", read_ios_count=[400.0] * 60, read_latency_mean_ns=[85e6] * 60))
+
+    assert found.causes[0].advice.startswith("Record each disk")
+
+
+def test_each_threshold_has_a_source_of_its_own_subject() -> None:
+    evidence = {one["of"]: one for one in of_file("late-flushes.txt").record()["causes"][0]["evidence"]}
+
+    assert evidence["busy"]["text"] == "sda: time with a flush under way: 100 % (bad from 50 %)"
+    assert "flush" in str(evidence["busy"]["source"])
 
 
 def test_iowait_that_no_recorded_device_explains_points_to_others() -> None:

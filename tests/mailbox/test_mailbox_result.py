@@ -7,7 +7,9 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.document.elements import Paragraph
 from assay.record.judgement import counts_words, standing_counts
+from assay.report.answer import answer_of
 from assay.run.execute import exit_code_of
 from assay.workloads.mailbox.result import peaks, ratios, server_figures, server_passed
 from assay.workloads.mailbox.shapes import Mailbox
@@ -93,3 +95,27 @@ def test_the_overall_result_is_no_check_of_its_own() -> None:
     counts = standing_counts(list(mailbox_lines(told(target_iops=None))))
     assert counts == {("check", "met"): 1}
     assert counts_words(counts) == "1 of 1 check passed"
+
+
+def test_a_point_is_told_by_what_mailboxes_asked_for_and_not_by_all_its_ios() -> None:
+    means = {side: {"latency_ns": {"mean": mean}} for side, mean in (("read", 8.8e6), ("write", 0.75e6))}
+    point: Any = {
+        "id": "p0001", "workload": {"kind": "mailbox"}, "total": {"iops": 162.6}, "roles": {"data": means},
+        "mailbox": {"achieved_iops": 60.3, "target_iops": 60.0, "mailboxes": 500},
+    }  # fmt: skip
+    manifest: Any = {
+        "verdict": [
+            {"question": "achieved", "limit": "achieved>=59.4", "value": 60.3, "unit": "iops", "met": True,
+             "meaning": "60 of 60", "point_id": "p0001"},
+            {"question": "Mailboxes at 60 per s", "limit": None, "value": 60.3, "unit": "iops", "met": None,
+             "meaning": "60 transactional I/Os per s", "point_id": "p0001"},
+        ]
+    }  # fmt: skip
+
+    told = answer_of(manifest, [point])[0]
+
+    assert isinstance(told, Paragraph)
+    assert told.text == (
+        "Mailboxes at 60 per s: 60 transactional I/Os per s of 60 asked by 500 mailboxes; 163 IOPS with logs,"
+        " maintenance and copies; database read latency 8.80 ms; database write latency 750 us."
+    )

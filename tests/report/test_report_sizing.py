@@ -97,6 +97,10 @@ def test_arrays_that_hold_the_need_are_compared_by_cost_and_latency(answer: dict
     document = document_of({**answer, "candidates": [*answer["candidates"], *others]})
     assert [one.name for one in document.figures] == ["frontier", "growth"]
     assert "another: 4, 0.1 ms" in document.figures[0].alternative
+    # Without costs nothing costs less, and a line joins two or more.
+    caption = document.figures[0].caption
+    assert "how many disks it takes" in caption
+    assert "costs less" not in caption + str(document.figures[0].chart.to_dict())
 
 
 def test_titles_are_shown_and_never_run(answer: dict[str, Any]) -> None:

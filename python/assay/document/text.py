@@ -242,21 +242,29 @@ def interval_text(interval: Sequence[float] | None, words: Callable[[float], str
 
 BREAK = "\u200b"
 """Where a word may break. Renderers put what breaks without a letter in its place, so that copied paths are paths."""
-_LONG_WORD = re.compile(r"\S{18,}")
+LONG_LETTERS = 18
+_LONG_WORD = re.compile(rf"\S{{{LONG_LETTERS},}}")
 _BREAKS = re.compile(r"(?<=[/_\-.,:;=])(?=\S)")
 
 
 def breakable(text: str) -> str:
-    r"""Text whose long words may break: after punctuation, and after every eighth letter of a run without any.
+    r"""Text whose long words may break: after punctuation, and after every eighth letter of a long run without any.
 
     Examples
     --------
     >>> breakable("/data/long/path/to/a/file").split("\u200b")
     ['/', 'data/', 'long/', 'path/', 'to/', 'a/', 'file']
+    >>> breakable("generator-saturated").split("\u200b")
+    ['generator-', 'saturated']
     """
 
     def broken(match: re.Match[str]) -> str:
-        pieces = [piece[at : at + 8] for piece in _BREAKS.split(match[0]) for at in range(0, len(piece), 8)]
-        return BREAK.join(pieces)
+        pieces = _BREAKS.split(match[0])
+        widths = [8 if len(piece) >= LONG_LETTERS else LONG_LETTERS for piece in pieces]
+        return BREAK.join(
+            piece[at : at + width]
+            for piece, width in zip(pieces, widths, strict=True)
+            for at in range(0, len(piece), width)
+        )
 
     return _LONG_WORD.sub(broken, text)

@@ -172,7 +172,8 @@ class RunComparison:
         alone = [row for row in rows if row.reason == ONE_RUN]
         if alone and not standing:
             most = max(alone, key=_distance)
-            where = f"{most.figure.title} of {most.workload} at {most.load}"
+            title = most.figure.title
+            where = f"{title[:1].upper()}{title[1:]} of {most.workload} at {most.load}"
             return (
                 f"{told}. {where} differs by {signed_percent(most.relative)}; one run each cannot tell whether that is"
                 " the storage: repeat both, three times each (--repeat 3), and compare before/* after/*."
@@ -245,7 +246,8 @@ def _counted(rows: int, changed: int, unknown: int, share: str) -> str:
         told = f"Of {count_of(rows, 'figure')} {changed} changed by {share} or more, {rows - changed - unknown} did not"
         return f"{told}, and {unknown} cannot tell" if unknown else told
     if unknown == rows:
-        return f"Whether a difference is {share} or more, none of {count_of(rows, 'figure')} can tell"
+        told = f"Whether a difference is {share} or more cannot be told"
+        return f"{told} from any of {rows} figures" if rows > 1 else told
     if unknown:
         return (
             f"No difference of {share} or more in {rows - unknown} of {count_of(rows, 'figure')}; {unknown} cannot tell"

@@ -157,6 +157,8 @@ def _matrix(answers: Sequence[Record]) -> list[Block]:
 def _point(point: Record, lines: Sequence[Record]) -> list[Block]:
     """A run of one point in two lines: what was measured, and how it stands."""
     asked = [line for line in lines if standing_word(line) != "no limit"]
+    # What a kind judges of the whole run has a limit and the point as well; the point's own line has none.
+    question = next((line for line in lines if not line.get("limit")), lines[0])["question"]
     workload = workload_recorded(point) if point.get("total") else None
     words = " ".join(workload.point_words(cast(Point, point))).strip(" ;") if workload is not None else ""
     told = words or "; ".join(line["meaning"] for line in lines if not line.get("limit"))
@@ -164,7 +166,7 @@ def _point(point: Record, lines: Sequence[Record]) -> list[Block]:
     unsteady = "" if isinstance(workload, Verifying) else unsteady_words(point)
     doubts = [f"; {text}" for text in (generator_words(point), unsteady) if text and text not in judged]
     return [
-        Paragraph(f"{lines[0]['question']}: {told}." if told else lines[0]["question"]),
+        Paragraph(f"{question}: {told}." if told else question),
         Paragraph(f"{judged}{''.join(doubts)}.", tone=tone),
     ]
 

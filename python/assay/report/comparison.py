@@ -25,7 +25,7 @@ from assay.report.files import replace_file
 from assay.report.html import html_report
 from assay.report.render import render_figures
 
-NUMBERS = frozenset({"A", "other", "difference"})
+NUMBERS = frozenset({"A", "B", "difference"})
 
 
 def write_comparison(comparison: RunComparison, runs: Sequence[SideName], path: Path) -> None:

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.document.elements import Block, Bullets, Document, Notice, Notices, Paragraph, Section
+from assay.document.text import joined, shorten
 from assay.insight.diagnosis.diagnose import Diagnosis, DiagnosisRecord
 from assay.report.files import replace_file
 from assay.report.html import html_report
 from assay.report.render import render_figures
-from assay.report.sections.diagnosis import diagnosis_section, evidence_figure
+from assay.report.sections.diagnosis import diagnosis_blocks, evidence_figure
+from assay.telemetry.importers.importer import UNNAMED
+
+TITLE_LETTERS = 60
 
 
 def write_diagnosis(found: Diagnosis, record: DiagnosisRecord, inputs: Sequence[str], path: Path) -> None:
@@ -27,22 +31,20 @@ def write_diagnosis(found: Diagnosis, record: DiagnosisRecord, inputs: Sequence[
 
 def diagnosis_document(found: Diagnosis, record: DiagnosisRecord, inputs: Sequence[str]) -> Document:
     """The document of a diagnosis."""
-    verdict = record["verdict"]
-    head = f"{verdict['state'].capitalize()}: {found.title}: " if found.causes else f"{verdict['state'].capitalize()}: "
-    blocks: list[Block] = [
-        Paragraph(head + verdict["what"], strong=True),
-        Paragraph(f"When: {verdict['since']}"),
-        Paragraph(f"Do: {verdict['do']}"),
-    ]
+    first, *others = found.answer
+    blocks: list[Block] = [Paragraph(first, strong=True), *map(Paragraph, others)]
     figure = evidence_figure(found)
     if figure is not None:
         blocks.append(figure)
-    told: list[Block] = [Bullets([f"assumed: {text}" for text in record["assumed"]])]
+    told: list[Block] = [Bullets(list(record["assumed"]))]
     if record["notices"]:
         told.append(Notices([Notice(text) for text in record["notices"]]))
     sections = [
         Section(name="summary", title="The answer", blocks=blocks),
-        diagnosis_section(found),
+        # The evidence in the answer is the figure of the causes.
+        Section("diagnosis", "Where it hurts", diagnosis_blocks(found, None)),
         Section(name="assumed", title="What was assumed", blocks=told),
     ]
-    return Document(title="Where it hurts", facts_line=" · ".join(inputs), sections=sections, footer="Assay")
+    hosts = [host for host in found.observed.hosts if host != UNNAMED]
+    title = f"Diagnosis of {shorten(joined(hosts) or joined(inputs), TITLE_LETTERS)}"
+    return Document(title=title, facts_line=" · ".join(inputs), sections=sections, footer="Assay")

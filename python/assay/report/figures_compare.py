@@ -52,9 +52,8 @@ def compare_figure(comparison: RunComparison) -> alt.TopLevelMixin:
         _panel(comparison, [row for row in shown if row.run == run and _place(row) in places], places, titles, run)
         for run in range(1, len(comparison.runs))
     ]
-    title = f"Difference from A, {comparison.runs[0]}"
     note = [f"{left_out} more workloads and loads, with smaller differences, are in the table"] if left_out else []
-    heading = alt.TitleParams(title, subtitle=note, subtitleColor=QUIET)
+    heading = alt.TitleParams("Difference from A", subtitle=note, subtitleColor=QUIET)
     # One scale for all panels, so that their whiskers can be compared by eye.
     figure: alt.VConcatChart = alt.vconcat(*panels).resolve_scale(x="shared").properties(title=heading)
     return figure
@@ -105,7 +104,7 @@ def _panel(
             shape=shape("metric", titles),
             fill=alt.when("datum.changed").then(colours).otherwise(alt.value("white")),
         ),
-    ).properties(width=WIDTH_PX, height=height, title=comparison.runs[run])
+    ).properties(width=WIDTH_PX, height=height, **({"title": run_letter(run)} if len(comparison.runs) > 2 else {}))
 
 
 def _band(smallest_share: float) -> alt.Chart:

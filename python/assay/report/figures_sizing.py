@@ -71,7 +71,7 @@ def frontier_chart(rows: Sequence[FrontierRow], cost_title: str) -> alt.TopLevel
     if len(rows) < DOTS_LEAST:
         return None
     best = frontier(rows)
-    states = ["best at its cost", "another costs less and answers sooner"]
+    states = ["none that takes no more answers sooner", "another takes no more and answers sooner"]
     data = [{**row, "state": states[0] if row in best else states[1]} for row in rows]
     shown = [state for state in states if any(row["state"] == state for row in data)]
     costs = [row["cost"] for row in rows]
@@ -101,7 +101,7 @@ def frontier_chart(rows: Sequence[FrontierRow], cost_title: str) -> alt.TopLevel
 
 
 def frontier(rows: Sequence[FrontierRow]) -> list[FrontierRow]:
-    """Rows of which no other costs less and answers sooner, by cost.
+    """Rows of which no other costs no more and answers sooner, by cost.
 
     Examples
     --------

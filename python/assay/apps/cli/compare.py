@@ -15,7 +15,7 @@ from assay.base.paths import printable
 from assay.base.units import parse_percent
 
 if TYPE_CHECKING:
-    from assay.document.elements import Block
+    from assay.document.elements import Block, Table
     from assay.document.terminal import Details
     from assay.insight.differences import RunComparison
     from assay.insight.sides import SideName
@@ -83,13 +83,18 @@ def comparison_blocks(comparison: RunComparison, runs: Sequence[SideName]) -> li
     from assay.document.terminal import Details, table
     from assay.insight.differences import COLUMNS, run_letter
 
+    def narrow(caption: str, rows: Sequence[Sequence[str]]) -> Table:
+        # A column less leaves the words of a verdict room on a terminal of a hundred columns.
+        columns = (f"{COLUMNS[0]}, {COLUMNS[1]}", *COLUMNS[2:])
+        return table(caption, columns, [(f"{workload}, {load}", *texts) for workload, load, *texts in rows])
+
     rows, answers = comparison.rows(), comparison.answer_rows()
-    points = table("Points", COLUMNS, rows)
+    points = narrow("Points", rows)
     return [
         Paragraph(comparison.sentence, strong=True),
         *([Paragraph(comparison.basis)] if comparison.basis else []),
         Bullets([f"{run_letter(index)} = {run.title}, {run.folders}" for index, run in enumerate(runs)]),
         Details(f"{len(rows)} rows of points: --details prints them", [points]) if len(rows) > ROWS_SHOWN else points,
-        table("Most within limits, knee and edge", COLUMNS, answers),
+        narrow("Most within limits, knee and edge", answers),
         *(Paragraph(f"not compared: {line}") for line in comparison.unmatched),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -15,12 +16,14 @@ from assay.apps.cli.importing import DateOrder, Interval, Start, options_of
 from assay.apps.cli.taken import answer, taken_now
 from assay.base.errors import UsageError
 from assay.base.paths import printable
-from assay.base.units import parse_duration
+from assay.base.units import format_duration, parse_duration
 from assay.document.elements import Block, Cell, Paragraph, Table, Tone
+from assay.document.text import joined, percent
 
 if TYPE_CHECKING:
     from assay.document.terminal import Details
     from assay.insight.diagnosis.diagnose import CauseRecord, Diagnosis, DiagnosisRecord
+    from assay.insight.diagnosis.observed import Observations
     from assay.telemetry.importers.importer import Options
 
 EXAMPLES = """
@@ -103,7 +106,7 @@ def diagnose(
         lambda: diagnosis_blocks(found, record),
         json=json,
         details=details,
-        steps=["assay check host (whether the host keeps to best practice)"],
+        steps=next_steps(found.observed),
     )
 
 
@@ -174,50 +177,49 @@ def _recorded(folder: Path, live: str, databases: list[str]) -> Path:
 def diagnosis_blocks(found: Diagnosis, record: DiagnosisRecord) -> list[Block | Details]:
     """The answer in three lines, the matrix, the first cause with its evidence, and last what was not judged."""
     from assay.document.terminal import Details, notes
+    from assay.record.answers import load_words
 
-    verdict, first = record["verdict"], record["causes"][0]
-    blocks: list[Block | Details] = [
-        Paragraph(f"{answer_head(first, verdict['state'])}: {verdict['what']}", strong=True),
-        Paragraph(f"When: {verdict['since']}"),
-        Paragraph(f"Do: {verdict['do']}"),
-        _matrix(found, record),
-    ]
+    verdict = record["verdict"]
+    first, *said = found.answer
+    blocks: list[Block | Details] = [Paragraph(first, strong=True), *map(Paragraph, said), _matrix(found, record)]
     one, *others = [_cause(place, cause) for place, cause in enumerate(record["causes"], 1)]
-    blocks += one
+    # What stands for a cause says what the answer says, unless more than one thing is bad.
+    is_said = not found.causes and (
+        verdict["state"] != "bad, cause not found" or len(record["causes"][0]["evidence"]) < 2
+    )
+    blocks += [] if is_said else one
     if others:
         heads = "; ".join(f"{place}. {cause['cause']}" for place, cause in enumerate(record["causes"][1:], 2))
         evidence = [line for cause in others for line in cause]
         blocks.append(Details(f"other causes, with evidence by --details: {heads}", evidence))
     load = record["load"]
-    if load and load["cells"] and load["cells"][0]["first_load"] is not None:
-        rising = load["cells"][0]
+    rising = load["cells"][0] if load and load["cells"] else None
+    if load and rising and rising["first_load"] is not None:
         blocks.append(
             Paragraph(
                 f"As load rises, {rising['tier']} {rising['resource']} ({rising['what']}) leaves its threshold"
-                f" first, at {rising['first_load']:g}."
+                f" first, {load_words(rising['first_load'], load['axis'])}."
             )
         )
     blocks += [Paragraph(f"assumed: {text}") for text in record["assumed"]]
     blocks.append(notes(record["notices"]))
-    blocks += [Paragraph(f"not judged: {text}") for text in verdict["not_judged"]]
+    blocks += [Paragraph(f"not judged: {text}") for text in found.not_judged]
     if record["not_looked_for"]:
         names = ", ".join(one["cause"] for one in record["not_looked_for"])
         blocks.append(Paragraph(f"not looked for, nothing was recorded: {names}"))
     return blocks
 
 
-def answer_head(first: CauseRecord, state: str) -> str:
-    """The verdict, and the cause where one was found."""
-    if state == "cause found":
-        return f"Cause found{_confidence(first)}: {first['cause']}: {first['title']}"
-    return f"Judged fine: {first['title']}" if state == "judged fine" else state.capitalize()
+def next_steps(observed: Observations) -> list[str]:
+    """What to ask next: settings of the hosts that are known to run Linux, on each host itself."""
+    from assay.telemetry.importers.importer import UNNAMED
 
-
-def _confidence(cause: CauseRecord) -> str:
-    """How sure a cause is: one signal alone makes it likely."""
-    if "from_utc_ns" not in cause or not cause["confidence"]:
-        return ""
-    return f" ({'likely, ' if cause.get('confirm') else ''}confidence {cause['confidence']:.0%})"
+    hosts = dict.fromkeys(track.host for track in observed.find("iowait_share", source="host"))
+    if not hosts:
+        return []
+    step = "assay check host (whether the host keeps to best practice)"
+    others = ["the host" if host == UNNAMED else host for host in hosts if host != socket.gethostname()]
+    return [f"on {joined(others)}: {step}" if others else step]
 
 
 def _cause(place: int, cause: CauseRecord) -> list[Block]:
@@ -226,15 +228,18 @@ def _cause(place: int, cause: CauseRecord) -> list[Block]:
     when = f", {recurs['words']}" if recurs and recurs["count"] > 1 else ""
     head = f"{place}. {cause['cause']}: {cause['title']}"
     if "from_utc_ns" in cause:
-        head += f"{_confidence(cause)}, {cause['minutes']:.3g} min{when}"
+        sure = f" (confidence {percent(cause['confidence'])})" if cause["confidence"] else ""
+        head += f"{sure}, {format_duration(cause['minutes'] * 60)}{when}"
     blocks: list[Block] = [Paragraph(head, strong=place == 1)]
     for one in cause["evidence"]:
         source = f" [{one['source']}]" if one.get("source") else ""
         blocks.append(Paragraph(f"   seen: {one['text']}{source}"))
     blocks += [Paragraph(f"   against it would be: {text}") for text in cause["against"]]
-    if cause.get("confirm"):
-        blocks.append(Paragraph(f"   it would be confirmed by: {cause['confirm']}"))
-    blocks.append(Paragraph(f"   do: {cause['advice']}"))
+    if place > 1:
+        # The answer says it of the first.
+        if cause.get("confirm"):
+            blocks.append(Paragraph(f"   it would be confirmed by: {cause['confirm']}"))
+        blocks.append(Paragraph(f"   do: {cause['advice']}"))
     return blocks
 
 
@@ -245,11 +250,11 @@ def _matrix(found: Diagnosis, record: DiagnosisRecord) -> Table:
     rows = []
     for tier, host in dict.fromkeys((cell.tier, cell.host) for cell in found.cells):
         cells = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
-        row = [Cell(f"{tier} {host}".strip())]
+        row = [Cell(cells[RESOURCES[0]].place)]
         for resource in RESOURCES:
             cell = cells[resource]
             words = cell.state if cell.leading is None else f"{cell.state}: {cell.words}"
-            words += f", {cell.minutes:.3g} min" if cell.minutes else ""
+            words += f", {format_duration(cell.minutes * 60)}" if cell.minutes else ""
             if cell.is_bad:
                 told = found.of_cell(cell)
                 words += f" ({', '.join(told.causes) or 'cause not found'})"

@@ -9,12 +9,13 @@ from typing import NotRequired, TypedDict
 
 import numpy as np
 
+from assay.document.text import percent
 from assay.insight.diagnosis.causes.registry import CAUSES
 from assay.insight.diagnosis.matrix import NONE, CellOf, CellRecord, matrix_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, ObservedSource, observe, unrecorded
 from assay.insight.diagnosis.recurrence import RecurrenceRecord, recurrence_of
 from assay.insight.diagnosis.rising import RisingLoad, first_to_saturate
-from assay.insight.diagnosis.signals import Signal, Suspicion
+from assay.insight.diagnosis.signals import MOST_LIKELY, Signal, Suspicion
 from assay.insight.diagnosis.verdict import (
     BAD,
     FINE,
@@ -136,6 +137,24 @@ class Diagnosis:
             return NOTHING_WRONG
         return TITLES[self.first]
 
+    @property
+    def answer(self) -> list[str]:
+        """The answer in three lines: what hurts, since when, what to do."""
+        verdict = self.verdict
+        head = verdict["state"].capitalize()
+        if self.causes:
+            first = self.causes[0]
+            how = "".join(f"{word}, " for word in [first.likelihood.lower()] if word != MOST_LIKELY.lower())
+            head += f" ({how}confidence {percent(first.confidence)}): {first.cause}: {self.title}"
+        elif verdict["state"] == FINE:
+            head += f": {self.title}"
+        return [f"{head}: {verdict['what']}", f"When: {verdict['since']}", f"Do: {verdict['do']}"]
+
+    @property
+    def not_judged(self) -> list[str]:
+        """What was not judged and the answer does not say."""
+        return [text for text in self.verdict["not_judged"] if not any(text in line for line in self.answer)]
+
     def of_cell(self, cell: CellOf) -> CellVerdict:
         """The verdict of a cell."""
         return cell_verdict(cell, self.causes)
@@ -171,7 +190,7 @@ class Diagnosis:
     def _stand_in(self) -> CauseRecord:
         """What stands for a cause where none was found: what is bad, what was judged, or what is missing."""
         verdict = self.verdict
-        bad = [f"{cell.tier} {cell.host} {cell.resource}: {self.of_cell(cell).why}" for cell in bad_cells(self.cells)]
+        bad = [f"{cell.place} {cell.resource}: {self.of_cell(cell).why}" for cell in bad_cells(self.cells)]
         cells = [cell for cell in self.cells if cell.state != NONE]
         record: CauseRecord = {
             "cause": self.first,
@@ -197,7 +216,7 @@ def _cause(one: Suspicion, observed: Observations) -> CauseRecord:
     record: CauseRecord = {
         "cause": one.cause,
         "title": TITLES[one.cause],
-        "confidence": round(one.confidence, 3),
+        "confidence": one.confidence,
         "resource": one.resource,
         "minutes": round(observed.minutes(one.together), 3),
         "from_utc_ns": int(observed.begin_ns + when[0] * observed.step_ns),

@@ -22,7 +22,7 @@ from assay.record.load import Run, load
 from assay.record.points import current_points
 from assay.record.source import clean, records
 from assay.run.imports import import_files, refuse_without_telemetry
-from assay.telemetry.importers.importer import Options
+from assay.telemetry.importers.importer import UNNAMED, Options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,7 +104,9 @@ def _add_files(
     found.sources.append(_read(made.path, name, since_s))
     found.notices.extend(named(text) for text in made.notices)
     for one in (made.recording or {}).get("files", []):
-        found.assumed.append(named(f"{one['path']}: is {one['format']}, of {', '.join(one['hosts'])}"))
+        hosts = ", ".join(one["hosts"])
+        whose = "it names no host (--host says one)" if hosts == UNNAMED else f"of {hosts}"
+        found.assumed.append(named(f"{one['path']}: is {one['format']}, {whose}"))
 
 
 def _keep_standard_input(path: Path) -> None:
@@ -142,13 +144,14 @@ def default_recording() -> Path:
 
 
 def assumed_tiers(observed: Observations) -> list[str]:
-    """Tiers of hosts that the user did not give, in a line each."""
+    """Tiers of hosts that the user did not give, in a line each; an application's own figures say what they are of."""
     said = {"hypervisor": "guests were recorded", "database": "a database server was recorded"}
     return [
-        f"{host}: is of tier {tier_of_host(observed, host)}, since"
+        f"{'the host' if host == UNNAMED else host}: is of tier {tier_of_host(observed, host)}, since"
         f" {said.get(tier_of_host(observed, host), 'no database server of it was recorded')} (--tier says otherwise)"
         for host in observed.hosts
         if host not in observed.tiers
+        and any(track.host == host and track.tier != "application" for track in observed.tracks)
     ]
 
 

@@ -15,6 +15,7 @@ from assay.insight.diagnosis.measures import CellMeasure, measures_of
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Observations
 from assay.insight.diagnosis.recurrence import Recurrence, recurrence_of
 from assay.insight.diagnosis.signals import HOLD_SHARE, WARM_SHARE, value_text, worst_share
+from assay.telemetry.importers.importer import UNNAMED
 
 TIERS = ("client", "application", "database", "hypervisor", "storage")
 RESOURCES = ("cpu", "memory", "network", "disk", "response")
@@ -96,6 +97,14 @@ class Judged:
         return HOT if self.share >= HOLD_SHARE else WARM if is_warm else COOL
 
     @property
+    def distance(self) -> float:
+        """How near it comes to its threshold."""
+        bound = self.measure.threshold
+        if bound.below:
+            return bound.value / self.worst if self.worst > 0 else float("inf")
+        return self.p95 / bound.value if bound.value > 0 else self.p95
+
+    @property
     def words(self) -> str:
         """What was measured: its 95th percentile; of an outage the worst, since it is short."""
         value = self.worst if self.measure.is_outage and self.recurrence is not None else self.p95
@@ -147,6 +156,11 @@ class CellOf:
         return max(self.judged, key=_weight, default=None)
 
     @property
+    def place(self) -> str:
+        """Tier and host, where the host has a name."""
+        return f"{self.tier} {'' if self.host == UNNAMED else self.host}".strip()
+
+    @property
     def is_bad(self) -> bool:
         """Whether a measure is beyond its threshold for long, or again and again."""
         return self.state in (HOT, WARM)
@@ -183,15 +197,7 @@ class CellOf:
 
 def _weight(one: Judged) -> tuple[int, float, float]:
     """How much a measure says of its cell: its state, for how long, how near to its threshold it comes."""
-    return (FEW, COOL, WARM, HOT).index(one.state), one.share, _distance(one)
-
-
-def _distance(one: Judged) -> float:
-    """How near a measure comes to its threshold."""
-    bound = one.measure.threshold
-    if bound.below:
-        return bound.value / one.worst if one.worst > 0 else float("inf")
-    return one.p95 / bound.value if bound.value > 0 else one.p95
+    return (FEW, COOL, WARM, HOT).index(one.state), one.share, one.distance
 
 
 def matrix_of(observed: Observations) -> list[CellOf]:

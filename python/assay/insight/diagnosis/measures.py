@@ -254,5 +254,5 @@ def _of_applications(observed: Observations, host: str) -> Iterator[tuple[str, s
             words = f"{one.source} transactions"
             yield "response", tier, CellMeasure("saturation", words, one.latency_ns, at.RESPONSE, one.source)
         share = np.where(one.stalls, one.share, np.where(np.isfinite(one.rate), 1.0, np.nan))
-        words = f"{one.source} throughput, of the usual"
+        words = f"{one.source} throughput, share of the usual"
         yield "response", tier, CellMeasure("errors", words, share, at.STALLED, one.source, is_outage=True)

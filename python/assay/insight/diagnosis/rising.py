@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TypedDict
 
 import numpy as np
 
+from assay.base.tables import Record
 from assay.insight.diagnosis.matrix import CellOf
 from assay.insight.diagnosis.observed import Flags, Observations
 from assay.record.ranks import rank_correlation
+
+AXES = ("outstanding", "users", "rate", "streams")
+LOADS_MIN = 4
+"""Loads of one workload from which an order is told."""
 
 
 class RisingCell(TypedDict):
@@ -23,8 +29,9 @@ class RisingCell(TypedDict):
 
 
 class RisingLoad(TypedDict):
-    """How many points were measured as load rose, and what cells did meanwhile."""
+    """How many points of one workload were measured as its load rose on an axis, and what cells did meanwhile."""
 
+    axis: str
     points: int
     cells: list[RisingCell]
 
@@ -35,26 +42,29 @@ def first_to_saturate(observed: Observations, cells: list[CellOf]) -> RisingLoad
     Returns
     -------
     RisingLoad or None
-        The first load and the rank correlation of each cell's leading measure with the mean latency of the points;
-        None with fewer than four loads.
+        The first load and the rank correlation of each cell's leading measure with the mean latency of the points, for
+        the workload with most loads; None where none has four. Loads of different workloads are in no order.
     """
-    loads: list[tuple[float, float, Flags]] = []
+    by_workload: dict[tuple[str, str], list[tuple[float, float, Flags]]] = {}
     for window in observed.windows:
-        asked = window.point.get("load") or {}
-        sizes = (asked.get("outstanding"), asked.get("users"), asked.get("rate"), asked.get("streams"))
-        load = next((size for size in sizes if size is not None), None)
+        asked: Record = window.point.get("load") or {}
+        axis = next((name for name in AXES if asked.get(name) is not None), None)
         latency = window.latency_ns
-        if load is not None and latency is not None:
-            loads.append((float(load), latency, window.steps))
-    if len({load for load, _, _ in loads}) < 4:
+        if axis is not None and latency is not None:
+            workload = json.dumps(window.point.get("workload"), sort_keys=True, default=str)
+            by_workload.setdefault((workload, axis), []).append((float(asked[axis]), latency, window.steps))
+    counts = {key: len({load for load, _, _ in loads}) for key, loads in by_workload.items()}
+    key = max(counts, key=lambda one: counts[one], default=None)
+    if key is None or counts[key] < LOADS_MIN:
         return None
+    loads = by_workload[key]
     loads.sort(key=lambda one: one[0])
     found: list[RisingCell] = []
     for cell in cells:
         for one in cell.judged:
             values = [float(np.nanmean(one.measure.values[steps])) for _, _, steps in loads]
             known = [place for place, value in enumerate(values) if np.isfinite(value)]
-            if len(known) < 4 or one.measure.text.endswith(("reads", "writes")):
+            if len(known) < LOADS_MIN or one.measure.text.endswith(("reads", "writes")):
                 continue
             bound = one.measure.threshold
             beyond = [loads[place][0] for place in known
@@ -73,7 +83,7 @@ def first_to_saturate(observed: Observations, cells: list[CellOf]) -> RisingLoad
             -abs(one["correlation_with_latency"] or 0),
         )
     )
-    return {"points": len(loads), "cells": found[:20]}
+    return {"axis": key[1], "points": len(loads), "cells": found[:20]}
 
 
 def _spearman(left: list[float], right: list[float]) -> float | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from assay.base.units import format_bytes, format_latency
+from assay.document.text import joined
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Numbers, Observations, Track
 from assay.insight.diagnosis.recurrence import recurrence_of
 
@@ -22,6 +23,15 @@ WARM_SHARE = 0.1
 
 ALONE = 0.25
 """Confidence in a cause of which one strong signal alone is seen: half of that in two that agree."""
+
+
+EVEN_CHANCE = 0.5
+"""Confidence from which a cause is more likely than not."""
+
+MOST_LIKELY = "Most likely"
+
+ALIKE_NAMED = 2
+"""Signals of one kind that a text names beside the one that holds longest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +73,8 @@ class Signal:
         What was compared with the threshold, step by step.
     is_strong
         Whether it says by itself what is wrong: it is a cause without a second signal.
+    alike
+        Texts of the other signals of its kind.
     """
 
     of: str
@@ -74,14 +86,17 @@ class Signal:
     host: str = ""
     values: Numbers | None = None
     is_strong: bool = False
+    alike: Sequence[str] = ()
 
     @property
     def words(self) -> str:
-        """What was seen, with its value and its bound."""
+        """What was seen, with its value and its bound, and what else is seen with it."""
         said = self.text
         if self.value is not None and self.threshold is not None:
             said += f": {value_text(self.value, self.threshold.unit)} (bad {self.threshold.text})"
-        return said
+        more = len(self.alike) - ALIKE_NAMED
+        named = [*self.alike[:ALIKE_NAMED], *([f"{more} more"] if more > 0 else [])]
+        return f"{said}; also {joined(named)}" if named else said
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +131,12 @@ class Suspicion:
     def confidence(self) -> float:
         """Share of the worst window in which the signals hold together, times 1 - 0.5^(independent signals - 1)."""
         kinds = len({signal.of for signal in self.signals})
-        return self.coverage * (1.0 - 0.5 ** (kinds - 1) if kinds > 1 else ALONE)
+        return round(self.coverage * (1.0 - 0.5 ** (kinds - 1) if kinds > 1 else ALONE), 3)
+
+    @property
+    def likelihood(self) -> str:
+        """How sure it is, in a word: one signal alone makes a cause likely, two that agree for long most likely."""
+        return "Likely" if self.confirm else MOST_LIKELY if self.confidence >= EVEN_CHANCE else "Possible"
 
 
 @dataclass
@@ -179,7 +199,8 @@ class CauseSignals:
         """Add what holds in some steps; whether it does in any."""
         if required:
             self.needed.add(of)
-        holds = np.asarray(holds & self.observed.counted)
+        # A drive of Windows ends in a colon itself.
+        text, holds = text.replace(":: ", ": "), np.asarray(holds & self.observed.counted)
         if not holds.any():
             return False
         if value is None and values is not None:
@@ -257,11 +278,11 @@ class CauseSignals:
 
 
 def _strongest(alike: Sequence[Signal]) -> list[Signal]:
-    """Of signals of one kind the one that holds longest, and how many others say the same."""
+    """Of signals of one kind the one that holds longest, with the texts of the others."""
     if len(alike) < 2:
         return list(alike)
     first = max(alike, key=lambda one: int(one.holds.sum()))
-    return [replace(first, text=f"{first.text} (as do {len(alike) - 1} more)")]
+    return [replace(first, alike=tuple(one.text for one in alike if one is not first))]
 
 
 def worst_share(observed: Observations, holds: Flags, window_s: float = WINDOW_S) -> float:

@@ -114,7 +114,7 @@ EXCEEDED = Threshold(
 SIDES = Threshold(value=4.0, unit="ratio", source="Assay: writes take four times as long as reads of the same device")
 RESPONSE = Threshold(value=2e9, unit="ns", source="the method: transactions answer within 2 s")
 STALLED = Threshold(
-    value=0.50, unit="ratio", below=True, source="Assay: less than half of the throughput of the minutes around"
+    value=0.50, unit="share", below=True, source="Assay: less than half of the throughput of the minutes around"
 )
 QUEUE = Threshold(value=2.0, unit="count", source="PAL: PhysicalDisk, Avg. Disk Queue Length, above 2")
 DISK_BUSY = Threshold(
@@ -144,6 +144,12 @@ DECLINE = Threshold(
     value=0.70, unit="ratio", below=True, source="Assay: throughput falls by 30 % or more and stays there"
 )
 FOREIGN = Threshold(value=0.50, unit="share", source="Assay: more of the bytes is of others than of what is examined")
+FLUSHING = Threshold(
+    value=0.50, unit="share", source="Assay: half of the time a flush is under way, for which a commit waits"
+)
+FROM_DEVICES = Threshold(
+    value=0.50, unit="share", source="Assay: half of what the database reads is in no page cache of the kernel either"
+)
 
 LOCK_WAITING = Threshold(value=1.0, unit="count", source="Assay: a session waits for a lock on it at each look")
 LOCK_TIME = Threshold(

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 
 import numpy as np
 
-from assay.base.units import format_duration
+from assay.base.units import count_of, format_duration
 from assay.document.text import joined
 from assay.insight.diagnosis.matrix import COOL, FEW, NONE, CellOf, Judged
 from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Observations
@@ -24,6 +24,9 @@ VerdictState = Literal["cause found", "bad, cause not found", "judged fine", "no
 
 WHOLE_TIME = 0.95
 """Share of the time that a measure must be known to be judged over all of it; counters lose a sample now and then."""
+
+NAMED_MAX = 4
+"""Measures that an answer names."""
 
 
 class CellVerdictRecord(TypedDict):
@@ -123,12 +126,12 @@ def record_next(observed: Observations, cell: CellOf | None) -> list[str]:
 
 
 def essentials(observed: Observations, cells: Sequence[CellOf]) -> tuple[list[str], list[str]]:
-    """Essential measures that were judged fine over all time, and what is missing of them.
+    """Essential measures that were judged fine over all time, the nearest to its threshold first, and what is missing.
 
     Processors of each host, latency of its storage, and of databases and applications that were recorded what they
     wait for and how long they take. A modelled array has no processors of a host.
     """
-    fine, missing = [], []
+    fine, missing = list[Judged](), list[str]()
     wanted = [("cpu", "processors", not observed.is_model), ("disk", "storage", True)]
     for resource, named, is_wanted in wanted:
         own = [cell for cell in cells if cell.resource == resource and cell.state not in (NONE, FEW)]
@@ -142,7 +145,7 @@ def essentials(observed: Observations, cells: Sequence[CellOf]) -> tuple[list[st
         fine += _told_of(told, missing)
         if not any(cell.state != NONE for cell in cells if cell.tier == tier):
             missing.append(f"{named}: nothing was recorded of it")
-    return fine, missing
+    return [one.bound_words for one in sorted(fine, key=lambda one: -one.distance)], missing
 
 
 def _is_essential(one: Judged) -> bool:
@@ -151,11 +154,12 @@ def _is_essential(one: Judged) -> bool:
     return unit == "ns" or (one.measure.aspect == "utilisation" and unit == "share")
 
 
-def _told_of(told: Sequence[Judged], missing: list[str]) -> list[str]:
+def _told_of(told: Sequence[Judged], missing: list[str]) -> list[Judged]:
+    """Measures that are known over all of the time; the others are missing."""
     for one in told:
         if one.known_share < WHOLE_TIME:
             missing.append(f"{one.measure.text}: known for {one.known_share:.0%} of the time")
-    return [one.bound_words for one in told if one.known_share >= WHOLE_TIME]
+    return [one for one in told if one.known_share >= WHOLE_TIME]
 
 
 def _why_missing(cells: Sequence[CellOf], resource: str) -> str:
@@ -189,23 +193,33 @@ def verdict_of(
         cell, one = bad[0], bad[0].leading
         assert one is not None
         record["state"] = BAD
-        record["what"] = f"{cell.tier} {cell.host} {cell.resource}: {one.bound_words}"
+        record["what"] = f"{cell.place} {cell.resource}: {one.bound_words}"
         record["since"] = since_words(observed, one.recurrence)
         record["do"] = f"Record while it is bad: {joined(record_next(observed, cell)) or 'every tier'}."
     elif not is_enough:
         record["what"] = f"too little was recorded: {SAMPLES_MIN} samples are the least"
-        record["since"] = f"{int(observed.counted.sum())} samples in {whole}"
-        record["do"] = "Record for longer."
+        record["since"] = f"{count_of(int(observed.counted.sum()), 'sample')} in {whole}"
+        record["do"] = f"Record for longer, and {joined(record_next(observed, None)) or 'every tier'}."
     elif is_fine(missing):
         record["state"] = FINE
-        record["what"] = "; ".join(fine)
+        record["what"] = few_words(fine)
         record["since"] = f"from {moment(observed.begin_ns)} on, all of {whole}" + _reach(missing)
         record["do"] = "Leave it as it is. If users complain all the same, record while they do, and every tier."
     else:
         record["what"] = "; ".join(missing)
-        record["since"] = f"from {moment(observed.begin_ns)} on, for {whole}" + _reach(fine, "judged fine: ")
+        record["since"] = f"from {moment(observed.begin_ns)} on, for {whole}" + _reach(
+            [few_words(fine)] if fine else [], "judged fine: "
+        )
         record["do"] = f"Record {joined(record_next(observed, None)) or 'every tier'}."
     return record
+
+
+def few_words(judged: Sequence[str]) -> str:
+    """Measures for an answer: those that come nearest to their thresholds, and how many others."""
+    more = len(judged) - NAMED_MAX
+    return "; ".join(judged[:NAMED_MAX]) + (
+        f"; and {count_of(more, 'measure')} farther from theirs" if more > 0 else ""
+    )
 
 
 def _reach(texts: Sequence[str], before: str = "not judged: ") -> str:

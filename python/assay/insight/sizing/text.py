@@ -28,14 +28,14 @@ def probability_text(share: float) -> str:
 
 
 def loss_text(share: float) -> str:
-    """A probability of loss.
+    """A probability of loss; no model is right about less than one in a hundred thousand.
 
     Examples
     --------
     >>> loss_text(0.00021), loss_text(3e-9), loss_text(0.25)
-    ('0.021 %', '3e-07 %', '25 %')
+    ('0.021 %', 'less than 0.001 %', '25 %')
     """
-    return f"{share * 100:.2g} %"
+    return f"{share * 100:.2g} %" if share >= 1e-5 else "less than 0.001 %"
 
 
 def headline(answer: Sizing) -> str:

@@ -17,13 +17,13 @@ from assay.insight.diagnosis.signals import Threshold
 from assay.insight.diagnosis.verdict import BAD, FINE, bad_cells
 from assay.record.source import RunFacts
 
+MULTIPLE_MAX = 100.0
+"""Where a value below its threshold is drawn at the most: throughput of nearly nothing is endlessly far below."""
+
 STEPS_MAX = 400
 """Steps of the figure."""
 
 CAUSES_MAX = 6
-
-LIKELY = 0.5
-"""From this confidence on a cause is more likely than not."""
 
 _TONES: dict[str, Tone] = {HOT: "bad", WARM: "warn", "ok": "good"}
 
@@ -44,18 +44,22 @@ def diagnosis_section(found: Diagnosis) -> Section:
         Paragraph(limiting_words(found), strong=bool(bad)),
         Paragraph(f"When: {found.verdict['since']}."),
     ]
-    blocks.append(_matrix(found))
+    return Section("diagnosis", "Where it hurts", [*blocks, *diagnosis_blocks(found, _figure(found))])
+
+
+def diagnosis_blocks(found: Diagnosis, figure: FigureElement | None) -> list[Block]:
+    """The matrix, the causes, a figure of them over time, and what was not judged."""
+    blocks: list[Block] = [_matrix(found)]
     if found.causes:
         blocks.append(_causes(found.cause_records()))
-    figure = _figure(found)
     if figure is not None:
         blocks.append(figure)
-    if found.verdict["not_judged"]:
-        blocks.append(Paragraph(f"Not judged: {'; '.join(found.verdict['not_judged'])}."))
+    if found.not_judged:
+        blocks.append(Paragraph(f"Not judged: {'; '.join(found.not_judged)}."))
     missing = ", ".join(name for name, _ in found.not_looked_for)
     if missing:
         blocks.append(Paragraph(f"Not looked for, since nothing was recorded of it: {missing}."))
-    return Section("diagnosis", "Where it hurts", blocks)
+    return blocks
 
 
 def limiting_words(found: Diagnosis) -> str:
@@ -63,9 +67,7 @@ def limiting_words(found: Diagnosis) -> str:
     verdict = found.verdict
     if found.causes:
         first = found.causes[0]
-        likely = "Most likely" if first.confidence >= LIKELY else "Possibly"
-        words = f"{likely}: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
-        return f"{words} To confirm: {first.confirm}." if first.confirm else words
+        return f"{first.likelihood}: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
     if verdict["state"] == BAD:
         return f"It is bad, and the cause is not found: {verdict['what']}."
     if verdict["state"] == FINE:
@@ -87,7 +89,7 @@ def _matrix(found: Diagnosis) -> Table:
     rows = []
     for tier, host in dict.fromkeys((cell.tier, cell.host) for cell in found.cells):
         own = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
-        row = [Cell(shorten(f"{tier} {host}".strip(), 40))]
+        row = [Cell(shorten(own[RESOURCES[0]].place, 40))]
         for resource in RESOURCES:
             cell = own[resource]
             if cell.state == NONE:
@@ -161,7 +163,7 @@ def _figure(found: Diagnosis) -> FigureElement | None:
     chart = timeline(rows, bands, end_s=observed.steps * observed.step_s)
     if chart is None:
         return None
-    caption = "Measures that left their thresholds, as multiples of them: 1 is the threshold."
+    caption = f"Measures that left their thresholds, as multiples of them: 1 is the threshold{_cut_words(rows)}."
     if bands:
         caption += f" Shaded: when the signals of {found.causes[0].cause} held together."
     told = "; ".join(f"{_name(cell)}: {cell.words}" for cell in cells)
@@ -177,28 +179,47 @@ def evidence_figure(found: Diagnosis) -> FigureElement | None:
             if signal.values is None or signal.threshold is None or signal.text in seen or len(seen) >= MAX_SERIES:
                 continue
             seen.add(signal.text)
-            panel = f"{shorten(signal.text.partition(' (as do')[0], 30)} (x)"
-            rows += _multiples(found, panel, cause.cause, signal.values, signal.threshold)
+            rows += _evidence(found, signal.text, cause.cause, signal.values, signal.threshold)
     if not found.causes:
         for cell in bad_cells(found.cells)[:MAX_SERIES]:
             one = cell.leading
             assert one is not None
-            panel = f"{shorten(one.measure.text, 30)} (x)"
-            rows += _multiples(found, panel, _name(cell), one.measure.values, one.measure.threshold)
+            rows += _evidence(found, one.measure.text, _name(cell), one.measure.values, one.measure.threshold)
     chart = (
         timeline(rows, _bands(found) if found.causes else [], end_s=observed.steps * observed.step_s) if rows else None
     )
     if chart is None:
         return None
     caption = (
-        "The evidence over time, each signal as a multiple of its threshold: 1 is the threshold. Shaded: when the"
-        " signals of the first cause held together."
+        "The evidence over time, each signal as a multiple of its threshold: 1 is the threshold, from which it is bad,"
+        " or below which where the panel says so."
     )
+    if found.causes:
+        caption += " Shaded: when the signals of the first cause held together."
     return FigureElement("evidence-time", caption, f"Evidence over time: {'; '.join(seen)}.", chart)
 
 
-def _multiples(found: Diagnosis, panel: str, name: str, values: Numbers, bound: Threshold) -> list[PanelRow]:
-    """Values as multiples of their threshold, the worst of each part of the time."""
+def _cut_words(rows: Sequence[PanelRow]) -> str:
+    is_cut = any(row["value"] == MULTIPLE_MAX for row in rows)
+    return f", and values {MULTIPLE_MAX:.0f} times below it or more are drawn at {MULTIPLE_MAX:.0f}" if is_cut else ""
+
+
+def _evidence(found: Diagnosis, text: str, name: str, values: Numbers, bound: Threshold) -> list[PanelRow]:
+    """Values of a panel of its own, the worst of each part of the time: a value that falls is seen to fall."""
+    panel = f"{shorten(text, 24)} (x, bad below 1)" if bound.below else f"{shorten(text, 30)} (x)"
+    return _multiples(found, panel, name, values, bound, is_excess=False)
+
+
+def _multiples(
+    found: Diagnosis, panel: str, name: str, values: Numbers, bound: Threshold, *, is_excess: bool = True
+) -> list[PanelRow]:
+    """Values as multiples of their threshold, the worst of each part of the time.
+
+    Parameters
+    ----------
+    is_excess
+        Whether a value below a lower bound is told by how many times it is below: bounds of both kinds share a panel.
+    """
     import numpy as np
 
     observed, rows = found.observed, list[PanelRow]()
@@ -208,8 +229,9 @@ def _multiples(found: Diagnosis, panel: str, name: str, values: Numbers, bound: 
         known = own[np.isfinite(own)]
         value = None
         if known.size and bound.value > 0:
-            ratio = bound.value / max(float(known.min()), 1e-12) if bound.below else float(known.max()) / bound.value
-            value = min(ratio, 100.0)
+            value = float(known.min() if bound.below else known.max()) / bound.value
+            if bound.below and is_excess:
+                value = min(1.0 / max(value, 1e-12), MULTIPLE_MAX)
         rows.append({"panel": panel, "series": name, "t_s": begin * observed.step_s, "value": value, "log": False})
     return rows
 

@@ -25,7 +25,7 @@ from assay.insight.studies.words import capital
 from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.sizing import Chosen, Sizing
 from assay.record.source import clean
-from assay.report.figures_sizing import FrontierRow, GrowthRow, frontier_chart, growth_chart
+from assay.report.figures_sizing import FrontierRow, GrowthRow, frontier, frontier_chart, growth_chart
 from assay.report.head import headed
 from assay.report.sections.array import model_words
 from assay.targets.arrays.model.configuration import size_text
@@ -190,10 +190,10 @@ def _frontier(answer: Sizing) -> FigureElement | None:
     chart = frontier_chart(rows, title)
     if chart is None:
         return None
-    caption = (
-        "The smallest size of each array that holds the need: what it costs and how soon it answers. The line joins"
-        " those that no other beats in both."
-    )
+    taken = "what it costs" if by_cost else "how many disks it takes"
+    caption = f"The smallest size of each array that holds the need: {taken}, and how soon it answers."
+    if len(frontier(rows)) > 1:
+        caption += " The line joins those that no other beats in both."
     alternative = "; ".join(f"{row['label']}: {row['cost']:g}, {row['latency_ms']:.1f} ms" for row in rows)
     return FigureElement("frontier", caption, alternative, chart)
 

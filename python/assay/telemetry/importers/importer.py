@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from assay.telemetry.importers.samples import SampleTable
 
+UNNAMED = "imported"
+"""Stands for the host of files that name none."""
+
 FLUSH_ROWS = 2**14
 """Rows that are handed on together."""
 
@@ -78,7 +81,7 @@ class Options:
         Order of day and month in files that do not settle it.
     """
 
-    host: str = "imported"
+    host: str = UNNAMED
     zone_s: int | None = None
     start_ns: int | None = None
     interval_ns: int | None = None

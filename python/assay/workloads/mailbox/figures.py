@@ -14,7 +14,8 @@ from assay.record.shapes.point import Point, Sides
 from assay.workloads.mailbox.shapes import done_of
 
 
-def _told(point: Point) -> str | None:
+def achieved_words(point: Point) -> str | None:
+    """Transactional I/Os, and how many were asked for; None where there were none."""
     done = done_of(point)
     if not done.get("achieved_iops"):
         return None
@@ -36,7 +37,7 @@ ACHIEVED = Figure(
     in_answers=True,
     study="achieved_iops",
     limit="achieved",
-    told=_told,
+    told=achieved_words,
     nothing="no transactional I/O ended",
 )
 
@@ -104,12 +105,16 @@ def _ratio(
     )  # fmt: skip
 
 
-FIGURES: tuple[Figure, ...] = (
-    ACHIEVED,
-    MAILBOXES,
+LATENCIES: tuple[Figure, ...] = (
     _under("data", "read", "database_read_latency", "database read latency"),
     _under("data", "write", "database_write_latency", "database write latency"),
     _under("log", "write", "log_write_latency", "log write latency"),
+)
+
+FIGURES: tuple[Figure, ...] = (
+    ACHIEVED,
+    MAILBOXES,
+    *LATENCIES,
     _peak("database_read", "database_read.peak", "database read latency"),
     _peak("log_write", "log_write.peak", "log write latency"),
     _ratio("read_write", "Database reads to writes", lambda value: f"{value:.2f} : 1"),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.tables import Record
-from assay.base.units import format_bytes, format_duration
+from assay.base.units import format_bytes, format_duration, format_iops
 from assay.record.shapes.point import Point
 from assay.workloads.capabilities import Foreseen, OverHosts, Reporting, Telling
 from assay.workloads.mailbox.core_plan import cache_bytes
-from assay.workloads.mailbox.figures import FIGURES
+from assay.workloads.mailbox.figures import FIGURES, LATENCIES, achieved_words
 from assay.workloads.mailbox.job import MailboxJob
 from assay.workloads.mailbox.layout import check_layout, layout_meant, place, seats_of_volumes, sizes_needed
 from assay.workloads.mailbox.plan import MailboxPlan, with_own_limits
@@ -181,6 +181,15 @@ class MailboxWorkload(Workload[MailboxPlan], Telling, Foreseen[MailboxPlan], Ove
         return _with_ratios(super().merged_told(told, points))
 
     # A run
+
+    def point_words(self, point: Point) -> list[str]:
+        """Transactional I/Os, those of all kinds, and the latencies that the test judges."""
+        own = achieved_words(point)
+        if own is None or not point["total"]:
+            return super().point_words(point)
+        every = f"{format_iops(point['total']['iops'])} IOPS with logs, maintenance and copies;"
+        means = [(figure, figure.value(point)) for figure in LATENCIES]
+        return [f"{own};", every, *(f"{one.noun} {one.words(value)};" for one, value in means if value is not None)]
 
     def is_asked(self, point: Point) -> bool:
         """By the profile of the mailboxes, always."""

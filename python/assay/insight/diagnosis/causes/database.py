@@ -55,9 +55,7 @@ def log_flush(observed: Observations) -> list[Suspicion]:
         for track in observed.find("log_wait_time_ns", source=source, host=host):
             signals.add("waits", f"{track.entity}: sessions wait for the log", track.values / SECOND_NS, at.WAITS)
         for track in observed.find("log_flush_time_ns", source=source, host=host):
-            signals.add(
-                "busy", f"{track.entity}: of the time a flush is under way", track.values / SECOND_NS, at.FOREIGN
-            )
+            signals.add("busy", f"{track.entity}: time with a flush under way", track.values / SECOND_NS, at.FLUSHING)
         notes = _shared_log(observed, host)
         found.append(_log(signals, notes, needs=("latency",)))
     for track in observed.latencies("block", "flush"):
@@ -75,7 +73,7 @@ def _flushes(observed: Observations, track: Track) -> CauseSignals:
     flushes = observed.of(track, "flush_ios_count")
     if flushes is not None:
         share = np.minimum(flushes.values * track.values / SECOND_NS, 1.0)
-        signals.add("busy", f"{track.entity}: of the time a flush is under way", share, at.FOREIGN,
+        signals.add("busy", f"{track.entity}: time with a flush under way", share, at.FLUSHING,
                     entity=track.entity, host=track.host)  # fmt: skip
     return signals
 
@@ -119,7 +117,7 @@ def _log_of_load(observed: Observations) -> CauseSignals:
             under_way[window.steps] = float(own["iops"]) * float(mean) / SECOND_NS
     if not any(one.of == "latency" for one in signals.found):
         signals.add("latency", "log writes take", logs, at.LOG_LATENCY, required=True)
-    signals.add("busy", "of the time a log write is under way", np.minimum(under_way, 1.0), at.FOREIGN)
+    signals.add("busy", "time with a log write under way", np.minimum(under_way, 1.0), at.FLUSHING)
     disks = observed.find("busy_share", source="model", where=lambda one: "/disk" in one.entity)
     for track in disks:
         if np.nan_to_num(np.nanmax(track.values)) >= at.DISK_BUSY.value:

@@ -85,7 +85,7 @@ def slow_disk(observed: Observations) -> list[Suspicion]:
             signals.add(
                 "latency", f"{device.entity}: the device itself takes (DAVG)", track, at.READ_LATENCY, strong=True
             )
-        found.append(_slow(signals, device.entity, _ADVICE.get(device.source, _OF_DISK)))
+        found.append(_slow(signals, device.entity, device.source))
     found.append(_slow(_of_model(observed), "the array's disks"))
     return those(*found)
 
@@ -103,9 +103,16 @@ def _of_model(observed: Observations) -> CauseSignals:
     return signals
 
 
+ALL_DISKS = "_Total"
+"""Windows' sum of all disks: it does not say which of them is late."""
+
 _OF_DISK = (
     "Look for errors of {0} (kernel log, SMART, the array's events) if few I/Os take long; else spread its load over"
     " more or faster disks, or lower it; assay profile finds what it holds."
+)
+_OF_ALL = (
+    "Record each disk (PhysicalDisk(*)): {0} is the sum of all disks, and does not say which is late. Then look for"
+    " errors of that disk, or spread its load."
 )
 _ADVICE = {
     "nfs": "Compare the round trip of {0} with the whole time (nfsiostat: avg RTT, avg exe): the first is the network"
@@ -114,16 +121,22 @@ _ADVICE = {
     " at limits of the virtual disk, its queue and snapshots.",
 }
 """What to do about what is slow, by its source."""
+_CONFIRM = {
+    "nfs": "how the round trip and the whole time of an I/O differ (nfsiostat)",
+    "guest": "the latencies and the queue of the hypervisor's devices (esxtop: DAVG, KAVG, QUED)",
+}
+_CONFIRM_DISK = "the queue and the utilisation of the device (assay record, iostat -x; Windows: Avg. Disk Queue Length)"
 
 
-def _slow(signals: CauseSignals, entity: str, advice: str = _OF_DISK) -> Suspicion | None:
+def _slow(signals: CauseSignals, entity: str, source: str = "block") -> Suspicion | None:
+    advice = _OF_ALL if entity == ALL_DISKS else _ADVICE.get(source, _OF_DISK)
     return signals.agree(
         "slow-disk",
         resource="disk",
         needs=("latency",),
         advice=advice.format(entity),
         against=["The same I/Os are fast while others are quiet: then it is a neighbour, a backup or a checkpoint."],
-        confirm="the queue and the utilisation of the device (assay record, iostat -x)",
+        confirm=_CONFIRM.get(source, _CONFIRM_DISK),
     )
 
 

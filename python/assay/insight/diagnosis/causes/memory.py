@@ -117,7 +117,7 @@ def _from_devices(signals: CauseSignals, observed: Observations, requests: Track
     if own is None or total is None:
         return
     share = np.where(own >= 1e6, np.minimum(total / own, 1.0), np.nan)
-    signals.add("devices", f"{requests.entity}: of its reads come from devices", share, at.FOREIGN)
+    signals.add("devices", f"{requests.entity}: reads that come from devices", share, at.FROM_DEVICES)
 
 
 CAUSES = (
