@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from assay.base.tables import Record
 from assay.base.units import format_latency
-from assay.document.limits import MEETS, limit_text, limited_text, parse_limit, search_state
+from assay.document.limits import MEETS, limit_text, parse_limit, search_state
 from assay.document.text import DASH, interval_text, latency_of, load_size, load_words, percent
 from assay.record.answers import KNEE_SHARE, edge_words, is_vague
 from assay.record.figures import PERCENTILES, Figure, value_of
-from assay.record.judgement import UNDECIDED
 from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART
 
@@ -168,16 +167,13 @@ def running_text(
     name: str,
     latency: Callable[[Record], str | None] = lambda _point: None,
 ) -> str | None:
-    """The load at which to run, with what it gives there; None where its point is not in the run.
+    """The load at which to run, with what it gives there; None where there is none, or its point is not in the run.
 
     Parameters
     ----------
     latency
         Gives the latency of a point in words.
     """
-    if not answer.get("max"):
-        why = limited_text(answer) if answer.get("limited_by") in UNDECIDED else "no load that was tried met the limits"
-        return f"{name}: not known, because {why}."
     point, most = knee_of(facts, answer, figure), (answer.get("max") or {}).get(figure.name)
     value = value_of(figure, point) if point else None
     if point is None or value is None or not most:

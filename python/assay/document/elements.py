@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
@@ -53,6 +53,12 @@ class Table:
                 covered[column] = cell.rowspan - 1
             placed.append(list(zip(row, free, strict=True)))
         return placed
+
+    def known(self, absent: str) -> Table:
+        """The table without columns of which no row knows anything, where `absent` stands for what is not known."""
+        kept = [place for place, _ in enumerate(self.columns) if any(row[place].text != absent for row in self.rows)]
+        rows = [[row[place] for place in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[place] for place in kept], rows=rows)
 
 
 Specification = dict[str, object]

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import cast
 
 from assay.base.tables import Record
+from assay.base.units import format_iops
 from assay.document.advice import held_text, limiting_text, next_texts, running_text
 from assay.document.charts import SearchRow, figure_or_words, search_curve
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table
-from assay.document.limits import limit_text, limited_text, nothing_held_text, search_state
+from assay.document.limits import limit_text, limited_text, nothing_held_text, searched_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, load_label, load_size, shorten
 from assay.record import student
@@ -53,14 +54,25 @@ def figure_remarks(facts: RunFacts, kind: str, figures: Sequence[Measure]) -> Re
     """Remarks of a kind of workload: what its searches found."""
     answers = facts.answers_of(kind, figures[0].name) if figures else []
     return Remarks(
-        headlines=[Paragraph(answer_sentence(answer, figures[0]), strong=True) for answer in answers],
+        headlines=[Paragraph(answer_sentence(answer, figures[0], counted=figures), strong=True) for answer in answers],
         limiting=[text for answer in answers if (text := limiting_text(answer, _name(answer)))],
         running=[text for answer in answers if (text := running_text(facts, answer, figures[0], _name(answer)))],
         next_steps=next_texts(facts, kind, answers, _name),
     )
 
 
-def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure] | None = None) -> str:
+def counted_words(end: Record, figures: Sequence[Measure]) -> list[str]:
+    """What a load of an answer counts besides the figure that was searched for, such as mailboxes."""
+    return [
+        one.words(value)
+        for one in figures[1:]
+        if one.in_answers and one.unit == "count" and (value := end.get(one.name)) is not None
+    ]
+
+
+def answer_sentence(
+    answer: Record, figure: Measure, latencies: Sequence[Measure] | None = None, counted: Sequence[Measure] = ()
+) -> str:
     """What a search found, in one sentence.
 
     Parameters
@@ -71,6 +83,8 @@ def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure
         What was searched for.
     latencies
         Figures that tell of latency at knee and edge: with them the sentence adds both, and what ended the search.
+    counted
+        Figures of which those that count something are said beside it.
     """
     name, most = _name(answer), answer.get("max")
     if not most:
@@ -78,6 +92,7 @@ def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure
     value, axis = most[figure.name], str(answer.get("axis"))
     load = f" with {load_label({axis: most[axis]})}" if axis in most else ""
     held = held_text(answer, value, figure.words(value), name, figure.words) + load
+    held += "".join(f", which is {words}" for words in counted_words(most, counted))
     further = ""
     if latencies is not None:
         ended = limited_text(answer, errors=f"more load brings {figure.failed}")
@@ -118,7 +133,7 @@ def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[M
         if point.get("id") in ids and value is not None:
             rows.append(
                 {"load": point["load"].get(axis) or load_size(point["load"]), "value": value, "latency_ns": None,
-                 "point_id": point["id"], "state": search_state(point, figure.failed),
+                 "point_id": point["id"], "state": searched_state(point, answer, figure.failed),
                  "mark": marks.get(point.get("id"), "")}
             )  # fmt: skip
     if not rows:
@@ -137,6 +152,11 @@ def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[M
     ]
 
 
+def _number(figure: Measure, value: float) -> str:
+    """A value below the title of its figure, which says what is counted."""
+    return format_iops(value) if figure.unit in ("iops", "count") else figure.words(value)
+
+
 def _table(points: Sequence[Record], kind: str, figures: Sequence[Measure]) -> Table:
     intervals = [{figure.name: interval_of(figure, point) for figure in figures} for point in points]
     spanned = {name for found in intervals for name, interval in found.items() if interval}
@@ -150,9 +170,9 @@ def _table(points: Sequence[Record], kind: str, figures: Sequence[Measure]) -> T
         cells = [Cell(point_id, "quiet", point_id), Cell(_name(point)), Cell(load_label(point["load"]))]
         for figure in figures:
             value, interval = value_of(figure, point), found[figure.name]
-            cells.append(Cell(DASH if value is None else figure.words(value)))
+            cells.append(Cell(DASH if value is None else _number(figure, value)))
             if figure.name in spanned:
-                words = [figure.words(edge) for edge in interval or ()]
+                words = [_number(figure, edge) for edge in interval or ()]
                 cells.append(Cell(" to ".join(words) or DASH, "plain" if words else "quiet"))
         rows.append(cells)
     caption = "Points in the order they ended; intervals are computed from batches of the window."

@@ -25,8 +25,8 @@ STOPPED = {
 """What ends a search besides limits."""
 
 
-MEETS = "meets the limits"
-"""State of a point of a search that is an answer."""
+MEETS, MISSES = "meets the limits", "misses a limit"
+"""States of a point of a search that is an answer, and of one that is none."""
 UNKNOWN = "unknown whether it meets the limits"
 
 
@@ -89,6 +89,16 @@ def nothing_held_text(answer: Record, name: str, errors: str) -> str:
     return f"{name}: no load that was tried met the limits ({why}){least}."
 
 
+def searched_state(point: Record, answer: Record, failed: str = "errors") -> str:
+    """The state of a point of a search, where repeats at its load disagree as the search judged them: by their mean."""
+    state, axis = search_state(point, failed), str(answer.get("axis"))
+    load = (point.get("load") or {}).get(axis)
+    edge, failing = ((answer.get(end) or {}).get(axis) for end in ("edge", "first_failing"))
+    if state == MISSES and None not in (load, edge) and load == edge:
+        return MEETS
+    return MISSES if state == MEETS and None not in (load, failing) and load == failing else state
+
+
 def search_state(point: Record, failed: str = "errors") -> str:
     """The state of a point of a search, in the words of a legend: `MEETS`, or why the point is no answer."""
     if (point.get("errors") or {}).get("count"):
@@ -97,7 +107,7 @@ def search_state(point: Record, failed: str = "errors") -> str:
         return "hosts measured apart" if were_apart(point) else "the load generator limits"
     limits = point.get("limits") or []
     if any(limit.get("met") is False for limit in limits):
-        return "misses a limit"
+        return MISSES
     if (point.get("offered") or {}).get("sustained") is False:
         return "rate not sustained"
     return MEETS if met(limits) is not None or not any(map(concerns, limits)) else UNKNOWN

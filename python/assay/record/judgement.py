@@ -306,9 +306,15 @@ def counts_words(counts: Mapping[tuple[str, str], int]) -> str:
     --------
     >>> counts_words({("limit", "met"): 3, ("limit", "missed"): 1, ("check", "met"): 2})
     '3 of 4 limits met, 2 of 2 checks passed'
+    >>> counts_words({("limit", "unknown"): 1})
+    '1 limit not decided'
     """
     told = []
     for kind, done in (("limit", "met"), ("check", "passed")):
-        if of := sum(count for (one, _), count in counts.items() if one == kind):
+        of = sum(count for (one, _), count in counts.items() if one == kind)
+        if of and counts.get((kind, "unknown"), 0) == of:
+            # None of one reads as a miss.
+            told.append(f"{count_of(of, kind)} not decided")
+        elif of:
             told.append(f"{counts.get((kind, 'met'), 0):,} of {count_of(of, kind)} {done}")
     return ", ".join(told)

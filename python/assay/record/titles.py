@@ -15,6 +15,9 @@ from typing import Any
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 
+CUSTOM = "Custom profile"
+"""Title of a part that is no preset."""
+
 TITLE_MAX = 120
 """Letters of a title: a line of a list, or the head of a page."""
 FOLDER_MAX = 48
@@ -149,9 +152,14 @@ def _load(manifest: Manifest) -> str:
         return "a test of Assay itself, with injected faults"
     if words := _VERBS.get(str(manifest.get("verb"))):
         return words
-    lines = [line for line in manifest.get("verdict") or [] if line.get("point_id")]
+    lines = [line for line in manifest.get("verdict") or [] if line.get("point_id") or line.get("limit")]
     asked = list(dict.fromkeys(str(line.get("question") or "") for line in lines))
     parts = [str(part.get("title") or part.get("name") or "") for part in manifest.get("parts") or []]
+    if len(asked) > 1 and set(parts) == {CUSTOM}:
+        # What the user put together has no name: its workloads say what it is, without their loads.
+        names = list(dict.fromkeys(one.partition(", ")[0] for one in asked))
+        more = len(names) - len(names[:2])
+        return " and ".join([*names[:2], *([f"{more} more"] if more else [])])
     return asked[0] if len(asked) == 1 else ", ".join(dict.fromkeys(parts[:3])) or str(manifest.get("verb") or "")
 
 

@@ -9,6 +9,7 @@ from typing import cast
 from assay.base.tables import Record
 from assay.base.units import format_bytes
 from assay.document.elements import Block, Bullets, Column, Paragraph, Table, Tone
+from assay.document.figure_sections import counted_words
 from assay.document.limits import limited_text
 from assay.document.terminal import table
 from assay.document.text import DASH, joined, sentence
@@ -26,7 +27,7 @@ from assay.record.judgement import UNDECIDED, counts_words, standing_counts, sta
 from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.point import Point, VerdictLine
 from assay.record.shapes.study import Study
-from assay.record.standstill import generator_words
+from assay.record.standstill import bounded_words, generator_words
 from assay.record.steady import unsteady_words
 from assay.run.needed import need_tone
 from assay.workloads.capabilities import Verifying
@@ -63,7 +64,9 @@ def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
     if len(points) == 1 and measured:
         found += _point(points[0], measured)
     else:
-        found += _loads([list(group) for _, group in itertools.groupby(measured, key=lambda line: line["question"])])
+        # Two tests may have one name.
+        of_point = itertools.groupby(measured, key=lambda line: (line["question"], line.get("point_id")))
+        found += _loads([list(group) for _, group in of_point])
     told = [line for line in concluded if standing_word(line) != "no limit" or line.get("asked")]
     found += map(_conclusion, told if len(concluded) < len(verdict) else concluded)
     counts = standing_counts(verdict)
@@ -81,7 +84,12 @@ def _is_failure(line: Record) -> bool:
 
 
 def _counted(counts: Mapping[tuple[str, str], int]) -> Paragraph:
-    others = {word: sum(count for (_, one), count in counts.items() if one == word) for word in ("missed", "unknown")}
+    # Of a kind of which nothing is decided the first words say so.
+    decided = {kind for kind, one in counts if one != "unknown"}
+    others = {
+        word: sum(count for (kind, one), count in counts.items() if one == word and kind in decided)
+        for word in ("missed", "unknown")
+    }
     text = counts_words(counts) + "".join(f", {count:,} {word}" for word, count in others.items() if count)
     return Paragraph(f"{text}.", strong=True, tone=_tone([word for word, count in others.items() if count]))
 
@@ -121,7 +129,9 @@ def _search(answer: Record, title: str) -> Paragraph:
     load, value = load_words(best[answer["axis"]], answer["axis"]), best[first.name]
     vague = is_vague(value, answer.get("interval_95"))
     unknown = "how much it holds is not known, " if vague else ""
-    told = "; ".join([f"{title}: {unknown}{first.words(value)}{sure} {load}{within}", *repeats_words(answer), stopped])
+    # What is counted besides, such as mailboxes, is the answer that was asked for.
+    held = ", ".join([first.words(value), *counted_words(best, figures_of(answer))])
+    told = "; ".join([f"{title}: {unknown}{held}{sure} {load}{within}", *repeats_words(answer), stopped])
     return Paragraph(f"{told}.", tone="warn" if vague else "plain")
 
 
@@ -164,7 +174,10 @@ def _point(point: Record, lines: Sequence[Record]) -> list[Block]:
     told = words or "; ".join(line["meaning"] for line in lines if not line.get("limit"))
     judged, tone = _limits(asked) if asked else ("No limit was set", "plain")
     unsteady = "" if isinstance(workload, Verifying) else unsteady_words(point)
-    doubts = [f"; {text}" for text in (generator_words(point), unsteady) if text and text not in judged]
+    bounded = bounded_words(point, told) if told else ""
+    doubted = "" if bounded != told else generator_words(point)
+    told = bounded
+    doubts = [f"; {text}" for text in (doubted, unsteady) if text and text not in judged]
     return [
         Paragraph(f"{question}: {told}." if told else question),
         Paragraph(f"{judged}{''.join(doubts)}.", tone=tone),

@@ -71,6 +71,8 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
                 shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
                 if document.is_paper:
                     shown["width_share"] = _paper_share(shown["svg"], shown["width_share"])
+                elif tall := _tall(shown["svg"]):
+                    shown["width_share"] = min(shown["width_share"], REPORT_TALLEST_SHARE / tall)
                 is_tall = _tall(shown["svg"]) * shown["width_share"] > FLOATS_SHARE
                 shown["floats"] = document.is_paper and is_tall and has_text
             elif isinstance(block, Table):
@@ -148,6 +150,8 @@ def printable(text: str) -> str:
 FIGURE_SHARE, TALLEST_SHARE, FLOATS_SHARE = 0.88, 0.95, 0.36
 """In papers, as shares of the text's width: how much smaller figures are than in reports, their height at most, and the
 height from which they float."""
+REPORT_TALLEST_SHARE = 1.2
+"""Height of a figure of a report at most, as a share of the text's width: heading and text find room above it."""
 
 
 def _paper_share(svg: str, share: float) -> float:

@@ -102,7 +102,9 @@ def _standing(line: VerdictLine, facts: RunFacts, remarks: Mapping[Workload[Any]
     excuses = remarks[workload].not_storage if workload is not None and workload in remarks else {}
     figures = workload.figures if workload else ()
     known = [(limit, value) for text, value in _values(line, point, figures) if (limit := _parsed(text, figures))]
-    judged = _judged_by_search(line, failed, answers, figures) if known else None
+    # A line with a value and a limit of its own is no search's, even where it is of the same point.
+    own = len(known) == 1 and known[0][1] == line.get("value")
+    judged = _judged_by_search(line, failed, answers, figures) if known and not own else None
     known = [judged] if judged else known
     searched = answer_found(line, facts.manifest) is not None
     found = [

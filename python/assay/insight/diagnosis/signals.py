@@ -25,9 +25,6 @@ ALONE = 0.25
 """Confidence in a cause of which one strong signal alone is seen: half of that in two that agree."""
 
 
-EVEN_CHANCE = 0.5
-"""Confidence from which a cause is more likely than not."""
-
 MOST_LIKELY = "Most likely"
 
 ALIKE_NAMED = 2
@@ -136,7 +133,7 @@ class Suspicion:
     @property
     def likelihood(self) -> str:
         """How sure it is, in a word: one signal alone makes a cause likely, two that agree for long most likely."""
-        return "Likely" if self.confirm else MOST_LIKELY if self.confidence >= EVEN_CHANCE else "Possible"
+        return "Likely" if self.confirm else MOST_LIKELY if self.coverage >= HOLD_SHARE else "Possible"
 
 
 @dataclass

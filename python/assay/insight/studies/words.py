@@ -177,7 +177,8 @@ def why_not_shown(band: Sequence[float] | None, baseline_band: Sequence[float] |
     if band and baseline_band and (basis or "").startswith("not calibrated"):
         reasons.append("the model is not calibrated")
     if lacking := re.findall(r"none of them under ([^;]+)", basis or ""):
-        reasons.append(f"no point of its calibration is under {' or '.join(lacking)}")
+        whose = "its" if reasons else "the model's"
+        reasons.append(f"no point of {whose} calibration is under {' or '.join(lacking)}")
     return ", and ".join(reasons)
 
 

@@ -33,7 +33,7 @@ def _point_table(points: Sequence[Point]) -> Table:
         Column("Side", weight=0.65),
         *(Column(name, number=True, weight=0.9) for name in
           ("IOPS", "MiB/s", "MB/s", "Mean", "p50", "p99", "p99.9", "Max")),
-        Column("Steady", weight=0.85), Column("Errors", number=True, weight=0.75), Column("Limits", weight=2.3),
+        Column("Steady", weight=1.6), Column("Errors", number=True, weight=0.75), Column("Limits", weight=1.9),
     ]  # fmt: skip
     rows = [row for point in points for row in _rows(point)]
     caption = "Points in the order they ended, reads and writes apart."

@@ -19,6 +19,7 @@ from assay.record.source import RunFacts
 from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, UNKNOWN, LimitBar, limit_bars
 from assay.report.sections import best_practice
 from assay.report.sections.diagnosis import limiting_words, next_words
+from assay.report.sections.verdict import judged_lines
 from assay.report.standings import Standing, standings
 from assay.run.needed import need_tone
 from assay.run.notices import notices_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import Diagnosis
 
 NO_VERDICT = "The run holds no verdict: nothing here says whether a limit was met or missed."
+NO_LIMIT = "No limit was set: nothing here is met or missed."
 
 NO_NEED = (
     "Whether that is enough is not said, for no need was stated: I/Os a second, their size and mix, and limits on their"
@@ -58,15 +60,15 @@ def summary_section(
         blocks.append(Paragraph(str(need.get("sentence") or NEED_OPEN), strong=True, tone=need_tone(need)))
     if found:
         blocks.append(Paragraph(limits_met(found, wrong=bool(bad)), strong=need is None))
-        blocks += (
-            [Paragraph(NO_NEED, tone="quiet")] if need is None and facts.manifest.get("verb") in TAKE_NEEDS else []
-        )
+        blocks += _without_need(facts)
         blocks += _picture(found)
     else:
         without = [one.without_verdict for one in remarks.values() if one.without_verdict]
-        blocks += [*good, Paragraph(without[0] if without else NO_VERDICT)]
+        none = NO_LIMIT if judged_lines(facts) else NO_VERDICT
+        blocks += [*good, Paragraph(without[0] if without else none), *([] if without else _without_need(facts))]
         good = []
-    blocks += _answering("What it holds", [*_headlines(remarks), *good])
+    held = "What it holds" if facts.manifest.get("answers") else "What was found"
+    blocks += _answering(held, [*_headlines(remarks), *good])
     reasons = [Paragraph(text) for text in _excuses(found)]
     likely = [Paragraph(limiting_words(hurts))] if hurts is not None and hurts.causes else []
     blocks += _answering("What limits it", list(dict.fromkeys([*reasons, *_said(remarks, "limiting"), *likely])))
@@ -81,6 +83,12 @@ def summary_section(
     if notices:
         blocks.append(Notices(notices))
     return Section("summary", "Summary", blocks)
+
+
+def _without_need(facts: RunFacts) -> list[Block]:
+    """That nothing is called good enough, where a need could have been stated and none was."""
+    is_open = facts.manifest.get("need") is None and facts.manifest.get("verb") in TAKE_NEEDS
+    return [Paragraph(NO_NEED, tone="quiet")] if is_open else []
 
 
 def _answering(question: str, answers: Sequence[Paragraph]) -> list[Block]:

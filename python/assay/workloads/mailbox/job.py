@@ -155,10 +155,11 @@ class MailboxJob(Job):
             self.context.recorder.sample()
         try:
             if self.plan.is_loaded:
-                from_tick, before = self._warmed_up(running, ask.what)
+                began, from_tick, before = self._warmed_up(running, ask.what)
                 to_tick = self._measured(running, from_tick)
             else:
                 from_tick, to_tick, before = self._whole(running)
+                began = from_tick
         finally:
             if self.model is None:
                 self.context.recorder.sample()
@@ -172,9 +173,12 @@ class MailboxJob(Job):
             from_tick=from_tick,
             to_tick=to_tick,
             clock=running.clock,
-            warmup_s=self.plan.timing.warmup_s if self.plan.is_loaded else 0.0,
+            # A cache that settles takes longer than what was asked for.
+            warmup_s=(from_tick - began) * self.interval_s,
         )
-        return Measured(figures=self._figures(running, ask.what, before, window, series))
+        figures = self._figures(running, ask.what, before, window, series)
+        # The load goes on from point to point: the window's clock begins with the first.
+        return Measured(figures=figures | {"started_utc_ns": window.at_ns(began)})
 
     def _started(self, rate: float) -> Running:
         if self.running is not None:
@@ -210,15 +214,16 @@ class MailboxJob(Job):
                 restore_sizes(self.target)
             raise
 
-    def _warmed_up(self, running: Running, rate: float) -> tuple[int, Sequence[DatabaseCounts]]:
-        """Let the load come to rest; gives the first tick that counts, and what the databases did until then."""
+    def _warmed_up(self, running: Running, rate: float) -> tuple[int, int, Sequence[DatabaseCounts]]:
+        """Let the load come to rest; gives its first tick, the first that counts, and what databases did until then."""
         running.until_phase("load")
         self.target.laid_out_bytes |= self.target.sizes
         if self.model is None:
             self.context.begin_together()
         running.core.set_rate(rate)
         warmup_ticks = max(round(self.plan.timing.warmup_s / self.interval_s), 1)
-        from_tick = running.complete_ticks + warmup_ticks
+        began = running.complete_ticks
+        from_tick = began + warmup_ticks
         latest = from_tick + round(SETTLING_MAX_S / self.interval_s)
         while True:
             report = running.look()
@@ -227,7 +232,7 @@ class MailboxJob(Job):
             done = running.complete_ticks
             if done >= from_tick and (self.settled or done >= latest):
                 running.core.measure_from(done)
-                return done, report["databases"]
+                return began, done, report["databases"]
 
     def _measured(self, running: Running, from_tick: int) -> int:
         """Follow the window to its end; gives the first tick after it."""
@@ -342,12 +347,13 @@ class MailboxJob(Job):
         if not self.plan.is_loaded:
             return {**done, "mailboxes": self.plan.mailboxes, "target_iops": None, "achieved_iops": None, "servers": []}
         achieved = sum(one["transactional_iops"] or 0.0 for one in databases)
-        servers = server_figures(self.plan, databases, rate)
+        mailboxes = round(rate / self.plan.iops_per_mailbox)
+        servers = server_figures(self.plan, databases, rate, mailboxes)
         for server in servers:
             server["passed"] = server_passed(self.plan, server)
         return {
             **done,
-            "mailboxes": round(rate / self.plan.iops_per_mailbox),
+            "mailboxes": mailboxes,
             "target_iops": rate,
             "achieved_iops": achieved,
             "mailboxes_held": min(achieved, rate) / self.plan.iops_per_mailbox,

@@ -122,8 +122,10 @@ def _per_s(done: DatabaseDone, stream: StreamName) -> float:
     return float(found.get("per_s") or 0.0)
 
 
-def server_figures(plan: MailboxPlan, databases: Sequence[DatabaseDone], target_iops: float) -> list[ServerDone]:
-    """What the databases of each server did together."""
+def server_figures(
+    plan: MailboxPlan, databases: Sequence[DatabaseDone], target_iops: float, mailboxes: int
+) -> list[ServerDone]:
+    """What the databases of each server did together, for the mailboxes that ask for so much."""
     found: list[ServerDone] = []
     for server in range(1, plan.servers + 1):
         own = [one for one in databases if one["server"] == server]
@@ -133,7 +135,7 @@ def server_figures(plan: MailboxPlan, databases: Sequence[DatabaseDone], target_
         found.append(
             {
                 "name": f"server{server}",
-                "mailboxes": round(plan.mailboxes * share),
+                "mailboxes": round(mailboxes * share),
                 "target_iops": target_iops * share,
                 "transactional_iops": achieved,
                 "database_read_latency_mean_ns": _mean_latency(own, "database_read"),

@@ -20,7 +20,6 @@ from assay.workloads.integrity.report.faults import (
     gravest_text,
     headline,
     severity,
-    uncut_power,
 )
 from assay.workloads.integrity.report.findings import finding_blocks, lasting, operation_text, word
 from assay.workloads.integrity.report.told import KIND, integrity_of
@@ -36,10 +35,13 @@ def integrity_section(facts: RunFacts) -> Section | None:
     found = integrity_of(facts)
     if found is None:
         return None
+    # The summary says the result, the gravest finding and that power was not cut; in an examination it is far away.
     text, tone = headline(found, caveat(facts))
-    blocks: list[Block] = [Paragraph(text, strong=True, tone=tone), Paragraph(extent(facts))]
-    blocks += [Paragraph(gravest)] if (gravest := gravest_text(found)) else []
-    blocks += [Paragraph(" ".join([CACHES, *uncut_power(facts)])), _fault_table(found)]
+    is_alone = facts.kind == KIND
+    blocks: list[Block] = [] if is_alone else [Paragraph(text, strong=True, tone=tone)]
+    blocks.append(Paragraph(extent(facts)))
+    blocks += [Paragraph(gravest)] if not is_alone and (gravest := gravest_text(found)) else []
+    blocks += [Paragraph(CACHES), _fault_table(found)]
     timeline = _timeline(facts, found)
     blocks += [timeline] if timeline else []
     if phases := found["phases"]:
@@ -51,7 +53,7 @@ def integrity_section(facts: RunFacts) -> Section | None:
     if found["understood"]:
         blocks += [Heading("What the configuration asked for"), FactList("understood", _understood(found))]
     # A run that only verifies is decided by this; beside measurements it comes last.
-    return Section("integrity", "Integrity", blocks, place="answer" if facts.kind == KIND else "appendix")
+    return Section("integrity", "Integrity", blocks, place="answer" if is_alone else "appendix")
 
 
 def _fault_table(found: Integrity) -> Table:

@@ -6,6 +6,7 @@ from assay.base.units import format_iops
 from assay.document.elements import Block, Cell, Column, FigureElement, Section, Table
 from assay.document.palette import chunks
 from assay.document.text import DASH, id_range, joined, load_label, shorten, throughput_texts
+from assay.record.judgement import UNDECIDED
 from assay.record.shapes.access import Access
 from assay.record.shapes.point import Answer
 from assay.record.source import RunFacts
@@ -88,13 +89,13 @@ def _answer_table(answers: list[Answer]) -> Table:
         Column("Load", weight=1.2), Column("IOPS", number=True, weight=1.0),
         Column("95 % interval", number=True, weight=1.5),
         Column("Knee", weight=1.4), Column("Edge", weight=1.2),
-        Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8),
+        Column("MiB/s", number=True, weight=0.95), Column("MB/s", number=True, weight=0.8),
         Column("What limited it", weight=2.6), Column("Curve", weight=1.6),
     ]  # fmt: skip
     rows = []
     for answer in answers:
         workload, most = asked_of(answer), found_at(answer)
-        interval = answer.get("interval_95")
+        interval, is_open = answer.get("interval_95"), answer.get("limited_by") in UNDECIDED
         span = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else DASH
         note = "; the curve is not monotone" if answer.get("non_monotone") else ""
         note += "; repeats did not decide the limit at the edge" if answer.get("undecided") else ""
@@ -106,8 +107,8 @@ def _answer_table(answers: list[Answer]) -> Table:
                 Cell(mix_label(workload)),
                 Cell(load_label(most) if most else DASH),
                 Cell(
-                    format_iops(most["iops"] or 0.0) if most else "none",
-                    "plain" if most else "bad",
+                    format_iops(most["iops"] or 0.0) if most else "unknown" if is_open else "none",
+                    "plain" if most else "warn" if is_open else "bad",
                     most.get("point_id") if most else None,
                 ),
                 Cell(span, "plain" if interval else "quiet"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from assay.base.tables import Record
-from assay.base.units import format_bytes, format_iops, format_latency, format_throughput
+from assay.base.units import count_of, format_bytes, format_iops, format_latency, format_throughput
 from assay.document.advice import held_text, limiting_text, next_texts, running_text
 from assay.document.elements import Paragraph
 from assay.document.limits import limited_text, nothing_held_text
@@ -24,12 +24,13 @@ from assay.document.remarks import (
 from assay.document.text import DASH, joined, latency_of, shorten
 from assay.record.answers import repeats_words
 from assay.record.common_figures import COMMON_FIGURES
+from assay.record.judgement import verdict_of
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Answer
 from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART, bounded_words
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
-from assay.workloads.io.report.points import KIND, io_answers, points_of_part
+from assay.workloads.io.report.points import KIND, io_answers, io_points, points_of_part
 from assay.workloads.io.shapes import asked_of, found_at
 
 IOPS = COMMON_FIGURES["iops"]
@@ -52,14 +53,31 @@ def io_remarks(facts: RunFacts) -> Remarks:
     """Build the remarks."""
     answer = _representative(facts)
     found = [answer and _held(answer), _log_write(facts), _best_scan(facts)]
+    told = [sentence for sentence in found if sentence] or _points_measured(facts)
     return Remarks(
-        headlines=[Paragraph(sentence, strong=True) for sentence in found if sentence],
+        headlines=[Paragraph(sentence, strong=True) for sentence in told],
         limiting=[text for text in [answer and limiting_text(answer, _name(answer))] if text],
         running=[text for text in [answer and running_text(facts, answer, IOPS, _name(answer), _latency)] if text],
         next_steps=next_texts(facts, KIND, [answer] if answer else [], _name),
         gaps=_gaps(facts),
         words=WORDS,
     )
+
+
+POINTS_SAID = 8
+"""Points without a search that the first page tells one by one."""
+
+
+def _points_measured(facts: RunFacts) -> list[str]:
+    """Points at given loads, a sentence each; of very many those with the least and the most I/Os a second."""
+    points = {point.get("id"): point for point in io_points(facts)}
+    lines = [line for line in verdict_of(facts.manifest) if line.get("point_id") in points and not line.get("limit")]
+    if len(lines) > POINTS_SAID:
+        lines = sorted(lines, key=lambda line: IOPS.value(points[line.get("point_id")]) or 0.0)
+        lines = [lines[0], lines[-1]]
+    more = len(points) - len(lines)
+    said = [f"{line['question']}: {line['meaning']} [{line['point_id']}]." for line in lines]
+    return [*said, *([f"{count_of(more, 'more point')} lie between these, in the verdict."] if more and said else [])]
 
 
 def stopped_text(answer: Answer, *, by: str = "missed ") -> str:

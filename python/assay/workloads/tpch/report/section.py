@@ -157,7 +157,7 @@ def _queries(point: Record, name: str) -> Table:
         " included; device: what reached storage, of queries of a second or more. A query waits for reads where half an"
         " I/O or more was outstanding on average."
     )
-    return Table("tpch-queries", caption, columns, rows, dense=True)
+    return Table("tpch-queries", caption, columns, rows, dense=True).known(DASH)
 
 
 def _tables(points: Sequence[Record], names: dict[str, str]) -> list[Block]:

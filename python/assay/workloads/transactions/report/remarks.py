@@ -174,7 +174,7 @@ def point_table(points: list[Record], application: Application) -> Table | None:
         Column("Point", weight=0.85), Column("Workload", weight=1.6), Column("Load", weight=1.3),
         *(Column(name, number=True, weight=0.95) for name in
           (application.rate.title, "TPM", "p50", "p90", "p99", "Max", "Retried", "Server CPU", "Log flush")),
-        Column("Steady", weight=0.85), Column("Failed", number=True, weight=0.75), Column("Limits", weight=2.6),
+        Column("Steady", weight=1.6), Column("Failed", number=True, weight=0.75), Column("Limits", weight=2.0),
     ]  # fmt: skip
     rows = []
     for point in points:

@@ -9,7 +9,7 @@ from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration, format_latency, parse_duration
 from assay.document.charts import NINES, LimitLine, SearchRow, figure_or_words, search_curve
 from assay.document.elements import Block, Cell, Column, FactList, FigureElement, Heading, Paragraph, Section, Table
-from assay.document.limits import limit_text, search_state
+from assay.document.limits import limit_text, searched_state
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
 from assay.record.answers import answer_marks
 from assay.record.source import RunFacts
@@ -290,7 +290,7 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int, application: Ap
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
     marks = answer_marks(answer)
     rows: list[SearchRow] = [
-        {"load": _load_of(point), "value": point["oltp"][rate.key], "state": search_state(point, FAILED),
+        {"load": _load_of(point), "value": point["oltp"][rate.key], "state": searched_state(point, answer, FAILED),
          "latency_ns": ((point["oltp"]["by_transaction"].get(first) or {}).get("latency_ns") or {}).get("p90"),
          "mark": marks.get(point.get("id"), ""), "point_id": point["id"]}
         for point in points
