@@ -65,7 +65,7 @@ def test_ratios_are_of_active_databases_and_of_log_writes() -> None:
 def test_a_server_passes_by_its_rate_and_its_means() -> None:
     plan = MailboxWorkload().load_plan({"mailboxes": 1000}, source="plan")
     good = database(database_read=(60, 19e6), database_write=(40, 19e6), log_write=(10, 9e6))
-    (server,) = server_figures(plan, [good], 100.0)
+    (server,) = server_figures(plan, [good], 100.0, 1000)
     assert (server["mailboxes"], server["transactional_iops"], server["total_iops"]) == (1000, 100, 110)
     assert server_passed(plan, server)
     for worse in (

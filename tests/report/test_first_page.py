@@ -16,7 +16,7 @@ from assay.record.shapes.need import AskedNeed
 from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.figures_limits import BARS_MAX
-from assay.report.sections.summary import limits_met
+from assay.report.sections.summary import NO_LIMIT, limits_met
 from assay.report.standings import Standing, standings
 from assay.run.needed import judged_need
 from assay.workloads.registry import workloads
@@ -62,7 +62,7 @@ def stand(facts: RunFacts) -> list[Standing]:
         ([standing(True), standing(False, "shared")], "1 of 2 limits met; missed: log ("),
         ([standing(False), standing(False, "shared")], "0 of 2 limits met"),
         ([standing(True), Standing(question="net", met=None)], "1 of 2 limits met; unknown: net."),
-        ([Standing(question="net", met=None)], "0 of 1 limit met; unknown: net."),
+        ([Standing(question="net", met=None)], "1 limit unknown: net."),
     ],
 )
 def test_the_first_sentence_says_how_the_limits_stand(found: list[Standing], first: str) -> None:
@@ -182,7 +182,7 @@ def test_a_search_that_only_the_load_generator_ended_was_not_measured() -> None:
     sample, fields = searched(max=None, limited_by="generator")
     sample.verdict[0].update(met=False, value=None, point_id=None)
     found = page((sample, fields))
-    assert found[0] == "0 of 1 limit met; unknown: 8 KiB random 70/30."
+    assert found[0] == "1 limit unknown: 8 KiB random 70/30."
     assert any("not measured, because the load generator" in text for text in found)
     assert any("measure again from a host" in text for text in found)
 
@@ -301,3 +301,60 @@ def test_the_heading_is_the_title_of_the_run(changes: dict[str, Any], name: str)
     document = assemble(facts_of((sample, fields)))
     assert document.title == f"{name}: whole examination"
     assert ("/srv/db/assay.data" in document.facts_line) == ("path" not in changes)
+
+
+def measured(*lines: dict[str, Any]) -> tuple[Sample, dict[str, Any]]:
+    sample = Sample(4)
+    sample.random_point("custom", io(8192, 0.7, "8 KiB random 70/30"), 8, 20.0)
+    for line in lines:
+        sample.verdict.append(
+            {"question": "8 KiB random 70/30", "point_id": "p0001", "met": None, "limit": None, **line}
+        )
+    return sample, {"verb": "profile"}
+
+
+def test_points_without_a_search_are_told_on_the_first_page() -> None:
+    said = page(measured({"value": 1100.0, "unit": "iops", "meaning": "1,100 IOPS at a mean latency of 7.00 ms"}))
+
+    assert said[0] == NO_LIMIT
+    assert said[2:4] == ["What was found", "8 KiB random 70/30: 1,100 IOPS at a mean latency of 7.00 ms [p0001]."]
+
+
+def test_points_that_were_judged_say_what_they_gave_as_well() -> None:
+    limit = {"limit": "read.mean<=20ms", "value": 7e6, "unit": "ns", "met": True, "meaning": "read mean is 7.00 ms"}
+    said = page(measured(limit))
+
+    assert said[0] == "1 of 1 limit met."
+    assert any(text.startswith("8 KiB random 70/30: ") and " IOPS, " in text and "p99" in text for text in said)
+
+
+def test_limits_of_many_volumes_are_told_by_the_first_and_the_worst() -> None:
+    lines = [
+        {"limit": "read.mean<=20ms", "value": mean * 1e6, "unit": "ns", "met": mean <= 20, "meaning": f"v{mean}"}
+        for mean in (12, *range(10, 22))
+    ]
+    rows = table(assemble(facts_of(measured(*lines))), "verdict-table").rows
+
+    assert [row[-1].text for row in rows] == ["v12", "v21; the worst of 12, 1 of which is missed"]
+
+
+def test_a_line_with_a_limit_of_its_own_is_no_line_of_a_search() -> None:
+    sample, fields = searched()
+    best = sample.answers[0]["max"] | {"limiting": {"limit": "read.mean<=20ms", "share": 0.99}}
+    sample.answers[0]["max"] = best
+    sample.verdict.append({"question": "response", "limit": "write.mean<=20ms", "value": 1e6, "unit": "ns", "met": True,
+                           "meaning": "", "point_id": best["point_id"]})  # fmt: skip
+
+    (own,) = [one for one in stand(facts_of((sample, fields))) if one.question == "response"]
+
+    assert own.limit is not None
+    assert (own.limit.text, own.value, own.searched) == ("write.mean<=20ms", 1e6, False)
+
+
+def test_what_a_bar_bounds_is_never_cut() -> None:
+    limit = {"question": "Transactions on PostgreSQL: TPC-C-like, hammerdb", "limit": "read.mean<=20ms",
+             "value": 7e6, "unit": "ns", "met": True, "meaning": ""}  # fmt: skip
+    (bar,) = picture(assemble(facts_of(measured(limit))))
+
+    assert bar["label"].endswith(": read mean")
+    assert len(bar["label"]) <= 50

@@ -27,7 +27,7 @@ def test_the_summary_says_what_the_database_did(one: Document) -> None:
     assert one.title == "tpcc on db07: hammerdb"
     assert texts(section(one, "summary"))[:4] == [
         "4 of 4 limits met.",
-        "What it holds",
+        "What was found",
         "30,898 new orders a minute (NOPM) and 71,777 transactions a minute (TPM) with 32 users and 50 warehouses; "
         "9 of 10 new orders were answered within 41.1 ms [p0001].",
         "All 11 consistency conditions that were checked hold.",

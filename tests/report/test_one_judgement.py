@@ -32,7 +32,7 @@ from assay.workloads.registry import figures_of
 
 LIMIT = "read.mean<=20ms"
 CODES = {"met": ExitCode.DONE, "missed": ExitCode.LIMIT_MISSED, "unknown": ExitCode.LIMIT_UNKNOWN}
-FIRST = {"met": "1 of 1 limit met.", "missed": "0 of 1 limit met; missed", "unknown": "0 of 1 limit met; unknown"}
+FIRST = {"met": "1 of 1 limit met.", "missed": "0 of 1 limit met; missed", "unknown": "1 limit unknown"}
 
 
 def measured(read_ms: float | None = 5.0, count: int = 5000, **change: Any) -> Callable[[Sample], dict[str, Any]]:

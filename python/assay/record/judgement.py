@@ -307,14 +307,14 @@ def counts_words(counts: Mapping[tuple[str, str], int]) -> str:
     >>> counts_words({("limit", "met"): 3, ("limit", "missed"): 1, ("check", "met"): 2})
     '3 of 4 limits met, 2 of 2 checks passed'
     >>> counts_words({("limit", "unknown"): 1})
-    '1 limit not decided'
+    '1 limit unknown'
     """
     told = []
     for kind, done in (("limit", "met"), ("check", "passed")):
         of = sum(count for (one, _), count in counts.items() if one == kind)
         if of and counts.get((kind, "unknown"), 0) == of:
             # None of one reads as a miss.
-            told.append(f"{count_of(of, kind)} not decided")
+            told.append(f"{count_of(of, kind)} unknown")
         elif of:
             told.append(f"{counts.get((kind, 'met'), 0):,} of {count_of(of, kind)} {done}")
     return ", ".join(told)

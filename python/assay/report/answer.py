@@ -211,7 +211,8 @@ def _limits(lines: Sequence[Record]) -> tuple[str, Tone]:
     if not missed and not unknown:
         how = f": {lines[0]['meaning']}" if len(lines) == 1 else " by every role and volume"
         asked = counts.total()
-        return f"the limit {lines[0]['limit']} is met{how}" if asked == 1 else f"all {asked} limits are met", "plain"
+        every = "both" if asked == 2 else f"all {asked}"
+        return f"the limit {lines[0]['limit']} is met{how}" if asked == 1 else f"{every} limits are met", "plain"
     told = [counts_words(counts)] if missed or len(unknown) < len(lines) else []
     if missed:
         told.append("missed: " + joined(f"{line['limit']} ({line['meaning']})" for line in missed))

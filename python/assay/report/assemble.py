@@ -149,9 +149,16 @@ def _took(run: Manifest, started: int | None, ended: int | None) -> str:
     return f"took {format_duration((ended - started) / 1e9)}" if started and ended else str(run.get("status") or "")
 
 
+def _host_words(run: Manifest) -> list[str]:
+    """The host, or the hosts that the load came from."""
+    if hosts := run.get("hosts"):
+        return [f"load from {count_of(len(hosts), 'host')}"]
+    name = (run.get("host") or {}).get("hostname")
+    return [f"host {shorten(str(name), 40)}"] if name else []
+
+
 def _facts_words(facts: RunFacts) -> list[str]:
     run = facts.manifest
-    host = run.get("host") or {}
     volumes = (run.get("target") or {}).get("volumes") or []
     size = sum(volume.get("size_bytes") or 0 for volume in volumes)
     paths = [volume["path"] for volume in volumes if volume.get("path") and volume.get("kind") != "database"]
@@ -160,7 +167,7 @@ def _facts_words(facts: RunFacts) -> list[str]:
         f"assay {run.get('verb') or ''}".strip(),
         moment(started),
         _took(run, started, ended),
-        f"host {shorten(str(host['hostname']), 40)}" if host.get("hostname") else "",
+        *_host_words(run),
         shorten(str(paths[0]), 58) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") if paths else "",
         format_bytes(size) if size else "",
         count_of(len(facts.points), "point"),

@@ -135,6 +135,13 @@ def _of_target(target: Record) -> Iterable[RunNotice]:
     for volume in target.get("volumes") or []:
         if volume.get("kind") not in ("null", "model", "database"):
             states.setdefault(str(volume.get("state") or "unknown"), []).append(volume)
+    arrays = {volume.get("host") for volume in target.get("volumes") or [] if volume.get("kind") == "model"} - {None}
+    if len(arrays) > 1:
+        yield RunNotice(
+            f"each of {len(arrays)} hosts had a modelled array of its own: figures are of {len(arrays)} arrays"
+            " together",
+            "warn",
+        )
     for state, volumes in states.items():
         size = format_bytes(sum(volume.get("size_bytes") or 0 for volume in volumes))
         laid = format_bytes(sum(volume.get("bytes_laid_out") or 0 for volume in volumes))

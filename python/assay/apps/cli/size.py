@@ -14,6 +14,7 @@ from assay.apps.cli.commands import usual
 from assay.apps.cli.taken import taken_now
 from assay.base.errors import ExitCode, UsageError
 from assay.base.units import parse_percent
+from assay.document.text import DASH
 
 if TYPE_CHECKING:
     from assay.document.elements import Block
@@ -233,15 +234,16 @@ def answer_blocks(answer: Sizing, *, report: bool = True, quiet: bool = False) -
         told.append(f"{measured['source']}: {measured['coverage']['text']}.")
     blocks: list[Block | Details] = [Paragraph(text, strong=place == 0) for place, text in enumerate(told)]
     chosen: dict[tuple[str, ...], list[str]] = {}
-    for choice, *figures in words.choice_rows(answer):
+    columns, choices_shown = words.shown_choices(answer)
+    for choice, *figures in choices_shown:
         chosen.setdefault(tuple(figures), []).append(choice)
     alike = [[", ".join(choices), *figures] for figures, choices in chosen.items()]
-    blocks.append(table("Chosen", words.CHOICE_COLUMNS, alike))
+    blocks.append(table("Chosen", columns, alike).known(DASH))
     if answer["difference"] is not None:
         rows = [[row["what"], row["before"], row["after"]] for row in answer["difference"]["rows"]]
         blocks.append(table(f"What if {', '.join(answer['difference']['changes'])}", ("", "before", "after"), rows))
     candidates = words.candidate_rows(answer)
     where = "--details and the report have them" if report else "--details prints them"
-    listed = table("Candidates", words.CANDIDATE_COLUMNS, candidates)
+    listed = table("Candidates", words.CANDIDATE_COLUMNS, candidates).known(DASH)
     blocks.append(Details(f"{len(candidates)} candidates, and why others do not hold: {where}", [listed]))
     return [*blocks, *notes_and_details([] if quiet else answer["notices"], report=report)]

@@ -134,6 +134,15 @@ def choice_rows(answer: Sizing) -> Rows:
     return rows
 
 
+CHOICES_SHOWN = ("choice", "candidate", "disks", "cost", "IOPS it holds", "latency", "probability")
+
+
+def shown_choices(answer: Sizing) -> tuple[tuple[str, ...], Rows]:
+    """Columns and rows of what is chosen, as far as a page and a terminal have room."""
+    places = [CHOICE_COLUMNS.index(name) for name in CHOICES_SHOWN]
+    return CHOICES_SHOWN, [[row[place] for place in places] for row in choice_rows(answer)]
+
+
 def first_out(chosen: Chosen) -> str:
     """The resource that runs out first, and when."""
     known = [(one["year"], one["resource"]) for one in chosen["growth"]["runs_out"] if one["year"] is not None]

@@ -63,14 +63,15 @@ def recording_document(facts: RunFacts) -> Document:
         *diagnosis,
         *_capacity(facts),
         *_programs(facts),
-        _sources(told),
+        # What the recorder wrote itself comes from no files.
+        *([_sources(told)] if told.get("files") else []),
     ]
     begin, end = told.get("from_utc_ns"), told.get("to_utc_ns")
     words = [
         moment(begin) if begin is not None else "",
         f"{format_duration((end - begin) / 1e9)} recorded" if begin is not None and end is not None else "",
-        count_of(len(told.get("files") or []), "file"),
-        f"{told.get('rows') or 0:,} values",
+        count_of(len(told["files"]), "file") if told.get("files") else "",
+        f"{told['rows']:,} values" if told.get("rows") else "",
     ]
     return headed(words, sections, facts.manifest)
 
@@ -78,11 +79,13 @@ def recording_document(facts: RunFacts) -> Document:
 def _summary(facts: RunFacts, told: Recording, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:
     load = load_of_all(rows) if rows is not None and not rows.is_empty() else None
     blocks: list[Block] = []
+    hurt = [] if hurts is None else [Paragraph(text) for text in (limiting_words(hurts), *next_words(hurts))]
     if load is None:
+        blocks += hurt
         blocks.append(
             Paragraph(
-                f"The recording has no device with {SAMPLES_MIN} intervals or more: nothing is said of the load on"
-                " storage."
+                f"The recording has no block device with {SAMPLES_MIN} intervals or more: how many I/Os and bytes"
+                " storage had to do is not said."
             )
         )
     else:
@@ -95,9 +98,7 @@ def _summary(facts: RunFacts, told: Recording, rows: pl.DataFrame | None, hurts:
         )
         blocks.append(Paragraph(f"The peak was {format_iops(load.iops_peak)} IOPS, at {moment(load.peak_ns)}."))
         blocks.append(FactList("recording-load", _facts(load)))
-    if hurts is not None:
-        blocks.append(Paragraph(limiting_words(hurts)))
-        blocks += [Paragraph(text) for text in next_words(hurts)]
+        blocks += hurt
     notices = [Notice(str(text)) for text in (*gaps_told(told), *(told.get("notices") or ()), *facts.unreadable)]
     if notices:
         blocks.append(Notices(notices))
@@ -144,12 +145,20 @@ def _programs(facts: RunFacts) -> list[Section]:
             Cell(shorten(f"{host}: {name}", 50)),
             Cell(format_bytes(int(read))),
             Cell(format_bytes(int(written))),
-            Cell(percent((read + written) / whole)),
+            Cell(_share((read + written) / whole)),
         ]
         for host, name, read, written in ordered.head(PROGRAMS_MAX).iter_rows()
+        if read + written > 0
     ]
+    if not rows:
+        return []
     caption = "Programs by the bytes that they read and wrote at devices, of those that were recorded."
     return [Section("programs", "Programs", [Table("programs-table", caption, columns, rows)])]
+
+
+def _share(share: float) -> str:
+    """A share of bytes; less than one in a thousand is no matter of digits."""
+    return percent(share) if share >= 0.001 else "less than 0.1 %"
 
 
 def _capacity(facts: RunFacts) -> list[Section]:

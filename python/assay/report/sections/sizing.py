@@ -62,7 +62,7 @@ def _summary(answer: Sizing) -> Section:
         if answer["sensitivity"] is not None:
             blocks.append(Paragraph(words.sensitivity_sentence(answer)))
         blocks.append(_table("chosen", f"What to buy; the first is chosen by {answer['cheapest_by']}, the smallest by"
-                             f" {answer['smallest_by']}", _CHOICES, _choices(answer)))  # fmt: skip
+                             f" {answer['smallest_by']}", *words.shown_choices(answer)))  # fmt: skip
         blocks.append(FactList("chosen-facts", _facts(answer, best)))
     if answer["difference"] is not None:
         rows = [[one["what"], one["before"], one["after"]] for one in answer["difference"]["rows"]]
@@ -72,14 +72,6 @@ def _summary(answer: Sizing) -> Section:
     if answer["notices"]:
         blocks.append(Notices([Notice(str(text)) for text in answer["notices"]]))
     return Section("summary", "What to buy", blocks)
-
-
-_CHOICES = ("choice", "candidate", "disks", "cost", "IOPS it holds", "latency", "probability")
-
-
-def _choices(answer: Sizing) -> list[list[str]]:
-    known = words.CHOICE_COLUMNS
-    return [[row[known.index(name)] for name in _CHOICES] for row in words.choice_rows(answer)]
 
 
 def _facts(answer: Sizing, best: Chosen) -> list[tuple[str, str]]:

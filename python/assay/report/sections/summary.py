@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.base.units import count_of
 from assay.document.elements import Block, FigureElement, Heading, Notice, Notices, Paragraph, Section
 from assay.document.remarks import Remarks
-from assay.document.text import joined, sentence
+from assay.document.text import joined, sentence, shorten
 from assay.insight.studies.follows import follows_of
 from assay.record.judgement import WORDS, counts_words
 from assay.record.limits import show_value
@@ -43,6 +43,8 @@ TAKE_NEEDS = ("assess", "profile")
 
 AT_LIMIT_SHARE = 0.9
 """Where a search ends by design: a bar of such a share says nothing of the storage."""
+LABEL_LETTERS = 46
+"""Letters of a bar's label that the figure has room for."""
 NAMED_MAX = 3
 """Limits that the first sentence names; the verdict lists all."""
 
@@ -64,8 +66,9 @@ def summary_section(
         blocks += _picture(found)
     else:
         without = [one.without_verdict for one in remarks.values() if one.without_verdict]
-        none = NO_LIMIT if judged_lines(facts) else NO_VERDICT
-        blocks += [*good, Paragraph(without[0] if without else none), *([] if without else _without_need(facts))]
+        measured = judged_lines(facts)
+        none = NO_LIMIT if measured else NO_VERDICT
+        blocks += [*good, Paragraph(without[0] if without else none), *(_without_need(facts) if measured else [])]
         good = []
     held = "What it holds" if facts.manifest.get("answers") else "What was found"
     blocks += _answering(held, [*_headlines(remarks), *good])
@@ -116,7 +119,8 @@ def limits_met(found: Sequence[Standing], *, wrong: bool = False) -> str:
     counted = counts_words(counts)
     counted += f"; missed: {_listed(missed)}" if missed else ""
     # A value that is no answer is not told as one.
-    counted += f"; unknown: {_listed([replace(one, value=None) for one in unknown])}" if unknown else ""
+    again = ":" if counted.endswith("unknown") else "; unknown:"
+    counted += f"{again} {_listed([replace(one, value=None) for one in unknown])}" if unknown else ""
     tail = ""
     if wrong and not blamed:
         tail = "; but the data are wrong"
@@ -171,8 +175,10 @@ def _picture(found: Sequence[Standing]) -> list[Block]:
 
 def _bar(one: Standing, share: float) -> LimitBar:
     mark, state = {True: ("✓", MET), False: ("✗", MISSED), None: ("?", UNKNOWN)}[one.met]
+    # What is bounded tells bars of one question apart: the question gives way where both do not fit.
+    question = shorten(one.question, max(LABEL_LETTERS - len(one.what), LABEL_LETTERS // 3))
     return {
-        "label": f"{one.question}: {one.what}",
+        "label": f"{question}: {one.what}",
         "share": share,
         "text": f"{mark} {show_value(one.value, one.unit)}, limit {one.bound}",
         "state": EXCUSED if one.excuse else state,

@@ -35,9 +35,40 @@ def judged_lines(facts: RunFacts) -> list[VerdictLine]:
 
 def verdict_section(facts: RunFacts) -> Section | None:
     """Build the table of the verdict; None where the run has none."""
-    lines = judged_lines(facts)
+    lines = _shown(judged_lines(facts))
     found = [answer_found(line, facts.manifest) for line in lines]
     return Section("verdict", "Verdict", [_table(lines, found)]) if lines else None
+
+
+SCOPES_MAX = 4
+"""Lines of one limit of a point that are shown one by one; of more the first and the worst are."""
+
+
+def _shown(lines: Sequence[VerdictLine]) -> list[VerdictLine]:
+    """Lines without those of many volumes that say the same: every point has its own cell of limits."""
+    groups: dict[tuple[object, object, object], list[VerdictLine]] = {}
+    for number, line in enumerate(lines):
+        limit = line.get("limit")
+        groups.setdefault((line.get("question"), limit, line.get("point_id") if limit else number), []).append(line)
+    shown = []
+    for own in groups.values():
+        if len(own) <= SCOPES_MAX:
+            shown += own
+            continue
+        first, *others = own
+        sign = 1 if "<" in str(first.get("limit")) else -1
+        # What is missed comes before what is unknown, and that before what is met.
+        rank = {False: 2, None: 1, True: 0}
+        worst = max(others, key=lambda line: (rank[line.get("met")], sign * float(line.get("value") or 0.0)))
+        alike = sum(line.get("met") is worst.get("met") for line in others)
+        count = "all" if alike == len(others) else f"{alike}"
+        told = f"{worst.get('meaning')}; the worst of {len(others)}, {count} of which {_are(worst, alike)}"
+        shown += [first, {**worst, "meaning": told}]
+    return shown
+
+
+def _are(line: VerdictLine, count: int) -> str:
+    return f"{'is' if count == 1 else 'are'} {standing_word(line)}"
 
 
 def _table(verdict: list[VerdictLine], found: Sequence[Answer | None]) -> Table:

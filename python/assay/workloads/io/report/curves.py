@@ -203,7 +203,8 @@ def percentiles_section(facts: RunFacts) -> Section | None:
         rows = [
             row for curve, label in zip(group, labels, strict=True) for row in percentile_rows(curve.points[0], label)
         ]
-        if not rows:
+        # Of a largest value alone, as another program may have left, there is no course.
+        if all(row["percentile"] == "max" for row in rows):
             continue
         chart = percentile_curves(rows)
         ids = id_range(curve.points[0].get("id") for curve in group)

@@ -89,7 +89,7 @@ def _answer_table(answers: list[Answer]) -> Table:
         Column("Load", weight=1.2), Column("IOPS", number=True, weight=1.0),
         Column("95 % interval", number=True, weight=1.5),
         Column("Knee", weight=1.4), Column("Edge", weight=1.2),
-        Column("MiB/s", number=True, weight=0.95), Column("MB/s", number=True, weight=0.8),
+        Column("MiB/s", number=True, weight=0.95), Column("MB/s", number=True, weight=0.95),
         Column("What limited it", weight=2.6), Column("Curve", weight=1.6),
     ]  # fmt: skip
     rows = []

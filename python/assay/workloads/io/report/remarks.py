@@ -26,12 +26,13 @@ from assay.record.answers import repeats_words
 from assay.record.common_figures import COMMON_FIGURES
 from assay.record.judgement import verdict_of
 from assay.record.shapes.access import Accesses
-from assay.record.shapes.point import Answer
+from assay.record.shapes.point import Answer, VerdictLine
 from assay.record.source import RunFacts
 from assay.record.standstill import HOSTS_APART, bounded_words
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import KIND, io_answers, io_points, points_of_part
 from assay.workloads.io.shapes import asked_of, found_at
+from assay.workloads.workload import io_words
 
 IOPS = COMMON_FIGURES["iops"]
 """What searches of I/O maximise."""
@@ -70,14 +71,22 @@ POINTS_SAID = 8
 
 def _points_measured(facts: RunFacts) -> list[str]:
     """Points at given loads, a sentence each; of very many those with the least and the most I/Os a second."""
-    points = {point.get("id"): point for point in io_points(facts)}
-    lines = [line for line in verdict_of(facts.manifest) if line.get("point_id") in points and not line.get("limit")]
-    if len(lines) > POINTS_SAID:
-        lines = sorted(lines, key=lambda line: IOPS.value(points[line.get("point_id")]) or 0.0)
-        lines = [lines[0], lines[-1]]
-    more = len(points) - len(lines)
-    said = [f"{line['question']}: {line['meaning']} [{line['point_id']}]." for line in lines]
-    return [*said, *([f"{count_of(more, 'more point')} lie between these, in the verdict."] if more and said else [])]
+    points = {point.get("id"): point for point in io_points(facts) if point.get("total")}
+    lines: dict[object, VerdictLine] = {}
+    for line in verdict_of(facts.manifest):
+        if (point_id := line.get("point_id")) in points and (point_id not in lines or not line.get("limit")):
+            lines[point_id] = line
+    shown = sorted(lines, key=lambda point_id: IOPS.value(points[point_id]) or 0.0)
+    shown = [*shown[:1], *shown[-1:]] if len(shown) > POINTS_SAID else list(lines)
+    said = []
+    for point_id in shown:
+        line = lines[point_id]
+        # Where a load was judged, its lines say how it stands and not what it gave.
+        words = " ".join(io_words(points[point_id])).strip(" ,;") if line.get("limit") else str(line["meaning"])
+        told = bounded_words(points[point_id], words) if line.get("limit") else words
+        said.append(f"{line['question']}: {told} [{point_id}].")
+    more = len(lines) - len(shown)
+    return [*said, *([f"{count_of(more, 'more point')} lie between these, in the verdict."] if more else [])]
 
 
 def stopped_text(answer: Answer, *, by: str = "missed ") -> str:
