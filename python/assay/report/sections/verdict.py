@@ -40,7 +40,7 @@ def verdict_section(facts: RunFacts) -> Section | None:
     return Section("verdict", "Verdict", [_table(lines, found)]) if lines else None
 
 
-SCOPES_MAX = 4
+SCOPES_MAX = 5
 """Lines of one limit of a point that are shown one by one; of more the first and the worst are."""
 
 
