@@ -70,7 +70,7 @@ def recording_document(facts: RunFacts) -> Document:
     words = [
         moment(begin) if begin is not None else "",
         f"{format_duration((end - begin) / 1e9)} recorded" if begin is not None and end is not None else "",
-        count_of(len(told["files"]), "file") if told.get("files") else "",
+        count_of(len(files), "file") if (files := told.get("files")) else "",
         f"{told['rows']:,} values" if told.get("rows") else "",
     ]
     return headed(words, sections, facts.manifest)

@@ -72,9 +72,10 @@ POINTS_SAID = 8
 def _points_measured(facts: RunFacts) -> list[str]:
     """Points at given loads, a sentence each; of very many those with the least and the most I/Os a second."""
     points = {point.get("id"): point for point in io_points(facts) if point.get("total")}
-    lines: dict[object, VerdictLine] = {}
+    lines: dict[str, VerdictLine] = {}
     for line in verdict_of(facts.manifest):
-        if (point_id := line.get("point_id")) in points and (point_id not in lines or not line.get("limit")):
+        point_id = str(line.get("point_id"))
+        if point_id in points and (point_id not in lines or not line.get("limit")):
             lines[point_id] = line
     shown = sorted(lines, key=lambda point_id: IOPS.value(points[point_id]) or 0.0)
     shown = [*shown[:1], *shown[-1:]] if len(shown) > POINTS_SAID else list(lines)
