@@ -144,7 +144,7 @@ def _print_markdown(command: Any, context: Any, params: Sequence[Any], examples:
 def _listed(command: Any) -> Any:
     """A command as lists show it: the first clause of what it does."""
     listed = copy(command)
-    listed.short_help = re.split(r"[:;.](?:\s|$)", command.help or "", maxsplit=1)[0] + "."
+    listed.short_help = command.short_help or re.split(r"[:;.](?:\s|$)", command.help or "", maxsplit=1)[0] + "."
     return listed
 
 

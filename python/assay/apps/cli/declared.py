@@ -35,6 +35,8 @@ class Verb:
         Whether lists leave it out.
     uses
         Programs, modules of Python and rights that some of its options or targets need, as `assay doctor` names them.
+    short
+        The line that the list of all verbs shows, where the first clause of `help` is longer than a line.
     section
         The heading that lists show it under.
     question, answer
@@ -49,6 +51,7 @@ class Verb:
     group: Group | None = None
     hidden: bool = False
     uses: tuple[str, ...] = ()
+    short: str = ""
     section: str = MEASURE
     question: str = ""
     answer: str = ""

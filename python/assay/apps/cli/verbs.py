@@ -43,6 +43,7 @@ _FIRST = (
 _OTHERS = (
     Verb(
         name="compare",
+        short="Say what changed between runs, with confidence intervals.",
         section=RESULTS,
         place="assay.apps.cli.compare:compare",
         help="Match the points of runs and say what changed, with confidence intervals.",
@@ -76,6 +77,7 @@ _OTHERS = (
     ),
     Verb(
         name="check",
+        short="Compare settings with best practice.",
         uses=("dmsetup", *SERVERS),
         section=WATCH,
         place="assay.apps.cli.check:check",
@@ -83,6 +85,7 @@ _OTHERS = (
     ),
     Verb(
         name="diagnose",
+        short="Name the bottleneck, its cause, and signs against it.",
         section=WATCH,
         place="assay.apps.cli.diagnose:diagnose",
         question="Why is it slow now?",
@@ -99,24 +102,28 @@ _OTHERS = (
     ),
     Verb(
         name="support",
+        short="Pack a run into one archive for a colleague or a vendor.",
         section=RESULTS,
         place="assay.apps.cli.support:support",
         help="Pack manifest, log and points of a run into one archive for a colleague or a vendor, names replaced.",
     ),
     Verb(
         name="doctor",
+        short="List missing programs, packages and rights, and their remedy.",
         section=SET_UP,
         place="assay.apps.cli.doctor:doctor",
         help="List programs, packages and rights that Assay can use on this host, and how to get missing ones.",
     ),
     Verb(
         name="schema",
+        short="Print the JSON Schema of results and plans.",
         section=RESULTS,
         place="assay.apps.cli.schema:schema",
         help="Print the JSON Schema of the JSON document, of a file in a run folder, or of a plan.",
     ),
     Verb(
         name="mcp",
+        short="Serve runs and recordings to a language model, read only.",
         uses=("mcp",),
         section=RESULTS,
         place="assay.apps.cli.mcp:mcp",
@@ -124,12 +131,14 @@ _OTHERS = (
     ),
     Verb(
         name="config",
+        short="Show defaults that files and the environment set.",
         section=SET_UP,
         place="assay.apps.cli.config:app",
         help="Show defaults of options that files and the environment set, each with its source.",
     ),
     Verb(
         name="completion",
+        short="Print the completion of a shell.",
         section=SET_UP,
         place="assay.apps.cli.completion:completion",
         help="Print what makes a shell complete verbs, options, targets, studies and run folders.",
@@ -145,6 +154,7 @@ _OTHERS = (
 _WITH_COMMANDS = (
     Verb(
         name="record",
+        short="Record host, storage and databases within a budget of disk.",
         uses=SERVERS,
         section=WATCH,
         place="assay.apps.cli.record:app",
@@ -161,6 +171,7 @@ _WITH_COMMANDS = (
     ),
     Verb(
         name="model",
+        short="Show modelled arrays, fit them, work out their reliability.",
         uses=("scipy",),
         section=ASK,
         place="assay.apps.cli.model:app",
@@ -168,6 +179,7 @@ _WITH_COMMANDS = (
     ),
     Verb(
         name="array",
+        short="Serve a modelled array on the wall clock, and break it.",
         uses=SERVING,
         section=ASK,
         place="assay.apps.cli.array:app",
@@ -184,9 +196,16 @@ class Later(TyperCommand):
     """A verb that is imported when it is called; until then it is its line in lists."""
 
     def __init__(
-        self, name: str, *, load: Callable[[], Any], help: str, hidden: bool = False, section: str = MEASURE
+        self,
+        name: str,
+        *,
+        load: Callable[[], Any],
+        help: str,
+        hidden: bool = False,
+        short: str = "",
+        section: str = MEASURE,
     ) -> None:
-        super().__init__(name, help=help, hidden=hidden, rich_help_panel=section)
+        super().__init__(name, help=help, hidden=hidden, short_help=short or None, rich_help_panel=section)
         self._load = load
 
     @cached_property
@@ -257,7 +276,7 @@ def _later(verb: Verb) -> Later:
         examples = getattr(import_module(verb.place.partition(":")[0]), "EXAMPLES", None)
         return _command(verb.name, found, epilog=examples)
 
-    return Later(verb.name, load=load, help=verb.help, hidden=verb.hidden, section=verb.section)
+    return Later(verb.name, load=load, help=verb.help, hidden=verb.hidden, short=verb.short, section=verb.section)
 
 
 def _command(name: str, function: Callable[..., None], *, epilog: str | None = None) -> Any:

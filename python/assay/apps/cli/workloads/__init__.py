@@ -11,6 +11,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
     "io": (
         Verb(
             name="profile",
+            short="Find the load that storage holds within latency limits.",
             uses=ON_STORAGE,
             place="assay.apps.cli.workloads.profile:profile",
             help="Find how much load files, devices or volumes hold within latency limits.",
@@ -18,6 +19,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
         ),
         Verb(
             name="sqlio",
+            short="Take SQLIO's flags, print SQLIO's output.",
             place="assay.apps.cli.workloads.sqlio:app",
             help="Take SQLIO's flags (-k -s -f -o -b -i -t -L -B -S -F ...), print SQLIO's output.",
         ),
@@ -25,6 +27,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
     "integrity": (
         Verb(
             name="verify",
+            short="Prove that storage keeps all that it acknowledged.",
             uses=ON_STORAGE,
             place="assay.apps.cli.workloads.verify:verify",
             question="Does it lose data?",
@@ -68,6 +71,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
     "mailbox": (
         Verb(
             name="mailbox",
+            short="Run mailboxes on databases of checksummed pages.",
             uses=ON_STORAGE,
             place="assay.apps.cli.workloads.mailbox:mailbox",
             help="Run mailboxes on databases of checksummed pages, derived from what Jetstress does.",
