@@ -10,6 +10,9 @@ OPTION = "--agent"
 VARIABLES = ("AI_AGENT", "CLAUDECODE")
 """Variables by which programs that work for a language model make themselves known."""
 
+HOST = "agent"
+"""The verb of a host's share of a run: its coordinator reads it, and tells a program itself."""
+
 _OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _ACCEPTED = re.compile(r"(?:accepted|known): ([^;:]+)")
@@ -39,9 +42,13 @@ def reads_a_program(words: Sequence[str], environ: Mapping[str, str], *, on_term
     --------
     >>> reads_a_program(["--agent"], {}, on_terminal=True), reads_a_program([], {"AI_AGENT": "1"}, on_terminal=True)
     (True, False)
+    >>> reads_a_program(["agent"], {"AI_AGENT": "1"}, on_terminal=False)
+    False
     >>> [reads_a_program([], {"CLAUDECODE": text}, on_terminal=False) for text in ("1", "0")]
     [True, False]
     """
+    if words[:1] == [HOST]:
+        return False
     named = any(environ.get(name, "") not in ("", "0", "false") for name in VARIABLES)
     return OPTION in words or (named and not on_terminal)
 
