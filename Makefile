@@ -20,6 +20,7 @@ LAB_IN_PARALLEL := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # Stamps: each is newer than everything its step was made from.
 SET_UP := .venv/.assay-set-up
 SET_UP_DEV := .venv/.assay-set-up-dev
+SET_UP_DOCS := .venv/.assay-set-up-docs
 BUILT := .venv/.assay-built
 
 export PATH := $(CURDIR)/.venv/rust:$(PATH)
@@ -27,7 +28,7 @@ export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help set-up build assess test test-all proof test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean
+.PHONY: help set-up build assess test test-all proof test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +99,10 @@ bench: $(BUILT) $(SET_UP_DEV) ## compare with fio, pgbench and ready files, chec
 	$(BIN)/python benches/dss_load.py
 	$(BIN)/python benches/sizing.py
 
+docs: $(SET_UP_DOCS) ## write the documents as a site into dist/docs; it is read, and searched, without a network
+	$(BIN)/python -m sphinx -q -W -b html -c packaging/docs docs dist/docs
+	@echo "dist/docs/index.html"
+
 bundle: $(SET_UP_DEV) ## write dist/assay-VERSION-ARCH.tar.gz, which installs without any index
 	$(BIN)/python packaging/bundle.py
 
@@ -111,6 +116,10 @@ $(SET_UP): pyproject.toml packaging/set-up.sh
 
 $(SET_UP_DEV): $(SET_UP)
 	@packaging/set-up.sh dev
+	@touch $@
+
+$(SET_UP_DOCS): $(SET_UP) pyproject.toml
+	@$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 # `maturin develop` installs assay editable, with its dependencies: only a change of Rust or of pyproject.toml needs it.

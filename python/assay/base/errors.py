@@ -86,6 +86,10 @@ class Interrupted(AssayError):
     exit_code = ExitCode.INTERRUPTED
 
 
+class NothingKept(Interrupted):
+    """The run was interrupted while files were made for it, which are removed."""
+
+
 def error_named(name: str) -> type[AssayError]:
     """Return the error that another process or the core names, `IoFailed` where Assay has none of this name.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from assay import _core
-from assay.base.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
+from assay.base.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NothingKept, NotSupported
 from assay.base.log import LOG, chain, event
 from assay.base.progress import Display
 from assay.record.limits import parse_limits
@@ -37,7 +37,7 @@ from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
 from assay.workloads.beside import LoadBeside
-from assay.workloads.capabilities import MeasuresIo, OnDatabases, RunsBeside, Telling, Verifying
+from assay.workloads.capabilities import MeasuresIo, RunsBeside, Telling, Verifying
 from assay.workloads.databases.seen import seen_at
 from assay.workloads.job import Bands, Job, PartContext, RunContext
 from assay.workloads.plan import Part
@@ -415,12 +415,9 @@ class Execution:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether an interrupted run holds anything that `--resume` would not have to do again.
-
-        What was laid out for a run that is interrupted meanwhile is removed; what was loaded into a database stays.
-        """
-        kept = [workload for workload in self._workloads if not isinstance(workload, Verifying)]
-        return bool(kept) and (bool(self.points) or any(isinstance(workload, OnDatabases) for workload in kept))
+        """Whether an interrupted run holds anything that `--resume` would not have to do again."""
+        is_kept = bool(self.points) or not isinstance(self.error, NothingKept)
+        return is_kept and not all(isinstance(workload, Verifying) for workload in self._workloads)
 
 
 def failures_told(told: Mapping[str, Any]) -> list[str]:

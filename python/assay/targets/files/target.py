@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay import _core
-from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace
+from assay.base.errors import AssayError, IoFailed, NotAnswering, NothingKept, OutOfSpace
 from assay.base.progress import Display
 from assay.base.units import format_bytes
 from assay.targets.answering import answer_within
@@ -393,7 +393,7 @@ def _watch(
         progress(name, done_bytes, size_bytes)
         if interrupt.is_set():
             deque(drain(session, io_timeout_s), maxlen=0)
-            raise Interrupted(f"interrupted while laying out {name}; what was made for this run is removed")
+            raise NothingKept(f"interrupted while laying out {name}; what was made for this run is removed")
         if report["state"] == "not-answering":
             raise NotAnswering(f"{name}: stopped answering while being laid out: {report['detail']}")
         if report["state"] == "failed":
