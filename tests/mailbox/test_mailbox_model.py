@@ -65,3 +65,11 @@ def test_the_most_mailboxes_within_the_limits_are_found(bench: Bench) -> None:
     assert found["target_iops"] == best["rate"]
     assert found["passed"] is True
     assert "array" in document["points"][0]
+    # The load goes on from point to point, each of which begins where the one before ended.
+    points = document["points"]
+    began = [point["started_utc_ns"] for point in points]
+    assert began == sorted(set(began))
+    for point in points:
+        assert point["measured_from_utc_ns"] - point["started_utc_ns"] == pytest.approx(point["warmup_s"] * 1e9)
+        (server,) = point["mailbox"]["servers"]
+        assert server["mailboxes"] == point["mailbox"]["mailboxes"]

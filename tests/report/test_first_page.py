@@ -358,3 +358,12 @@ def test_what_a_bar_bounds_is_never_cut() -> None:
 
     assert bar["label"].endswith(": read mean")
     assert len(bar["label"]) <= 50
+
+
+def test_a_largest_value_alone_has_no_course_over_percentiles() -> None:
+    made = measured()
+    for side in ("read", "write"):
+        latency = made[0].points[0][side]["latency_ns"]
+        latency |= {name: None for name in latency if name not in ("mean", "max")}
+
+    assert "percentiles" not in [part.name for part in assemble(facts_of(made)).sections]

@@ -71,8 +71,8 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
                 shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
                 if document.is_paper:
                     shown["width_share"] = _paper_share(shown["svg"], shown["width_share"])
-                elif tall := _tall(shown["svg"]):
-                    shown["width_share"] = min(shown["width_share"], REPORT_TALLEST_SHARE / tall)
+                else:
+                    shown["width_share"] = report_share(shown["svg"], shown["width_share"])
                 is_tall = _tall(shown["svg"]) * shown["width_share"] > FLOATS_SHARE
                 shown["floats"] = document.is_paper and is_tall and has_text
             elif isinstance(block, Table):
@@ -152,6 +152,18 @@ FIGURE_SHARE, TALLEST_SHARE, FLOATS_SHARE = 0.88, 0.95, 0.36
 height from which they float."""
 REPORT_TALLEST_SHARE = 1.2
 """Height of a figure of a report at most, as a share of the text's width: heading and text find room above it."""
+
+
+def report_share(svg: str, share: float) -> float:
+    """Width of a figure of a report, as a share of the text's: one that is tall is narrower.
+
+    Examples
+    --------
+    >>> report_share('<svg width="500" height="400">', 1.0), report_share('<svg width="500" height="1000">', 1.0)
+    (1.0, 0.6)
+    """
+    tall = _tall(svg)
+    return min(share, REPORT_TALLEST_SHARE / tall) if tall else share
 
 
 def _paper_share(svg: str, share: float) -> float:
