@@ -97,3 +97,14 @@ def test_a_mistake_is_an_error_that_says_what_the_command_says(
     with pytest.raises(AssayError) as caught:
         getattr(assay, verb)(*given, **options)
     assert told in str(caught.value)
+
+
+@pytest.mark.slow(reason="runs the notebook of the documents, four searches on models")
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((Path(__file__).parents[1] / "docs/evaluation.ipynb").read_text())["cells"]
+    names: dict[str, object] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec(cell["source"], names)
+    assert isinstance(names["run"], assay.Run)
