@@ -140,7 +140,7 @@ def files(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[Path, str]]
         if os.path.lexists(above / NAME):
             yield above / NAME, FOLDER
             break
-    if (own := own_file(environ)) and own.exists():
+    if (own := own_file(environ)) and os.path.exists(own):
         yield own, USER
 
 
