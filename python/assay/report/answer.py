@@ -9,7 +9,6 @@ from typing import cast
 from assay.base.tables import Record
 from assay.base.units import format_bytes
 from assay.document.elements import Block, Bullets, Column, Paragraph, Table, Tone
-from assay.document.figure_sections import counted_words
 from assay.document.limits import limited_text
 from assay.document.terminal import table
 from assay.document.text import DASH, joined, sentence
@@ -129,6 +128,9 @@ def _search(answer: Record, title: str) -> Paragraph:
     load, value = load_words(best[answer["axis"]], answer["axis"]), best[first.name]
     vague = is_vague(value, answer.get("interval_95"))
     unknown = "how much it holds is not known, " if vague else ""
+    # It imports what draws, which no help text needs.
+    from assay.document.figure_sections import counted_words
+
     # What is counted besides, such as mailboxes, is the answer that was asked for.
     held = ", ".join([first.words(value), *counted_words(best, figures_of(answer))])
     told = "; ".join([f"{title}: {unknown}{held}{sure} {load}{within}", *repeats_words(answer), stopped])
