@@ -27,6 +27,7 @@ from assay.telemetry.columns import Reading
 from assay.telemetry.flight import level as leveling
 from assay.telemetry.flight.writer import FlightWriter
 from assay_command import Bench
+from slow_marks import mostly_slow
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
@@ -263,7 +264,9 @@ def three_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+@pytest.mark.parametrize(
+    "harm", mostly_slow(HARMS, HARMS[:2], reason="two harms are tried"), ids=lambda harm: harm.__name__
+)
 def test_readers_read_the_rest_and_say_what_they_could_not(three_days: Path, harm: Callable[[Path], None]) -> None:
     """A segment in the middle was damaged after it was written: every reader refused the whole recording."""
     whole = read_recording(three_days)
@@ -375,7 +378,10 @@ HOSTILE: dict[str, tuple[str, str, tuple[object, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name",
+    mostly_slow(HOSTILE, {"text for times", "a bomb", "buckets beyond"}, reason="the same readers read the quick ones"),
+)
 def test_a_hostile_recording_is_told_in_lines_and_never_a_fault(tmp_path: Path, bench: Bench, name: str) -> None:
     """Files of another form, from elsewhere: views, triggers, text for numbers, bombs, times that no clock shows."""
     file, script, values = HOSTILE[name]

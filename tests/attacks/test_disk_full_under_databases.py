@@ -59,6 +59,7 @@ def refused_in_one_line(outcome: Outcome) -> None:
     assert "fault of Assay" not in outcome.stderr
 
 
+@pytest.mark.slow(reason="tests/targets fills the disk under each of them without a command")
 @pytest.mark.parametrize("kind", TARGETS)
 def test_nothing_is_lost_where_there_is_no_room(tmp_path: Path, namespace: MountNamespace, kind: str) -> None:
     small = Small(namespace, tmp_path, kind)

@@ -16,6 +16,7 @@ import pytest
 from database_folders import SMALL
 
 from assay_command import Bench, Started
+from slow_marks import mostly_slow
 
 QUICK = ("--warmup", "0s", "--duration", "1s")
 VERBS = {
@@ -53,8 +54,14 @@ def wait_until_alone(folder: Path) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how", SIGNALS)
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("verb", "how"),
+    mostly_slow(
+        [(verb, how) for verb in VERBS for how in SIGNALS],
+        [("dss", "KILL"), ("mailbox", "HUP")],
+        reason="each verb and signal ends what it started in the same way",
+    ),
+)
 def test_a_killed_run_leaves_nothing_and_the_next_one_works(bench: Bench, verb: str, how: str) -> None:
     seed = int(os.environ.get("ASSAY_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
     chance = random.Random(seed)

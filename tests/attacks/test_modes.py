@@ -22,6 +22,7 @@ from assay.targets.databases.duckdb.database import Duckdb
 from assay.targets.databases.spark.folder import ChunkWriter, SparkFolder
 from assay.workloads.tpcc.tables import TABLES
 from assay_command import Bench
+from slow_marks import mostly_slow
 
 CONFIGURATION = {"postgresql.conf", "postgresql.auto.conf", "pg_hba.conf", "pg_ident.conf"}
 """The server's own user reads them by its group, and cannot change them."""
@@ -34,6 +35,7 @@ MAILBOXES = (
     *("--mailboxes", "10", "--mailbox-size", "3M", "--databases", "1", "--checkpoint-depth", "256K"),
     *("--iops-per-mailbox", "20", "--warmup", "0s", "--duration", "1s"),
 )
+
 COMMANDS = {
     "oltp embedded": (
         "oltp",
@@ -77,7 +79,12 @@ def umask(mask: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("verb", "mask"), [*((verb, "000") for verb in COMMANDS), ("dss duckdb", "022"), ("verify", "077")]
+    ("verb", "mask"),
+    mostly_slow(
+        [*((verb, "000") for verb in COMMANDS), ("dss duckdb", "022"), ("verify", "077")],
+        [("profile", "000"), ("verify", "077"), ("verify with evidence", "000"), ("dss duckdb", "022")],
+        reason="a database of each kind is private in tests/targets",
+    ),
 )
 def test_others_read_nothing_that_a_verb_makes(bench: Bench, verb: str, mask: str) -> None:
     target = bench.target.parent

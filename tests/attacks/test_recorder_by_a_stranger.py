@@ -230,6 +230,7 @@ def test_a_unit_is_never_written_through_a_link(bench: Bench, options: list[str]
     assert unit.is_symlink() == (not options)
 
 
+@pytest.mark.slow(reason="waits until half a question is given up")
 def test_half_questions_hold_up_neither_metrics_nor_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 connections that ask nothing: each was a thread, of which a service has 32."""
     monkeypatch.setattr(metrics, "ANSWER_MAX_S", 0.5)

@@ -71,6 +71,7 @@ def test_a_run_folder_keeps_answer_and_report(bench: Bench) -> None:
         assert "over the plausible ranges" in flat
 
 
+@pytest.mark.slow(reason="reports of other kinds are written again by default")
 def test_its_report_can_be_written_again(bench: Bench) -> None:
     ask(bench, "fas2040", "--trials", "5000")
     page = bench.run / "report.html"

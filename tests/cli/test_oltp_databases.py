@@ -109,6 +109,7 @@ def test_tables_that_assay_did_not_make_are_refused_and_stay(bench: Bench, postg
     execute(url, "INSERT INTO stock VALUES (1)")
 
 
+@pytest.mark.slow(reason="tests/oltp/test_engine_server_lost.py kills servers without a command")
 def test_a_server_killed_during_a_run_is_waited_for_and_nothing_is_lost(bench: Bench, mortal: ServerProcess) -> None:
     url = mortal.loaded_database()
     arguments = (url, "run", "check", "--warmup", "0.5s", "--duration", "6s", "--users", "4", "--json")
@@ -252,6 +253,7 @@ def test_two_databases_share_warehouses_and_users(
 # Embedded
 
 
+@pytest.mark.slow(reason="tests/cli/test_storage_and_database.py makes and uses one")
 def test_the_embedded_server_is_made_used_and_stopped(bench: Bench) -> None:
     target = f"embedded:{bench.folder}/pg"
     outcome = oltp(bench, target, "--warehouses", "1", *SHORT, "--json")

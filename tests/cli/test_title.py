@@ -40,6 +40,7 @@ def test_a_title_is_kept_and_a_bad_one_refused_before_anything_is_made(bench: Be
     assert (again.code, "leave out --title" in again.complaint) == (2, True)
 
 
+@pytest.mark.slow(reason="runs five verbs; each keeps its request in the same way")
 def test_verbs_that_measure_nothing_take_one_too(bench: Bench) -> None:
     assert bench.assay("record", "rec", "--for", "1s", "--no-processes", "--title", "Monday").code == 0
     assert json.loads((bench.folder / "rec" / "run.json").read_text())["title"] == "Monday"

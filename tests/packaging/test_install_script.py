@@ -77,6 +77,7 @@ def install(execute, tmp_path: Path):
     return call
 
 
+@pytest.mark.slow(reason="make test-packaging installs the bundle")
 def test_installs_into_assay_venv_and_again(bundle, install, execute, tmp_path: Path) -> None:
     folder = bundle()
     for _ in range(2):
@@ -87,6 +88,7 @@ def test_installs_into_assay_venv_and_again(bundle, install, execute, tmp_path: 
     assert shown.stdout == "assay 0.1.0 stands in\n"
 
 
+@pytest.mark.slow(reason="make test-packaging installs the bundle")
 def test_a_failed_installation_leaves_nothing_behind(bundle, install, tmp_path: Path) -> None:
     folder = bundle()
     for wheel in (folder / "wheels").iterdir():

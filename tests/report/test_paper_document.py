@@ -310,6 +310,7 @@ def test_a_paper_of_models_alone_says_first_that_nothing_was_measured(runs: list
     assert "rediction" not in made([runs[1]]).facts_line
 
 
+@pytest.mark.slow(reason="makes a sizing; tests/report/test_report_sizing.py has its sentences")
 def test_the_table_of_limitations_names_sizings_among_the_models(runs: list[Path], tmp_path: Path) -> None:
     sized = made([runs[0], sized_run(tmp_path, answered({"size": "200GB", "iops": 500}))], several=True)
     (row,) = [
