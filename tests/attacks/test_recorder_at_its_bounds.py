@@ -143,6 +143,7 @@ def test_of_very_many_paths_the_first_are_recorded_and_that_is_told() -> None:
     assert "1,000 multipath devices" in told[0]
 
 
+@pytest.mark.slow(reason="starts ten thousand names")
 def test_ten_thousand_processes_are_twenty_programs(tmp_path: Path) -> None:
     """10,000 processes of 10,000 names, in a look."""
     for pid in range(1, 10_001):
@@ -438,6 +439,7 @@ def test_the_rights_of_the_unit_are_those_of_the_programs_and_of_nothing_else() 
         assert found == both | {"processes": False}
 
 
+@pytest.mark.slow(reason="the budget is held in tests/telemetry/test_flight.py")
 def test_a_recorder_stays_small(tmp_path: Path) -> None:
     """Of a large host: memory of the process that records, with samples, minutes and quarter hours of 4,000 series."""
     script = f"""

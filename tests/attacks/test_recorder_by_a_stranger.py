@@ -116,6 +116,7 @@ def test_many_starts_go_on_in_one_file(tmp_path: Path) -> None:
     assert read_recording(tmp_path).num_rows == 39
 
 
+@pytest.mark.slow(reason="tests/telemetry/test_flight.py holds a budget")
 def test_a_budget_that_is_made_smaller_holds(tmp_path: Path) -> None:
     """`--keep` is less than what is there: the oldest goes, and recording goes on."""
     chance = random.Random(3)

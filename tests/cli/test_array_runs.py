@@ -147,6 +147,7 @@ def test_a_dry_run_serves_nothing(bench: Bench) -> None:
 
 
 @needs_loops
+@pytest.mark.slow(reason="the next test pulls a disk under a run, too")
 def test_a_database_on_an_array_loses_a_disk_and_nothing_else(bench: Bench) -> None:
     plan = events(bench, ("1s", "pull member0/disk3"))
 

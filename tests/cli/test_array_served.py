@@ -247,6 +247,7 @@ def write_synced(path: Path, mebibytes: int) -> None:
             os.fsync(file.fileno())
 
 
+@pytest.mark.slow(reason="a store without room is tried without a file system")
 def test_a_file_system_in_a_store_without_room_fails_and_nothing_hangs(bench: Bench) -> None:
     if not Path("/dev/loop-control").exists():
         pytest.skip("there are no loop devices here")
@@ -288,6 +289,7 @@ def test_what_is_planned_happens_and_is_logged(bench: Bench) -> None:
         ),
     ],
 )
+@pytest.mark.slow(reason="databases on served arrays have file systems")
 def test_a_file_system_on_a_volume_is_taken_away_with_the_array(bench: Bench, array: str) -> None:
     if not Path("/dev/loop-control").exists():
         pytest.skip("there are no loop devices here")
@@ -382,6 +384,7 @@ def test_volumes_that_are_mounted_are_not_reverted(bench: Bench) -> None:
         assert (refused.code, "in use; unmount or close them first" in refused.complaint) == (2, True)
 
 
+@pytest.mark.slow(reason="tests/logged kills filers")
 def test_blocks_of_a_filer_lie_where_they_went_after_a_kill_too(bench: Bench) -> None:
     filer, folder, blocks = "fas2040?volumes=data:1&cache=1MiB", bench.folder / "array", 768
     content = bytearray(pattern(blocks * 4096))
@@ -423,6 +426,7 @@ def array_of_numbers(path: Path) -> array.array[int]:
 ALONE = "ps6100xv?raid=5&members=1&volumes=data:1,log:1"
 
 
+@pytest.mark.slow(reason="tests/store moves blocks to new members")
 def test_a_member_that_joins_takes_its_share_of_every_byte(bench: Bench) -> None:
     content = pattern(VOLUME_BYTES)
     with serving(bench, array=ALONE) as served, direct(served.data) as file:
@@ -437,6 +441,7 @@ def test_a_member_that_joins_takes_its_share_of_every_byte(bench: Bench) -> None
     assert (other.code, "members: 1, not 2" in other.complaint) == (2, True)
 
 
+@pytest.mark.slow(reason="tests/store kills stores while chunks move")
 def test_a_server_that_is_killed_while_chunks_move_goes_on_where_it_stood(bench: Bench) -> None:
     content, folder = pattern(VOLUME_BYTES), bench.folder / "array"
     with bench.started("array", "serve", ALONE, "--at", folder, "--size", "16G", forked=False) as running:

@@ -52,6 +52,7 @@ def stuck(bench: Bench, url: str) -> Iterator[tuple[Started, psycopg.Connection[
 
 
 @pytest.mark.parametrize("mortal", ["postgresql18"], indirect=True)
+@pytest.mark.slow(reason="tests/dss has answers of servers that are gone")
 def test_a_server_killed_in_the_middle_of_streams_costs_the_queries_that_ran(
     bench: Bench, mortal: ServerProcess
 ) -> None:

@@ -106,6 +106,7 @@ def test_streams_share_one_database_or_two(bench: Bench, folder: Path) -> None:
     assert sum("queries an hour" in sentence for sentence in outcome.document["study"]["sentences"]) == 2
 
 
+@pytest.mark.slow(reason="tests/study compares levels of engines")
 def test_an_engine_by_rows_stands_beside_one_by_columns(bench: Bench, folder: Path) -> None:
     outcome = study(bench, "columnstore", f"embedded:{folder}/pg", *SMALL, "--set", "test=throughput", "--repeats", "2")
 

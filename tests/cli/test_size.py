@@ -139,6 +139,7 @@ def test_nothing_to_size_is_refused(bench: Bench) -> None:
     assert (done.code, "cannot be read" in done.complaint) == (2, True)
 
 
+@pytest.mark.slow(reason="tests/insight/sizing reads runs without a command")
 def test_a_saturated_run_is_no_need_and_asks_for_the_rate(bench: Bench) -> None:
     asked = ("model:ps6100xv?raid=10&volumes=4", "--block", "8K", "--read", "70", "--duration", "2s", "--warmup", "0s")
     need = written(bench, FEW.replace("transactions = 500", "iops = 1"))

@@ -35,6 +35,7 @@ def assess(bench: Bench, folder: Path, *arguments: str) -> Outcome:
     return bench.assay("assess", folder, *PARTS, *arguments, "-o", bench.results, timeout_s=200)
 
 
+@pytest.mark.slow(reason="make test-packaging runs the examination of the README")
 def test_an_examination_ends_with_transactions(bench: Bench, folder: Path) -> None:
     outcome = assess(bench, folder, "--json")
 

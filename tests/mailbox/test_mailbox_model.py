@@ -39,6 +39,7 @@ def test_a_rate_that_chance_may_have_decided_is_unknown_and_says_how_long_to_mea
     assert (result["asked"], result["meaning"]) == (True, "unknown: what is unknown above may fail it")
 
 
+@pytest.mark.slow(reason="tests/run/test_ahead.py repeats models")
 def test_a_model_gives_the_same_figures_twice(bench: Bench) -> None:
     first, second = (told(bench, FAS, "--mailboxes", "500", "--duration", "1h")["mailbox"] for _ in range(2))
     assert first == second

@@ -467,6 +467,7 @@ def test_no_text_of_a_server_is_ever_code(name: str) -> None:
 
 
 @pytest.mark.usefixtures("unchecked_charts")
+@pytest.mark.slow(reason="test_report_pages.py leaves out fields of points and manifests")
 def test_a_result_that_lacks_a_field_is_still_a_report() -> None:
     sample, fields = run()
     whole = fields["oltp"]

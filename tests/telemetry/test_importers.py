@@ -383,6 +383,7 @@ def test_mutated_files_are_read_or_refused(data: st.DataObject) -> None:
         into.flush()
 
 
+@pytest.mark.slow(reason="tests/fuzz/formats.py reads more")
 def test_ten_million_bytes_of_mutated_files_are_read_or_refused() -> None:
     tried, read, seed = 0, 0, 0
     originals = [(path.name, path.read_bytes()) for path in ALL]

@@ -356,6 +356,7 @@ PIECES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow(reason="tests/fuzz/formats.py reads more")
 def test_millions_of_bytes_of_mutated_files_of_each_format_are_read_or_refused() -> None:
     """Ten million of each are tried by `tests/fuzz/formats.py`."""
     for name in (one.name for one in FORMATS):
