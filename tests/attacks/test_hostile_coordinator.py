@@ -292,7 +292,7 @@ def test_names_of_hosts(host: str) -> None:
 
 
 def test_what_a_shell_there_would_take_apart_is_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/ssh")
+    monkeypatch.setattr("shutil.which", lambda *_, **__: "/usr/bin/ssh")
     named_hosts(["db1:/opt/a;touch${IFS}x"])
     command = ssh_command("db1:/opt/a;touch${IFS}x")
     assert command[command.index("--") :] == ["--", "db1", "'/opt/a;touch${IFS}x'", "agent"]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from assay.base.extras import are_installed
+
 if TYPE_CHECKING:
     from assay_command import Bench
 
@@ -332,7 +334,10 @@ class TestMistypedNames:
             ["oltp", "brokerage", "embedded:./typo", "run", "check"],
             ["dss", "tpch", "embedded:./typo", "run"],
             ["dss", "tpch", "duckdb:typo.duckdb", "check"],
-            ["dss", "tpch", "spark-local:./typo", "run"],
+            pytest.param(
+                ["dss", "tpch", "spark-local:./typo", "run"],
+                marks=pytest.mark.skipif(not are_installed("pyspark"), reason="what is missing is said first"),
+            ),
         ],
         ids=" ".join,
     )

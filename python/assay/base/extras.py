@@ -6,6 +6,7 @@ for before it begins to work.
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 from assay.base.errors import NotSupported
@@ -33,7 +34,13 @@ PDF = (*CHARTS, "typst")
 
 def are_installed(*modules: str) -> bool:
     """Whether all of these modules are here; none is imported."""
-    return all(find_spec(module) is not None for module in modules)
+    return all(_is_here(module) for module in modules)
+
+
+def _is_here(module: str) -> bool:
+    if module in sys.modules:
+        return sys.modules[module] is not None
+    return find_spec(module) is not None
 
 
 def missing(what: str, *modules: str) -> str | None:
