@@ -11,8 +11,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 RUST_TESTED := --workspace --exclude assay-python
 
 PYTEST := $(BIN)/python -m pytest
-# A worker for each core; one that has nothing left to do takes tests from the other.
-IN_PARALLEL := --numprocesses logical --dist worksteal
+# One worker more than cores: tests wait for servers and clocks. One that has nothing left to do takes tests from others.
+IN_PARALLEL := --numprocesses $(shell echo $$(($$(nproc) + 1))) --dist worksteal
 
 # A machine takes a core; the files that take longest begin.
 LAB_IN_PARALLEL := --numprocesses 2 --dist loadfile --no-loadscope-reorder
