@@ -94,7 +94,7 @@ def test_the_slow_path_is_named(lab: Machine, observed: Callable[[str], None]) -
     lab.shell("cp -r /tmp/recording /run/lab/recording")
     diagnosis = lab.assay("diagnose", "/tmp/recording", "--json").checked().document
 
-    again = retransmitted(read_recording(lab.share / "recording").to_pylist())
+    again = retransmitted(read_recording(lab.share / "recording").records())
     observed(f"segments sent again: {again['near0']:.0f} on the good wire, {again['near1']:.0f} on the bad one")
     named = [cause for cause in diagnosis["causes"] if cause["cause"] == "slow-path"]
     said = ", ".join(f"{cause['cause']} ({cause['confidence']})" for cause in diagnosis["causes"]) or "no cause"

@@ -133,7 +133,7 @@ def test_the_recorder_counts_each_path(lab: Machine, observed: Callable[[str], N
     recording.end().checked()
     lab.shell("cp -r /tmp/recording /run/lab/recording")
 
-    rows = read_recording(lab.share / "recording").to_pylist()
+    rows = read_recording(lab.share / "recording").records()
     reads = {
         path: sum(
             row["value"] or 0.0

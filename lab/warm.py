@@ -13,7 +13,7 @@ from assay.record import shapes
 
 for name in (
     "assay.report.exports", "assay.record.load", "assay.record.series", "assay.workloads.integrity.job",
-    "assay.workloads.io.job", "pyarrow.compute", "pyarrow.parquet", "rich.console", "rich.table", "typer._adapters",
+    "assay.workloads.io.job", "assay.record.series", "rich.console", "rich.table", "typer._adapters",
 ):  # fmt: skip
     import_module(name)
 

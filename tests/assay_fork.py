@@ -24,7 +24,7 @@ FORKING.set_forkserver_preload([
     "assay.apps.cli.app", *sorted(VERBS), "assay.report.html", "assay.record.series",
     "assay.targets.databases.embedded.database",
     "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.transactions.report",
-    "altair", "jinja2", "psycopg", "pyarrow.compute", "pyarrow.parquet", "pymysql", "rich.console", "rich.table",
+    "altair", "jinja2", "psycopg", "assay.record.series", "pymysql", "rich.console", "rich.table",
     "scipy.stats",
 ])  # fmt: skip
 

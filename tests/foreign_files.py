@@ -24,7 +24,7 @@ def taken(path: Path, **options: Any) -> tuple[TakenFile, Rows]:
 
     def write(batches: Sequence[Any]) -> None:
         for batch in batches:
-            for row in batch.to_pylist():
+            for row in batch.records():
                 rows.setdefault((row["host"], row["entity"], row["metric"]), []).append((row["t_ns"], row["value"]))
 
     return import_file(path, Options(**options), write), rows

@@ -21,7 +21,7 @@ import pytest
 
 from assay.base.errors import OutOfSpace, RefusedTarget, RunFolderError, UsageError
 from assay.record import flight_segments
-from assay.record.flight import NAME, read_recording, spreads, told_of, unread_of
+from assay.record.flight import NAME, read_recording, spreads, told_of
 from assay.record.flight_window import catalogue, span, window
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight import level as leveling
@@ -63,7 +63,7 @@ def feed(writer: FlightWriter, seconds: int, begin_ns: int = BEGIN_NS, *, step_s
 
 
 def times_of(folder: Path) -> list[int]:
-    return sorted(set(read_recording(folder)["t_ns"].to_pylist()))
+    return sorted(set(read_recording(folder).t_ns.tolist()))
 
 
 def manifest(folder: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_recorder_sets_a_damaged_segment_aside_and_goes_on(tmp_path: Path, har
     times = times_of(tmp_path)
     assert times[0] <= BEGIN_NS + MINUTE
     assert times[-1] == end_ns + 780 * SECOND
-    assert read_recording(tmp_path).num_rows > 180 * 3
+    assert len(read_recording(tmp_path)) > 180 * 3
 
 
 @pytest.mark.parametrize("harm", [noise, zeros, head, short], ids=lambda harm: harm.__name__)
@@ -243,7 +243,7 @@ def test_a_planted_segment_is_neither_opened_nor_followed(tmp_path: Path, kind: 
 
     rows = read_recording(folder)
     if kind in ("link", "pipe", "folder"):
-        assert any("recording-000002.sqlite" in text for text in unread_of(rows))
+        assert any("recording-000002.sqlite" in text for text in rows.unread)
     with writer_of(folder) as writer:
         feed(writer, 60, BEGIN_NS + 10 * MINUTE)
 
@@ -274,15 +274,15 @@ def test_readers_read_the_rest_and_say_what_they_could_not(three_days: Path, har
 
     rows = read_recording(three_days)
 
-    assert any("recording-000002.sqlite" in text and "\n" not in text for text in unread_of(rows))
+    assert any("recording-000002.sqlite" in text and "\n" not in text for text in rows.unread)
     # Minutes take the place of what is lost: no time is told twice, and none is missing.
-    own = sorted((row["t_ns"], row["interval_ns"]) for row in rows.to_pylist() if row["metric"] == "ios_count")
+    own = sorted((row["t_ns"], row["interval_ns"]) for row in rows.records() if row["metric"] == "ios_count")
     assert all(before[0] == after[0] - after[1] for before, after in pairwise(own))
     assert (own[0][0] - own[0][1], own[-1][0]) == (BEGIN_NS, BEGIN_NS + 60 * MINUTE)
     assert {length for _, length in own} <= {5 * SECOND, MINUTE}
     assert MINUTE in {length for _, length in own}
-    total = sum(row["value"] for row in rows.to_pylist() if row["metric"] == "ios_count")
-    assert total == sum(row["value"] for row in whole.to_pylist() if row["metric"] == "ios_count")
+    total = sum(row["value"] for row in rows.records() if row["metric"] == "ios_count")
+    assert total == sum(row["value"] for row in whole.records() if row["metric"] == "ios_count")
     assert span(three_days)[1] == BEGIN_NS + 60 * MINUTE
     assert [one.source for one in catalogue(three_days)] == ["block"]
     _, lines = window(three_days, BEGIN_NS, BEGIN_NS + 60 * MINUTE, 60, lambda _, one: one.metric == "ios_count")
@@ -297,7 +297,7 @@ def test_without_minutes_quarter_hours_and_samples_are_told(tmp_path: Path, monk
     noise(tmp_path / "recording-000002.sqlite")
     head(tmp_path / MINUTES)
 
-    rows = [row for row in read_recording(tmp_path).to_pylist() if row["metric"] == "ios_count"]
+    rows = [row for row in read_recording(tmp_path).records() if row["metric"] == "ios_count"]
 
     own = sorted((row["t_ns"], row["interval_ns"]) for row in rows)
     assert all(before[0] <= after[0] - after[1] for before, after in pairwise(own))
@@ -397,7 +397,7 @@ def test_a_hostile_recording_is_told_in_lines_and_never_a_fault(tmp_path: Path, 
         assert outcome.code in (0, 2), outcome.stderr
         assert "fault of Assay" not in outcome.stderr
         assert "Traceback" not in outcome.stderr
-    rows = read_recording(folder).to_pylist()
+    rows = read_recording(folder).records()
     assert all(math.isfinite(row["value"]) and abs(row["value"]) < 1e24 for row in rows)
     # And a recorder goes on with it.
     with writer_of(folder) as writer:
@@ -418,7 +418,7 @@ def test_a_table_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest
 
     rows = read_recording(tmp_path)
 
-    assert any("interrupted" in text for text in unread_of(rows))
+    assert any("interrupted" in text for text in rows.unread)
 
 
 def test_a_log_of_another_beside_a_file_is_not_read(tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def test_a_log_of_another_beside_a_file_is_not_read(tmp_path: Path) -> None:
         feed(writer, 60)
     (tmp_path / f"{FIRST}-wal").symlink_to("/etc/passwd")
 
-    assert "is no log of a recording" in unread_of(read_recording(tmp_path))[0]
+    assert "is no log of a recording" in read_recording(tmp_path).unread[0]
 
 
 def test_recordings_are_private_whatever_the_umask(tmp_path: Path) -> None:
@@ -515,8 +515,8 @@ def test_an_earlier_recording_that_is_damaged_is_told_by_what_is_whole(tmp_path:
 
     rows = read_recording(tmp_path)
 
-    assert {row["interval_ns"] for row in rows.to_pylist()} <= {MINUTE, 5 * SECOND}
-    assert NAME in unread_of(rows)[0]
+    assert {row["interval_ns"] for row in rows.records()} <= {MINUTE, 5 * SECOND}
+    assert NAME in rows.unread[0]
 
 
 def test_a_full_disk_while_a_segment_is_set_aside_loses_nothing_that_waits(
@@ -560,7 +560,7 @@ def test_readers_while_segments_follow_each_other_see_each_time_once(
             return found
 
         monkeypatch.setattr(flight_segments, "segments_in", late)
-        rows = read_recording(tmp_path).to_pylist()
+        rows = read_recording(tmp_path).records()
 
     own = sorted((row["t_ns"], row["interval_ns"]) for row in rows if row["metric"] == "ios_count")
     assert all(before[0] <= after[0] - after[1] for before, after in pairwise(own))

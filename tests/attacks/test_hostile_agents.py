@@ -30,8 +30,8 @@ from assay.fleet.target import HostsTarget
 from assay.fleet.team import HostLost, Team
 from assay.fleet.wire import FROM_AGENT_BYTES_MAX, GREETING, NotAMessage, Receiver, packed
 from assay.record.run_folder import RunFolder
-from assay.record.series_schema import SCHEMA
 from changed_json import mutated
+from series_rows import SCHEMA
 
 
 def framed(text: bytes, behind: bytes = b"") -> bytes:
@@ -401,7 +401,7 @@ def rows(schema: pa.Schema = SCHEMA, *, changed: Callable[[bytes], bytes] = byte
 
 def test_rows_of_a_series_are_taken() -> None:
     (batch,) = from_stream(rows())
-    assert batch.num_rows == 1
+    assert len(batch) == 1
     assert from_stream(b"") == []
 
 

@@ -66,7 +66,7 @@ def test_a_clock_that_is_set_is_told_and_costs_no_sample(tmp_path: Path, jump_s:
         feed(writer, 3600, end_ns + jump_s * SECOND)
         assert [text for text in writer.notices if words in text]
 
-    values = read_recording(tmp_path)["value"].to_pylist()
+    values = read_recording(tmp_path).value.tolist()
     assert len(values) == 7200
     assert sum(values) == 7200 * 7.0
     found = spreads(tmp_path, ["ios_count"])["db1", "block", "sda", "ios_count"]
@@ -88,7 +88,7 @@ def test_a_clock_that_is_slewed_is_no_news(tmp_path: Path) -> None:
             writer.add([reading], t_ns=t_ns, interval_ns=SECOND, tier="storage", source="block")
         writer.commit()
         assert writer.notices == []
-    assert read_recording(tmp_path).num_rows == 999
+    assert len(read_recording(tmp_path)) == 999
 
 
 def test_a_clock_that_never_stands_still_fills_neither_memory_nor_file(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_clock_that_never_stands_still_fills_neither_memory_nor_file(tmp_path:
             writer.add([reading], t_ns=t_ns, interval_ns=SECOND, tier="storage", source="block")
         writer.commit()
         assert len(writer.notices) <= 200
-    assert read_recording(tmp_path).num_rows == 999
+    assert len(read_recording(tmp_path)) == 999
     assert len(told_of(tmp_path)["notices"]) <= 201
 
 
@@ -244,7 +244,7 @@ def test_ten_thousand_interfaces_are_bounded_in_the_file(tmp_path: Path) -> None
         writer.commit()
         assert writer.notices == ["net: more than 4,000 series; new ones are left out"]
     collector.close()
-    assert read_recording(folder).num_rows == 3 * 4000
+    assert len(read_recording(folder)) == 3 * 4000
 
 
 def test_series_that_come_and_go_are_recorded_for_months(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +262,7 @@ def test_series_that_come_and_go_are_recorded_for_months(tmp_path: Path, monkeyp
             writer.commit()
         assert writer.notices == []
     rows = read_recording(tmp_path)
-    assert len(set(rows["entity"].to_pylist())) == 12 * 900
+    assert len(rows.distinct("entity")) == 12 * 900
 
 
 ALONE = """
@@ -289,7 +289,7 @@ def started(folder: Path, *, before: str = "", **options: Any) -> subprocess.Pop
 
 def is_recording(folder: Path) -> bool:
     try:
-        return read_recording(folder).num_rows > 0
+        return len(read_recording(folder)) > 0
     except Exception:
         return False
 
@@ -321,8 +321,8 @@ def test_a_hangup_that_is_ignored_or_meant_for_a_service_ends_nothing(tmp_path: 
     try:
         until(lambda: is_recording(folder))
         alone.send_signal(signal.SIGHUP)
-        rows = read_recording(folder).num_rows
-        until(lambda: read_recording(folder).num_rows > rows + 20)
+        rows = len(read_recording(folder))
+        until(lambda: len(read_recording(folder)) > rows + 20)
         assert alone.poll() is None
         alone.terminate()
         assert alone.wait(WAIT_S) == 0
@@ -380,10 +380,10 @@ def test_two_recorders_of_which_one_is_killed(tmp_path: Path) -> None:
         assert second.wait(WAIT_S) != 0
         first.kill()
         first.wait()
-        rows = read_recording(folder).num_rows
+        rows = len(read_recording(folder))
         third = started(folder)
         try:
-            until(lambda: read_recording(folder).num_rows > rows)
+            until(lambda: len(read_recording(folder)) > rows)
             third.terminate()
             assert third.wait(WAIT_S) == 0
         finally:

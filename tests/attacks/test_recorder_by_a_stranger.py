@@ -96,7 +96,7 @@ def test_a_recorder_that_ends_at_any_write_tells_each_sample_once(
 
     assert not list(tmp_path.glob("*.damaged*"))
     rows = read_recording(tmp_path)
-    times = Counter(rows["t_ns"].to_pylist())
+    times = Counter(rows.t_ns.tolist())
     assert set(times.values()) == {1}
     assert len(times) >= written
     for level in (1, 2):
@@ -113,7 +113,7 @@ def test_many_starts_go_on_in_one_file(tmp_path: Path) -> None:
             add(writer, number)
             writer.commit()
     assert len(list(tmp_path.glob("recording*.sqlite"))) == 3
-    assert read_recording(tmp_path).num_rows == 39
+    assert len(read_recording(tmp_path)) == 39
 
 
 @pytest.mark.slow(reason="tests/telemetry/test_flight.py holds a budget")
@@ -138,7 +138,7 @@ def test_a_budget_that_is_made_smaller_holds(tmp_path: Path) -> None:
         writer.begin({"host": "db1"})
         fill(writer, 1501, 300)
         assert writer.bytes_used <= KEEP_MIN_BYTES
-    assert max(read_recording(tmp_path)["t_ns"].to_pylist()) == BEGIN_NS + 1800 * 5 * SECOND
+    assert max(read_recording(tmp_path).t_ns.tolist()) == BEGIN_NS + 1800 * 5 * SECOND
     assert not list(tmp_path.glob("*.damaged*"))
 
 
@@ -156,7 +156,7 @@ def test_a_folder_that_is_moved_is_recorded_into_where_it_is(tmp_path: Path, mon
             add(writer, number)
             writer.commit()
     assert list(folder.iterdir()) == []
-    assert read_recording(moved).num_rows == 29
+    assert len(read_recording(moved)) == 29
 
 
 def test_a_folder_that_is_removed_is_said_and_ends_nothing(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_clock_far_off_is_recorded(tmp_path: Path, begin_s: int) -> None:
             writer.commit()
     told_of(tmp_path)
     # What no clock of the next century shows is left out.
-    assert read_recording(tmp_path).num_rows == (199 if begin_s < 2**32 else 0)
+    assert len(read_recording(tmp_path)) == (199 if begin_s < 2**32 else 0)
 
 
 def test_values_that_no_counter_has_are_left_out(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_values_that_no_counter_has_are_left_out(tmp_path: Path) -> None:
             t_ns = BEGIN_NS + number * SECOND
             writer.add(found, t_ns=t_ns, interval_ns=SECOND, tier="storage", source="block")
         writer.commit()
-    assert {row["metric"] for row in read_recording(tmp_path).to_pylist()} == {"w", "v"}
+    assert {row["metric"] for row in read_recording(tmp_path).records()} == {"w", "v"}
     assert sum(spreads(tmp_path, ["w"])["db1", "block", "a", "w"].histogram.values()) == 299
 
 
@@ -215,7 +215,7 @@ def test_names_that_reorder_and_escape_are_told_as_they_are(tmp_path: Path) -> N
             t_ns = BEGIN_NS + number * SECOND
             writer.add([reading], t_ns=t_ns, interval_ns=SECOND, tier="storage", source="block")
         writer.commit()
-    assert read_recording(tmp_path).num_rows == 99
+    assert len(read_recording(tmp_path)) == 99
 
 
 @pytest.mark.parametrize("options", [[], ["--overwrite"]])

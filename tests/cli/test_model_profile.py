@@ -133,7 +133,7 @@ class TestDocument:
     def test_the_series_is_in_virtual_time_and_points_do_not_overlap(self, bench: Bench) -> None:
         document = bench.profile(MODEL, "--queue-depth", "1,2,4", "--duration", "2s", "--json").document
 
-        rows = read_series(bench.run).to_pylist()
+        rows = read_series(bench.run).records()
         assert {row["clock"] for row in rows} == {"virtual"}
         assert "model" in {row["source"] for row in rows}
         assert {row["tier"] for row in rows if row["source"] == "model"} == {"storage"}

@@ -16,7 +16,7 @@ import sys
 import assay.telemetry.flight.process as process
 from assay.telemetry.collectors import host_collectors
 process.collectors_of({"processes": True}, print)
-heavy = {"pyarrow", "typer", "rich", "pydantic", "polars", "numpy", "jinja2"} & set(sys.modules)
+heavy = {"arro3", "typer", "rich", "pydantic", "polars", "numpy", "jinja2"} & set(sys.modules)
 print(",".join(sorted(heavy)))
 """
 

@@ -31,7 +31,7 @@ KEYS = {
     "region": 1, "nation": 1, "supplier": 1, "customer": 1, "part": 1, "partsupp": 2, "orders": 1, "lineitem": (1, 4),
 }  # fmt: skip
 """Columns of the primary keys by place, or how many columns from the first one on."""
-TYPES = {"int64": "bigint", "decimal64(15, 2)": "decimal(15,2)", "date32[day]": "date", "string": "varchar(200)"}
+TYPES = {"int64": "bigint", "decimal128(15, 2)": "decimal(15,2)", "date32[day]": "date", "string": "varchar(200)"}
 DEADLINE_S = 120
 
 Chunk = tuple[str, int, int]
@@ -45,7 +45,7 @@ def batches(chunks: list[Chunk], rows_max: int, scale: int = SCALE) -> list[tupl
         of_chunk = _core.ChunkRows(KIND, scale, 1, chunk)
         while batch := of_chunk.next_batch(rows_max):
             table, rows, columns = batch
-            made = record_batch(rows, columns)
+            made = pa.record_batch(record_batch(rows, columns))
             made.validate(full=True)
             found.append((table, made))
     return found
@@ -139,7 +139,7 @@ def test_the_rows_of_other_workloads_are_columns_too() -> None:
     chunk = _core.ChunkRows("tpcc", 1, 1, ("orders", 1, 1))
     while found := chunk.next_batch(10_000):
         table, rows, columns = found
-        batch = record_batch(rows, columns)
+        batch = pa.record_batch(record_batch(rows, columns))
         batch.validate(full=True)
         if table == "orders":
             # Orders from 2101 on have no carrier yet.

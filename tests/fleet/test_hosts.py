@@ -65,7 +65,7 @@ def load_over_time(document: dict[str, Any]) -> list[float]:
     """Reads a second in the report's figure of the run over time."""
     series = facts.load_facts(Path(document["run_folder"])).series
     assert series is not None
-    series = series.filter(series["clock"].cast(str) == "virtual")
+    series = series.of(clock="virtual")
     rows = sections.timeline_rows(series, sections._clock(series), [])
     return [row["value"] for row in rows if (row["panel"], row["series"]) == (sections.LOAD_PANEL, "read")]
 
@@ -166,8 +166,8 @@ def test_only_the_window_in_which_all_ran_counts_and_telemetry_names_its_host(as
     from assay.record.series import read_series
 
     rows = read_series(Path(found["run_folder"]))
-    assert set(rows.column("host").to_pylist()) == {"local-1", "local-2", "local-3"}
-    assert "client" in set(rows.column("tier").to_pylist())
+    assert rows.distinct("host") == ["local-1", "local-2", "local-3"]
+    assert "client" in rows.distinct("tier")
 
 
 @pytest.mark.usefixtures("in_threads")

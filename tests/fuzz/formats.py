@@ -114,9 +114,9 @@ def results(path: Path) -> bool:
 def check(batches: Sequence[Any]) -> None:
     """Rows are within what a recording holds."""
     for batch in batches:
-        assert all(abs(value) <= 1e24 for value in batch.column("value").to_pylist()), "a value is out of bounds"
+        assert all(abs(value) <= 1e24 for value in batch.value.tolist()), "a value is out of bounds"
         for name in ("t_ns", "interval_ns"):
-            assert all(0 <= value < 2**63 for value in batch.column(name).to_pylist()), f"{name} is out of bounds"
+            assert all(0 <= value < 2**63 for value in getattr(batch, name).tolist()), f"{name} is out of bounds"
 
 
 def small_log() -> bytes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from assay.base.errors import UsageError
@@ -20,6 +20,7 @@ from assay.insight.diagnosis.observed import SAMPLES_MIN, Observations, Observed
 from assay.insight.diagnosis.signals import CauseSignals, Threshold, worst_share
 from assay.telemetry.importers.importer import Options
 from assay_command import Bench
+from series_rows import series_of
 from series_rows import series_rows as rows
 
 SECOND = 10**9
@@ -34,7 +35,7 @@ NAMES = {
 
 
 def of(*parts: list[dict[str, Any]], manifest: dict[str, Any] | None = None, points: Sequence[Any] = ()) -> Diagnosis:
-    frame = pl.DataFrame([row for part in parts for row in part])
+    frame = series_of([row for part in parts for row in part])
     return diagnose([ObservedSource(name="made", manifest=manifest or {}, points=points, series=frame)])
 
 
@@ -43,7 +44,7 @@ def test_every_cause_has_the_name_that_scripts_know() -> None:
 
 
 def test_deltas_become_rates_and_slow_sources_cover_their_interval() -> None:
-    frame = pl.DataFrame(
+    frame = series_of(
         [
             *rows("block", "sda", "read_ios_count", [10.0, 20.0, 30.0, 40.0], kind="delta"),
             *rows("process", "fio", "read_bytes", [400.0], kind="delta", step_s=4),
@@ -58,7 +59,7 @@ def test_deltas_become_rates_and_slow_sources_cover_their_interval() -> None:
 def test_only_measured_time_of_a_run_counts() -> None:
     busy = [1.0] * 10 + [0.1] * 10
     point = {"measured_from_utc_ns": 10 * SECOND, "measured_to_utc_ns": 20 * SECOND}
-    frame = pl.DataFrame(rows("host", "cpu", "user_share", busy))
+    frame = series_of(rows("host", "cpu", "user_share", busy))
     observed = observe([ObservedSource(name="made", manifest={}, points=[point], series=frame)])
 
     (track,) = observed.tracks
@@ -67,7 +68,7 @@ def test_only_measured_time_of_a_run_counts() -> None:
 
 
 def test_a_gap_stays_a_gap() -> None:
-    frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.5, None, None, 0.5]))
+    frame = series_of(rows("host", "cpu", "user_share", [0.5, None, None, 0.5]))
     observed = observe([ObservedSource(name="made", manifest={}, series=frame)])
 
     assert np.isfinite(observed.tracks[0].values).tolist() == [True, False, False, True]
@@ -194,8 +195,8 @@ def test_what_another_cause_explains_stands_after_it() -> None:
 
 
 def test_two_recordings_without_common_time_are_named() -> None:
-    first = pl.DataFrame(rows("host", "cpu", "user_share", [0.1] * 10))
-    second = first.with_columns(pl.col("t_ns") + 3600 * SECOND)
+    first = series_of(rows("host", "cpu", "user_share", [0.1] * 10))
+    second = replace(first, t_ns=first.t_ns + 3600 * SECOND)
     sources = [ObservedSource(name=name, manifest={}, series=frame) for name, frame in (("a", first), ("b", second))]
 
     assert "a and b share no time" in diagnose(sources).notices[0]
@@ -206,7 +207,7 @@ def test_tiers_are_those_that_are_given() -> None:
     for wrong in (["web"], ["=a"], ["web="], ["web=a", "app=a"]):
         with pytest.raises(UsageError):
             parse_tiers(wrong)
-    frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.1] * 10, host="web1"))
+    frame = series_of(rows("host", "cpu", "user_share", [0.1] * 10, host="web1"))
     found = diagnose([ObservedSource(name="made", manifest={}, series=frame)], {"web1": "web"})
     assert ("web", "web1") in {(cell.tier, cell.host) for cell in found.cells}
 
@@ -313,7 +314,7 @@ def test_a_served_array_with_all_its_disks_is_not_accused() -> None:
 
 
 def test_a_needed_signal_that_is_absent_prevents_a_cause() -> None:
-    frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.9] * 10))
+    frame = series_of(rows("host", "cpu", "user_share", [0.9] * 10))
     observed: Observations = observe([ObservedSource(name="made", manifest={}, series=frame)])
     bound = Threshold(value=0.5, unit="share", source="a test")
     signals = CauseSignals(observed)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
@@ -15,13 +14,13 @@ from assay.insight.diagnosis.observed import ObservedSource
 from assay.insight.diagnosis.verdict import BAD, FINE, FOUND, UNJUDGED
 from assay.report.sections.diagnosis import limiting_words
 from assay.telemetry.importers.importer import Options
-from series_rows import series_rows
+from series_rows import series_of, series_rows
 
 CASES = Path(__file__).parent / "cases"
 
 
 def of(*parts: list[dict[str, Any]]) -> Diagnosis:
-    frame = pl.DataFrame([row for part in parts for row in part])
+    frame = series_of([row for part in parts for row in part])
     return diagnose([ObservedSource(name="made", manifest={}, series=frame)])
 
 

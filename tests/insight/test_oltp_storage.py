@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.record.rows import Rows
 from assay.telemetry.summary import folded, summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from series_rows import batches_of
@@ -243,7 +243,7 @@ def test_folding_what_is_old_changes_no_figure(
     ]  # fmt: skip
     start_ns, end_ns = round(start_s * SECOND_NS), len(seconds) * SECOND_NS
     whole = [row for rows in rows_of for row in rows]
-    parts: list[pa.RecordBatch] = []
+    parts: list[Rows] = []
     for second, rows in enumerate(rows_of):
         parts += batches_of(rows)
         if second in cuts:

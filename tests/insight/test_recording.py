@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from assay.insight.recording import HOUR_NS, SECOND_NS, busiest_hours, device_rows, load_of_all, loads_of, trends
 from assay.record.flight import read_recording, spreads
+from assay.record.rows import Rows
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import FlightWriter
+from series_rows import series_of
 
 START = 1795460400 * SECOND_NS
 
@@ -25,8 +26,8 @@ def row(
     }  # fmt: skip
 
 
-def frame(*rows: dict[str, object]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows))
+def frame(*rows: dict[str, object]) -> Rows:
+    return series_of(rows)
 
 
 def of_device(
@@ -90,7 +91,7 @@ def test_what_has_no_interval_or_too_few_says_nothing() -> None:
     assert loads_of(rows) == []
     assert load_of_all(rows) is None
     none = frame(row(0, "sda", "read_latency_mean_ns", 1.0, interval_s=0))
-    assert device_rows(none).is_empty()
+    assert not len(device_rows(none))
 
 
 def test_a_trend_is_the_median_slope_and_says_when_it_is_full() -> None:
@@ -104,12 +105,12 @@ def test_a_trend_is_the_median_slope_and_says_when_it_is_full() -> None:
         for metric, value in (("used_bytes", 10 * gib + number / 24 * gib), ("size_bytes", 100 * gib))
     ]  # fmt: skip
 
-    (found,) = trends(pl.DataFrame(rows))
+    (found,) = trends(series_of(rows))
 
     assert found.per_day == pytest.approx(gib)
     assert found.full_days is not None
     assert found.full_days[0] == pytest.approx(87.0, abs=0.1)
-    assert trends(pl.DataFrame(rows[:20])) == []
+    assert trends(series_of(rows[:20])) == []
 
 
 def test_percentiles_of_a_flight_recording_are_those_of_its_seconds(tmp_path: Path) -> None:
@@ -129,11 +130,10 @@ def test_percentiles_of_a_flight_recording_are_those_of_its_seconds(tmp_path: Pa
         writer.commit()
     # What is left are minutes, whose means know nothing of the peaks.
     (tmp_path / "recording-000001.sqlite").unlink()
-    frame = pl.from_arrow(read_recording(tmp_path))
-    assert isinstance(frame, pl.DataFrame)
+    recorded = read_recording(tmp_path)
 
-    (plain,) = loads_of(device_rows(frame))
-    (load,) = loads_of(device_rows(frame), spreads(tmp_path, ["ios_count", "bytes"]))
+    (plain,) = loads_of(device_rows(recorded))
+    (load,) = loads_of(device_rows(recorded), spreads(tmp_path, ["ios_count", "bytes"]))
 
     assert plain.iops_peak == pytest.approx(190.0)
     assert load.iops_peak == pytest.approx(1000.0)

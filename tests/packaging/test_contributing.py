@@ -55,7 +55,7 @@ def test_the_importer_reads_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     file.write_text(LOADAVG)
     made = import_files([file], into=tmp_path / "results", options=Options(), command=["import"])
     with RunFolder.open(made.path) as folder:
-        rows = folder.series().to_pylist()
+        rows = folder.series().records()
     assert [(row["metric"], row["value"]) for row in rows] == [("load_count", 2.5), ("load_count", 3.0)]
     assert made.recording is not None
     assert made.recording["files"][0]["values"] == {"taken": 2, "left_out": 7, "not_understood": 0}

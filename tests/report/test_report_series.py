@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import polars as pl
 import pytest
 from sample import row
 
 from assay.document.series import RESENT_PANEL, SeriesClock, hosts_text
 from assay.document.series_charts import PAGE_HEIGHT, SPACING, panel_height
 from assay.record.machines import without_twins
+from assay.record.rows import Rows, joined_rows
 from assay.record.source import RunFacts
 from assay.report.sections.series import ROLE_PANELS, VOLUME_PANEL, point_bands, timeline_rows
+from series_rows import series_of
 
 SECOND = 10**9
 
 
-def frame(*rows: dict[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows))
+def frame(*rows: dict[str, Any]) -> Rows:
+    return series_of(rows)
+
+
+def columns(rows: Rows, *names: str) -> list[tuple[str, ...]]:
+    return list(zip(*(rows.texts[name].column() for name in names), strict=True))
 
 
 def values(rows: list[dict[str, Any]], panel: str, series: str) -> list[float | None]:
@@ -40,11 +46,11 @@ def test_ios_of_each_volume_stand_upon_each_other_reads_and_writes_together() ->
     assert values(rows, VOLUME_PANEL, "a") == [100.0, 10.0]
     assert values(rows, VOLUME_PANEL, "b") == [50.0, 0.0]
 
-    activities = table.with_columns(entity=pl.concat_str("entity", pl.lit("/reads")))
-    rows = timeline_rows(pl.concat([table, activities]), SeriesClock(0, 2.0, 1.0), [])
+    activities = table.renamed("entity", lambda entity: f"{entity}/reads")
+    rows = timeline_rows(joined_rows([table, activities]), SeriesClock(0, 2.0, 1.0), [])
     assert values(rows, VOLUME_PANEL, "a") == [200.0, 20.0]
 
-    alone = timeline_rows(table.filter(pl.col("entity") == "a"), SeriesClock(0, 2.0, 1.0), [])
+    alone = timeline_rows(table.of(entity="a"), SeriesClock(0, 2.0, 1.0), [])
     assert VOLUME_PANEL not in {row["panel"] for row in alone}
 
 
@@ -61,7 +67,8 @@ def test_of_percentiles_the_largest_is_shown() -> None:
 def test_data_and_log_have_latencies_of_their_own() -> None:
     table = frame(*volumes("write_ios_count", 300.0, 100.0), *volumes("write_latency_mean_ns", 1e6, 5e6),
                   *volumes("write_latency_p99_ns", 3e6, 9e6))  # fmt: skip
-    table = table.with_columns(role=pl.col("entity").replace({"a": "data", "b": "log"}))
+    roles = table.texts["entity"].renamed({"a": "data", "b": "log"}.__getitem__)
+    table = replace(table, texts={**table.texts, "role": roles})
     rows = timeline_rows(table, SeriesClock(0, 1.0, 1.0), [])
     assert {row["series"]: row["value"] for row in rows if row["panel"] == ROLE_PANELS["write"]} == {
         "data": 1.0, "log": 5.0
@@ -114,7 +121,7 @@ def test_shares_are_shown_in_percent() -> None:
 # Several hosts
 
 
-def of_hosts(*rows: tuple[str, dict[str, Any]]) -> pl.DataFrame:
+def of_hosts(*rows: tuple[str, dict[str, Any]]) -> Rows:
     return frame(*({**one, "host": host} for host, one in rows))
 
 
@@ -173,7 +180,7 @@ def test_devices_of_one_machine_count_once_and_each_by_its_role() -> None:
     )  # fmt: skip
     hosts = [{"name": "a", "machine": "m"}, {"name": "b", "machine": "m"}, {"name": "c", "machine": "n"}]
     alone = without_twins(table, hosts)
-    kept = alone.select("host", "source", "entity", "role").rows()
+    kept = columns(alone, "host", "source", "entity", "role")
     assert kept == [
         ("a", "block", "vda", "data"), ("b", "block", "vdb", "log"), ("c", "block", "vda", "data"),
         ("a", "host", "cpu", ""), ("a", "assay", "null", ""), ("b", "assay", "null", ""),
@@ -183,7 +190,7 @@ def test_devices_of_one_machine_count_once_and_each_by_its_role() -> None:
     assert values(rows, "I/Os per second", "read") == [14.0]
 
     # A run of before, which does not know, is left as it is.
-    assert without_twins(table, [{"name": name} for name in "abc"]).height == table.height
+    assert len(without_twins(table, [{"name": name} for name in "abc"])) == len(table)
 
 
 def test_what_a_server_counts_counts_once_and_each_of_its_databases_by_itself() -> None:
@@ -197,7 +204,7 @@ def test_what_a_server_counts_counts_once_and_each_of_its_databases_by_itself() 
     ))  # fmt: skip
     hosts = [{"name": host, "servers": {database: server}}
              for host, database, server in (("a", "one", "s"), ("b", "two", "s"), ("c", "one", "t"))]  # fmt: skip
-    kept = without_twins(table, hosts).select("host", "entity", "metric").rows()
+    kept = columns(without_twins(table, hosts), "host", "entity", "metric")
     assert kept == [
         ("a", "one", "log_bytes"), ("a", "one", "commits_count"), ("b", "two", "commits_count"),
         ("c", "one", "log_bytes"), ("c", "one", "commits_count"),

@@ -57,7 +57,7 @@ def held(folder: RunFolder) -> Any:
     times = ("started_utc_ns", "measured_from_utc_ns", "measured_to_utc_ns")
     points: list[Any] = [dict(point) for point in folder.points()]
     points = [point | {key: point[key] - began for key in times} for point in points]
-    rows = [row | {"t_ns": row["t_ns"] - began} for row in folder.series().to_pylist()]
+    rows = [row | {"t_ns": row["t_ns"] - began} for row in folder.series().records()]
     return points, folder.manifest["answers"], rows
 
 

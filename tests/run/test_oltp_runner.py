@@ -82,7 +82,7 @@ def test_the_series_has_rows_of_each_transaction_and_tick(stage: Callable[..., S
     run = stage(MemoryDatabase(**loaded()), actions=["run"])
     run.run()
 
-    rows = [row for row in run.folder.series().to_pylist() if row["source"] == "tpcc"]
+    rows = [row for row in run.folder.series().records() if row["source"] == "tpcc"]
     assert {row["entity"] for row in rows} == {"shop/new_order", "shop/payment"}
     assert {(row["tier"], row["clock"], row["interval_ns"]) for row in rows} == {("application", "wall", 50_000_000)}
     orders = [row for row in rows if row["entity"] == "shop/new_order"]

@@ -15,13 +15,12 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.base.errors import OutOfSpace, RefusedTarget, RunFolderError, UsageError
-from assay.record.flight import MINUTE_NS, NAME, read_recording, spreads, told_of, unread_of
+from assay.record.flight import MINUTE_NS, NAME, read_recording, spreads, told_of
 from assay.record.rolled import (
     STEPS_PER_DOUBLING,
     Rolled,
@@ -140,7 +139,7 @@ def test_seconds_are_read_as_they_were_recorded(tmp_path: Path) -> None:
         writer.begin({"host": "db1"})
         feed(writer, 3)
 
-    rows = read_recording(tmp_path).to_pylist()
+    rows = read_recording(tmp_path).records()
 
     assert len(rows) == 180 * 4
     assert {row["interval_ns"] for row in rows} == {SECOND}
@@ -175,7 +174,7 @@ def test_the_budget_is_never_exceeded_and_the_past_grows_coarse(tmp_path: Path) 
 
     assert max(sizes) <= SMALL_BYTES
     assert not list(tmp_path.glob("*.damaged*"))
-    rows = read_recording(tmp_path).filter(pc.field("entity") == "sda").to_pylist()
+    rows = read_recording(tmp_path).of(entity="sda").records()
     lengths = {row["interval_ns"] // SECOND for row in rows}
     assert {1, 60, 900} <= lengths
     # Rows of all levels follow each other without gap or overlap.
@@ -203,7 +202,7 @@ def test_a_gap_stays_a_gap(tmp_path: Path) -> None:
         writer.begin({"host": "db1"})
         feed(writer, 2, begin_ns=end_ns + 600 * SECOND)
 
-    times = sorted({row["t_ns"] for row in read_recording(tmp_path).to_pylist()})
+    times = sorted({row["t_ns"] for row in read_recording(tmp_path).records()})
 
     assert max(after - before for before, after in pairwise(times)) == 601 * SECOND
     with sqlite3.connect(tmp_path / FIRST) as connection:
@@ -255,11 +254,11 @@ def test_what_was_committed_survives_kill_9(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
 
     assert done.returncode == -9
-    assert read_recording(tmp_path).num_rows == 150
+    assert len(read_recording(tmp_path)) == 150
     with FlightWriter(tmp_path, keep_bytes=64 << 20, host="db1") as writer:
         writer.begin({"host": "db1"})
         feed(writer, 1)
-    assert read_recording(tmp_path).num_rows == 150 + 240
+    assert len(read_recording(tmp_path)) == 150 + 240
 
 
 def test_samples_wait_in_memory_while_a_reader_holds_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,11 +276,11 @@ def test_samples_wait_in_memory_while_a_reader_holds_the_log(tmp_path: Path, mon
         with pytest.raises(OutOfSpace):
             writer.commit()
         assert (tmp_path / f"{FIRST}-wal").stat().st_size == log
-        before = read_recording(tmp_path).num_rows
+        before = len(read_recording(tmp_path))
         reader.close()
         writer.commit()
         assert writer.lost_count == 0
-    assert read_recording(tmp_path).num_rows > before
+    assert len(read_recording(tmp_path)) > before
 
 
 def test_what_waits_in_memory_is_bounded_and_what_is_lost_is_counted(
@@ -302,7 +301,7 @@ def test_what_waits_in_memory_is_bounded_and_what_is_lost_is_counted(
         assert writer.lost_count == 50
         other.close()
         writer.commit()
-    times = read_recording(tmp_path)["t_ns"].to_pylist()
+    times = read_recording(tmp_path).t_ns.tolist()
     assert times == [number * SECOND for number in range(51, 151)]
     assert "50 samples are lost" in " ".join(told_of(tmp_path)["notices"])
 
@@ -336,7 +335,7 @@ def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, harm: object) -
 
     try:
         told_of(tmp_path)
-        said = unread_of(read_recording(tmp_path))
+        said = read_recording(tmp_path).unread
     except RunFolderError as error:
         said = [str(error)]
 

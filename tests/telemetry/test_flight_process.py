@@ -34,7 +34,7 @@ def until(condition: Callable[[], Any]) -> None:
 def rows_of(folder: Path, source: str) -> list[int]:
     """Times of the rows of a source; none while the file is being made."""
     try:
-        rows = read_recording(folder).to_pylist()
+        rows = read_recording(folder).records()
     except RunFolderError:
         return []
     return [row["t_ns"] for row in rows if row["source"] == source]

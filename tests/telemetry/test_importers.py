@@ -322,9 +322,9 @@ def test_a_recording_holds_what_all_files_told_on_one_clock(tmp_path: Path) -> N
         manifest = folder.manifest
     assert manifest["status"] == "done"
     assert manifest["recording"] == recording
-    assert table.num_rows == recording["rows"] == sum(one["rows"] for one in recording["files"])
+    assert len(table) == recording["rows"] == sum(one["rows"] for one in recording["files"])
     assert recording["hosts"] == ["SQL1", "db1"]
-    assert {row["role"] for row in table.to_pylist() if row["entity"] == "1 D:"} == {"data"}
+    assert {row["role"] for row in table.records() if row["entity"] == "1 D:"} == {"data"}
     assert any("share no time" in notice for notice in recording["notices"])
     assert any("left out 1, no use is made of it: Web Service" in line for line in found.lines())
 
@@ -413,8 +413,8 @@ def test_ten_million_bytes_of_mutated_files_are_read_or_refused() -> None:
 
 def check(batches: Sequence[Any]) -> None:
     for batch in batches:
-        assert all(abs(value) <= 1e24 for value in batch.column("value").to_pylist())
-        assert all(0 <= interval < 2**63 for interval in batch.column("interval_ns").to_pylist())
+        assert all(abs(value) <= 1e24 for value in batch.value.tolist())
+        assert all(0 <= interval < 2**63 for interval in batch.interval_ns.tolist())
 
 
 def test_a_time_that_no_clock_has_is_left_out() -> None:

@@ -420,7 +420,7 @@ def sources(text: str, folder: Path) -> Iterator[tuple[str, str, str]]:
     into.flush()
     del folder
     for batch in batches:
-        for row in batch.to_pylist():
+        for row in batch.records():
             yield row["source"], row["entity"], row["metric"]
 
 
@@ -510,7 +510,7 @@ def series(path: Path) -> dict[str, list[float]]:
 
     found: dict[str, list[float]] = {}
     with RunFolder.open(path) as folder:
-        for row in folder.series().to_pylist():
+        for row in folder.series().records():
             found.setdefault(row["metric"], []).append(row["value"])
     return found
 

@@ -121,7 +121,7 @@ def test_rows_fit_the_series_of_a_run(clock: Clock, tmp_path: Path) -> None:
     batches = columns.take()
     with RunFolder.create(tmp_path, "record", {}) as folder:
         folder.series_writer().write(batches)
-        assert folder.series().to_pylist() == rows_of(batches)
+        assert folder.series().records() == rows_of(batches)
 
 
 def test_the_recorder_records_its_own_cost(clock: Clock) -> None:
@@ -288,7 +288,7 @@ def test_a_collector_that_hangs_stops_neither_draining_nor_stopping(monkeypatch:
 def test_it_imports_no_heavy_package() -> None:
     code = (
         "import sys, assay.telemetry.recorder, assay.telemetry.collectors;"
-        "print({'polars', 'pyarrow', 'numpy', 'scipy', 'altair', 'duckdb'} & set(sys.modules))"
+        "print({'polars', 'arro3', 'numpy', 'scipy', 'altair', 'duckdb'} & set(sys.modules))"
     )
     source = Path(__file__).parents[2] / "python"
     done = subprocess.run(

@@ -126,7 +126,7 @@ def test_every_level_gives_the_same_rates(recording: Path) -> None:
 
 
 def test_it_is_what_the_whole_recording_holds(recording: Path) -> None:
-    table = read_recording(recording).to_pylist()
+    table = read_recording(recording).records()
     total = sum(row["value"] for row in table if row["entity"] == "sda" and row["metric"] == "read_ios_count")
     times, lines = window(recording, BEGIN_NS, BEGIN_NS + 40 * MINUTE_NS, 240, lambda _, one: one.entity == "sda")
     (reads,) = [line for line in lines if line.series.metric == "read_ios_count"]

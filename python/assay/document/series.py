@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Integers, Numbers, Rows
+
+Course = dict[int, float]
+"""The value at each step of a time axis; nothing where none is known."""
 
 MAX_STEPS = 400
 """Steps along the time axis: a line of 500 pixels cannot show more."""
@@ -39,94 +45,125 @@ class SeriesClock:
     step_s: float
 
 
-def rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
+def rate(rows: Rows, metric: str, unit: float = 1.0) -> Course:
     """Sum over entities and hosts of a delta, per second of the time it covers."""
-    import polars as pl
+    from assay.record.rows import over
 
-    own = frame.filter(pl.col("metric") == metric)
-    per_entity = own.group_by("step", "entity", *host_column(frame))
-    summed = per_entity.agg(pl.col("value").sum(), pl.col("interval_ns").sum())
-    total = summed.group_by("step", *host_column(frame)).agg(pl.col("value").sum(), pl.col("interval_ns").max())
-    per_second = pl.col("value") / (pl.col("interval_ns") / 1e9) / unit
-    return over_hosts(total.select("step", *host_column(frame), value=per_second))
+    own = rows.of(metric=metric)
+    each = own.groups("entity", "host", by=[_steps(own)])
+    firsts = own.where(each.first)
+    hosts = firsts.groups("host", by=[_steps(firsts)])
+    seconds = hosts.most(each.sums(own.interval_ns)) / 1e9
+    return over_hosts(firsts.where(hosts.first), over(hosts.sums(each.sums(own.value)), seconds * unit))
 
 
-def gauge(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
+def gauge(rows: Rows, metric: str, unit: float = 1.0) -> Course:
     """Mean over time of a gauge, added over entities; over hosts added too, but for a share, which is a mean."""
-    import polars as pl
+    from assay.record.rows import over
 
-    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity", *host_column(frame))
-    weighted = (pl.col("value") * pl.col("interval_ns")).sum() / pl.col("interval_ns").sum()
-    added = per_entity.agg(value=weighted / unit).group_by("step", *host_column(frame)).agg(pl.col("value").sum())
-    return over_hosts(added, is_share=metric.endswith(SHARE))
+    own = rows.of(metric=metric)
+    each = own.groups("entity", "host", by=[_steps(own)])
+    means = over(each.sums(own.value * own.interval_ns), each.sums(own.interval_ns) * unit)
+    firsts = own.where(each.first)
+    hosts = firsts.groups("host", by=[_steps(firsts)])
+    return over_hosts(firsts.where(hosts.first), hosts.sums(means), is_share=metric.endswith(SHARE))
 
 
 SHARE = "_share"
 """How a metric ends whose values do not add up over hosts."""
 
 
-def host_column(frame: pl.DataFrame) -> list[str]:
-    """The column of hosts, where there is one."""
-    return ["host"] if "host" in frame.columns else []
-
-
-def over_hosts(per_host: pl.DataFrame, *, is_share: bool = False) -> pl.DataFrame:
-    """Values of all hosts together at each step, from `step`, `host` and `value`: their sum, or the mean of shares.
+def over_hosts(firsts: Rows, values: Numbers, *, is_share: bool = False) -> Course:
+    """Values of all hosts together at each step, given a row for each host and step: their sum, or the mean of shares.
 
     Hosts do not count at the same moments. A value stands for the steps since the host's one before it, and the last
     one for as long again, so that no sum lacks a host that was at work.
     """
-    import polars as pl
+    of_host: dict[str, Course] = {}
+    for host, step, value in zip(firsts.texts["host"].column(), _steps(firsts).tolist(), values.tolist(), strict=True):
+        of_host.setdefault(host, {})[step] = value
+    if len(of_host) < 2:
+        return next(iter(of_host.values()), {})
+    steps = sorted({step for own in of_host.values() for step in own})
+    found: dict[int, list[float]] = {}
+    for own in of_host.values():
+        for step, value in _at_steps(own, steps).items():
+            found.setdefault(step, []).append(value)
+    return {step: sum(known) / (len(known) if is_share else 1) for step, known in found.items()}
 
-    if "host" not in per_host.columns or per_host["host"].n_unique() < 2:
-        return per_host.select("step", "value")
-    steps = per_host.select("step").unique().sort("step")
-    filled = [_at_steps(own.select("step", "value"), steps) for own in per_host.partition_by("host")]
-    value = pl.col("value").mean() if is_share else pl.col("value").sum()
-    return pl.concat(filled).group_by("step").agg(value)
 
-
-def _at_steps(own: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+def _at_steps(own: Course, steps: list[int]) -> Course:
     """One host's values at the steps of all, as far as they reach."""
-    import polars as pl
+    known = sorted(own)
+    reach = _usual_gap(own)
+    filled: Course = {}
+    for step in steps:
+        place = bisect_left(known, step)
+        if place < len(known) and known[place] - step <= 2 * reach - 1:
+            filled[step] = own[known[place]]
+        elif place and step - known[place - 1] <= reach:
+            filled[step] = own[known[place - 1]]
+    return filled
 
-    own = own.sort("step").with_columns(at=pl.col("step"))
-    reach = _usual_gap(own["step"])
-    after = steps.join_asof(own, on="step", strategy="forward", tolerance=2 * reach - 1)
-    before = steps.join_asof(own, on="step", strategy="backward", tolerance=reach)
-    first = pl.col("at").is_not_null()
-    both = after.with_columns(until=before["value"])
-    return both.select("step", value=pl.when(first).then("value").otherwise("until")).drop_nulls("value")
 
-
-def _usual_gap(steps: pl.Series) -> int:
+def _usual_gap(course: Course) -> int:
     """Steps between values that follow each other, mostly."""
-    usual = steps.sort().diff().median()
-    return max(int(usual), 1) if isinstance(usual, int | float) else 1
+    gaps = [after - before for before, after in pairwise(sorted(course))]
+    return max(int(median(gaps)), 1) if gaps else 1
 
 
-def largest(frame: pl.DataFrame, metric: str, unit: float) -> pl.DataFrame:
+def _steps(rows: Rows) -> Integers:
+    assert rows.step is not None, "the rows have no steps; `of_point` gives them"
+    return rows.step
+
+
+def course(rows: Rows, how: Literal["sums", "means", "most", "least"], values: Numbers) -> Course:
+    """A value at each step, made of those of its rows."""
+    groups = rows.groups(by=[_steps(rows)])
+    made: Numbers = getattr(groups, how)(values)
+    return dict(zip(_steps(rows)[groups.first].tolist(), made.tolist(), strict=True))
+
+
+def largest(rows: Rows, metric: str, unit: float) -> Course:
     """Largest value of a percentile: percentiles cannot be averaged."""
-    import polars as pl
+    own = rows.of(metric=metric)
+    return course(own, "most", own.value / unit)
 
-    return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=pl.col("value").max() / unit)
+
+def mean(rows: Rows, metric: str, unit: float) -> Course:
+    """Mean over entities and time of a gauge."""
+    own = rows.of(metric=metric)
+    return course(own, "means", own.value / unit)
 
 
-def weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
+def total(rows: Rows, metric: str) -> Course:
+    """Sum of a metric at each step."""
+    own = rows.of(metric=metric)
+    return course(own, "sums", own.value)
+
+
+def quotient(above: Course, below: Course, unit: float = 1.0) -> Course:
+    """One course over another, where that is above zero."""
+    return {step: value / below[step] / unit for step, value in above.items() if below.get(step, 0.0) > 0}
+
+
+def weighted(rows: Rows, side: str, unit: float) -> Course:
     """Mean latency over volumes and time, weighted by the I/Os each mean stands for."""
-    import polars as pl
+    import numpy as np
 
-    key = ["t_ns", "entity", "step", *host_column(frame)]
-    means = frame.filter(pl.col("metric") == f"{side}_latency_mean_ns").select(*key, "value")
-    counts = frame.filter(pl.col("metric") == f"{side}_ios_count").select(*key, count="value")
-    both = means.join(counts, on=key).filter(pl.col("count") > 0)
-    weighted = (pl.col("value") * pl.col("count")).sum() / pl.col("count").sum()
-    return both.group_by("step").agg(value=weighted / unit)
+    own = rows.where(rows.are("metric", f"{side}_latency_mean_ns", f"{side}_ios_count"))
+    groups = own.groups("entity", "host", by=[own.t_ns, _steps(own)])
+    is_mean = own.are("metric", f"{side}_latency_mean_ns")
+    means, counts = (groups.sums(np.where(chosen, own.value, 0.0)) for chosen in (is_mean, ~is_mean))
+    both = (groups.sums(is_mean) > 0) & (counts > 0)
+    firsts = own.where(groups.first[both])
+    times = course(firsts, "sums", means[both] * counts[both])
+    return quotient(times, course(firsts, "sums", counts[both]), unit)
 
 
-def hosts_text(frame: pl.DataFrame) -> str:
+def hosts_text(rows: Rows) -> str:
     """What was added over hosts, as a sentence; empty for rows of one host."""
-    count = frame["host"].n_unique() if "host" in frame.columns else 1
+    count = len(rows.distinct("host"))
     return (
         f"Counts and rates are sums over {count} hosts, shares are their means; what hosts on one machine all saw"
         " counts once."
@@ -144,34 +181,27 @@ RESENT_TEXT = (
 )
 
 
-def resent_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
+def resent_rows(rows: Rows, clock: SeriesClock) -> list[PanelRow]:
     """Rows of `RESENT_PANEL`; none without storage on the network."""
-    import polars as pl
-
-    sent = frame.filter(pl.col("metric") == "storage_segments_out_count")
-    again = frame.filter(pl.col("metric") == "storage_segments_retransmitted_count")
+    sent, again = (rows.of(metric=f"storage_segments_{what}_count") for what in ("out", "retransmitted"))
     columns = {}
-    for name in sorted(sent["entity"].unique()):
-        counts = [own.filter(pl.col("entity") == name).group_by("step").agg(value=pl.col("value").sum())
-                  for own in (again, sent)]  # fmt: skip
-        both = counts[0].join(counts[1], on="step", suffix="_out").filter(pl.col("value_out") > 0)
-        columns[name] = both.select("step", value=pl.col("value") / pl.col("value_out") * 100)
+    for name in sent.distinct("entity"):
+        counts = [total(own.of(entity=name), own.at("metric", 0)) if len(own) else {} for own in (again, sent)]
+        columns[name] = quotient(counts[0], counts[1], 0.01)
     return panel_rows(RESENT_PANEL, clock, columns)
 
 
-def panel_rows(
-    panel: str, clock: SeriesClock, columns: dict[str, pl.DataFrame], *, log: bool = False
-) -> list[PanelRow]:
+def panel_rows(panel: str, clock: SeriesClock, columns: Mapping[str, Course], *, log: bool = False) -> list[PanelRow]:
     """Rows of one panel; more than two missing values break the line with a row without value.
 
     A series may have its values several steps apart, as telemetry has where the load counts in quarters of a second.
     """
     rows: list[PanelRow] = []
-    for name, frame in columns.items():
+    for name, values in columns.items():
         before: int | None = None
-        apart = 2 * _usual_gap(frame["step"])
-        for step, value in frame.sort("step").iter_rows():
-            if value is None or not math.isfinite(value):
+        apart = 2 * _usual_gap(values)
+        for step, value in sorted(values.items()):
+            if not math.isfinite(value):
                 continue
             if before is not None and step > before + apart:
                 rows.append(
@@ -185,14 +215,13 @@ def panel_rows(
     return rows
 
 
-def whole_rows(panel: str, clock: SeriesClock, columns: dict[str, pl.DataFrame]) -> list[PanelRow]:
+def whole_rows(panel: str, clock: SeriesClock, columns: Mapping[str, Course]) -> list[PanelRow]:
     """Rows of a panel with a value of every series at every step, zero where there is none: areas need them all."""
     if not columns:
         return []
     steps = range(int(clock.end_s / clock.step_s + 0.999999))
     rows: list[PanelRow] = []
-    for name, frame in columns.items():
-        values = {int(step): float(value) for step, value in frame.select("step", "value").iter_rows()}
+    for name, values in columns.items():
         for step in steps:
             middle = min((step + 0.5) * clock.step_s, clock.end_s)
             value = float(f"{values.get(step, 0.0):.5g}")
@@ -210,32 +239,29 @@ def point_clock(point: Mapping[str, Any]) -> SeriesClock | None:
     return SeriesClock(int(start_ns), length, float(next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)))
 
 
-def of_point(frame: pl.DataFrame, clock: SeriesClock) -> pl.DataFrame:
+def on_axis(rows: Rows, clock: SeriesClock) -> Rows:
+    """Rows with the step of the axis that each falls into."""
+    return replace(rows, step=(rows.t_ns - 1 - clock.start_ns) // round(clock.step_s * 1e9))
+
+
+def of_point(rows: Rows, clock: SeriesClock) -> Rows:
     """Rows that end within the point, with the step each falls into."""
-    import polars as pl
-
-    step_ns = round(clock.step_s * 1e9)
     end_ns = clock.start_ns + round(clock.end_s * 1e9)
-    inside = frame.filter((pl.col("t_ns") > clock.start_ns) & (pl.col("t_ns") <= end_ns))
-    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric", *host_column(frame))]
-    return inside.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
+    return on_axis(rows.where((rows.t_ns > clock.start_ns) & (rows.t_ns <= end_ns)), clock)
 
 
-def by_role(block: pl.DataFrame, figure: Callable[[pl.DataFrame, str], pl.DataFrame]) -> dict[str, pl.DataFrame]:
+def by_role(block: Rows, figure: Callable[[Rows, str], Course]) -> dict[str, Course]:
     """A figure of reads and writes for the devices of each role; a device of several roles goes by its own name.
 
     Directions that did nothing are left out.
     """
-    import polars as pl
-
-    role = pl.col("role")
-    named = block.with_columns(
-        place=pl.when((role == "") | role.str.contains("+", literal=True)).then("entity").otherwise(role)
-    )
+    has_role = block.matching("role", lambda role: role != "" and "+" not in role)
+    places = {*block.where(has_role).distinct("role"), *block.where(~has_role).distinct("entity")}
     columns = {}
-    for place in sorted(str(name) for name in named["place"].unique()):
-        own = named.filter(pl.col("place") == place)
+    for place in sorted(places):
+        chosen = (block.are("role", place) & has_role) | (block.are("entity", place) & ~has_role)
+        own = block.where(chosen)
         for side in ("read", "write"):
-            if own.filter(pl.col("metric") == f"{side}_ios_count")["value"].sum() > 0:
+            if own.of(metric=f"{side}_ios_count").value.sum() > 0:
                 columns[f"{place} {side}"] = figure(own, side)
     return columns

@@ -19,7 +19,7 @@ from assay.fleet.wire import Message, NotAMessage, Sender
 from assay.run.nowhere import Nowhere
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 Answer = TypeVar("Answer", Begin, HostWindow)
 
@@ -39,7 +39,7 @@ class AgentFolder(Nowhere):
         super().__init__()
         self._sender = sender
         self.manifest: dict[str, Any] = {}
-        self._batches: list[pa.RecordBatch] = []
+        self._batches: list[Rows] = []
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @property
@@ -59,7 +59,7 @@ class AgentFolder(Nowhere):
         """Hold rows until they are taken."""
         self._batches += batches
 
-    def take_batches(self) -> list[pa.RecordBatch]:
+    def take_batches(self) -> list[Rows]:
         """Rows since the last call."""
         batches, self._batches = self._batches, []
         return batches

@@ -7,16 +7,18 @@ are percentiles of their sum at each moment: peaks of devices at different times
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from assay.record.ranks import median_slope
 from assay.record.rolled import quantile
+from assay.record.rows import Groups, Numbers, Places, Rows, grouped, over
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from assay.record.flight import Spread
 
 _STACKED = re.compile(r"^(dm-|md\d|loop|ram|zram|sr\d|drbd|bcache)")
@@ -36,13 +38,10 @@ SAMPLES_MIN = 3
 HOURS_SHOWN = 5
 
 
-def recorded_s(rows: pl.DataFrame) -> float:
-    """Seconds with a value: those of the series, or the device, that has the most."""
-    import polars as pl
-
-    keys = [name for name in ("host", "source", "entity", "metric") if name in rows.columns]
-    found: Any = rows.group_by(keys).agg(pl.col("interval_ns").sum())["interval_ns"].max()
-    return float(found or 0) / SECOND_NS
+def recorded_s(rows: Rows) -> float:
+    """Seconds with a value: those of the series that has the most."""
+    each = rows.groups("host", "source", "entity", "metric")
+    return float(each.sums(rows.interval_ns).max()) / SECOND_NS if len(rows) else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,40 +109,75 @@ def is_stacked(name: str) -> bool:
     return _STACKED.match(name) is not None
 
 
-def device_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """A row for each interval of each device, with what it did then.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeviceRows:
+    """A row for each interval of each device, with what it did then, by time.
 
-    Returns
-    -------
-    polars.DataFrame
-        `t_ns`, `interval_ns`, `host`, `entity`, `role`, `seconds`, the metrics of devices (null where they are not
-        recorded), `ios` and `bytes` in the interval; by time. Of volumes where no device is recorded.
+    Attributes
+    ----------
+    rows
+        Of each the time, the interval, host, entity and role.
+    metrics
+        The metrics of devices (NaN where they are not recorded), and `ios` and `bytes` in the interval.
     """
-    import polars as pl
 
-    # Texts have numbers in a series, and become texts again in what is left of it: a day is millions of rows.
-    source = "block" if (frame["source"] == "block").any() else "volume"
-    of_metrics = pl.any_horizontal(pl.col("metric") == name for name in _METRICS)
-    chosen = frame.filter((pl.col("interval_ns") > 0) & (pl.col("source") == source) & of_metrics)
-    index = ["t_ns", "interval_ns", "host", "entity", "role"]
-    chosen = chosen.select(*index, pl.col("metric").cast(pl.String), "value")
-    wide = chosen.pivot(on="metric", index=index, values="value", aggregate_function="first")
-    wide = wide.with_columns(pl.col(name).cast(pl.String) for name in ("host", "entity", "role"))
-    missing = [pl.lit(None, dtype=pl.Float64).alias(name) for name in _METRICS if name not in wide.columns]
-    both = pl.sum_horizontal("read_ios_count", "write_ios_count")
-    apart = pl.any_horizontal(pl.col("read_ios_count", "write_ios_count").is_not_null())
-    return (
-        wide.with_columns(missing)
-        .with_columns(
-            seconds=pl.col("interval_ns") / SECOND_NS,
-            ios=pl.when(apart).then(both).otherwise(pl.col("ios_count").fill_null(0.0)),
-            bytes=pl.sum_horizontal("read_bytes", "write_bytes"),
+    rows: Rows
+    metrics: Mapping[str, Numbers]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, metric: str) -> Numbers:
+        return self.metrics[metric]
+
+    @property
+    def seconds(self) -> Numbers:
+        """Length of the intervals."""
+        return np.asarray(self.rows.interval_ns / SECOND_NS)
+
+    @property
+    def recorded_s(self) -> float:
+        """Seconds that were recorded: those of the device that has the most."""
+        return float(self.rows.groups("host", "entity").sums(self.seconds).max()) if len(self) else 0.0
+
+    def where(self, chosen: Places) -> DeviceRows:
+        """Give the chosen rows."""
+        return DeviceRows(
+            rows=self.rows.where(chosen), metrics={name: values[chosen] for name, values in self.metrics.items()}
         )
-        .sort("t_ns", "host", "entity")
-    )
+
+    def own(self) -> DeviceRows:
+        """Give the rows of devices that do not lie on others."""
+        return self.where(self.rows.matching("entity", lambda name: not is_stacked(name)))
+
+    def covered_ns(self, groups: Groups) -> Numbers:
+        """Time that groups of rows cover, of all their devices together."""
+        devices = self.rows.groups("host", "entity", by=[groups.of_row])
+        count = np.bincount(groups.of_row[devices.first], minlength=len(groups.first))
+        return groups.sums(self.rows.interval_ns) / count
 
 
-def loads_of(rows: pl.DataFrame, spreads: Mapping[tuple[str, str, str, str], Spread] | None = None) -> list[DeviceLoad]:
+def device_rows(series: Rows) -> DeviceRows:
+    """What devices did in each interval; of volumes where no device is recorded."""
+    source = "block" if series.are("source", "block").any() else "volume"
+    chosen = series.where((series.interval_ns > 0) & series.are("source", source) & series.are("metric", *_METRICS))
+    each = chosen.groups("host", "entity", "role", by=[chosen.t_ns, chosen.interval_ns])
+    metrics: dict[str, Numbers] = {}
+    for name in _METRICS:
+        # Of two values of one interval the first counts.
+        places = np.flatnonzero(chosen.are("metric", name))[::-1]
+        metrics[name] = np.full(len(each.first), np.nan)
+        metrics[name][each.of_row[places]] = chosen.value[places]
+    reads, writes = metrics["read_ios_count"], metrics["write_ios_count"]
+    apart = np.isfinite(reads) | np.isfinite(writes)
+    metrics["ios"] = np.where(apart, np.nan_to_num(reads) + np.nan_to_num(writes), np.nan_to_num(metrics["ios_count"]))
+    metrics["bytes"] = np.nan_to_num(metrics["read_bytes"]) + np.nan_to_num(metrics["write_bytes"])
+    firsts = chosen.where(each.first)
+    names = [np.array(firsts.texts[name].column(), np.str_) for name in ("entity", "host")]
+    return DeviceRows(rows=firsts, metrics=metrics).where(np.lexsort((*names, firsts.t_ns)))
+
+
+def loads_of(rows: DeviceRows, spreads: Mapping[tuple[str, str, str, str], Spread] | None = None) -> list[DeviceLoad]:
     """Load of each device, the busiest first.
 
     Parameters
@@ -151,12 +185,15 @@ def loads_of(rows: pl.DataFrame, spreads: Mapping[tuple[str, str, str, str], Spr
     spreads
         Of a flight recording: percentiles and peaks over all its intervals, also where rows are minutes.
     """
-    total = _sum(_own(rows)["ios"])
+    total = float(rows.own()["ios"].sum())
     found = []
-    for (host, name, role), own in rows.group_by("host", "entity", "role", maintain_order=True):
-        if own.height >= SAMPLES_MIN:
-            share = None if is_stacked(str(name)) else _sum(own["ios"]) / total if total else 0.0
-            load = _load(own, host=str(host), name=str(name), role=str(role), share=share)
+    each = rows.rows.groups("host", "entity", "role")
+    for first, places in zip(each.first.tolist(), each.places(), strict=True):
+        if len(places) >= SAMPLES_MIN:
+            own = rows.where(places)
+            host, name, role = (rows.rows.at(column, first) for column in ("host", "entity", "role"))
+            share = None if is_stacked(name) else float(own["ios"].sum()) / total if total else 0.0
+            load = _load(own.rows.t_ns, own.seconds, own.metrics, host=host, name=name, role=role, share=share)
             found.append(_spread(load, spreads or {}))
     return sorted(found, key=lambda load: (-load.iops_p95, -load.bytes_per_s_p95, load.host, load.name))
 
@@ -207,163 +244,125 @@ TREND_STEPS = 500
 """Points that a trend is fitted to: pairs grow with their square."""
 
 
-def trends(frame: pl.DataFrame) -> list[FillTrend]:
+def trends(series: Rows) -> list[FillTrend]:
     """Growth of file systems and databases, as the median slope (`median_slope`)."""
-    import numpy as np
-    import polars as pl
-
-    names = ("host", "entity", "metric", "source")
-    sizes = (pl.col("metric") == "used_bytes") | (pl.col("metric") == "size_bytes")
-    rows = frame.filter(sizes).with_columns(pl.col(name).cast(pl.String) for name in names)
-    wanted = ((pl.col("source") == "volume") & (pl.col("metric") == "used_bytes")) | (
-        (pl.col("source") != "volume") & (pl.col("metric") == "size_bytes")
-    )
+    rows = series.where(series.are("metric", "used_bytes", "size_bytes"))
+    of_volume = rows.are("source", "volume")
     found = []
-    for (host, name, source), own in rows.filter(wanted).group_by("host", "entity", "source", maintain_order=True):
-        times, values = own["t_ns"].to_numpy(), own["value"].to_numpy()
+    for (host, name, source), own in rows.where(of_volume == rows.are("metric", "used_bytes")).apart(
+        "host", "entity", "source"
+    ):
+        times, values = own.t_ns, own.value
         if times.size < SAMPLES_MIN or times.max() - times.min() < TREND_MIN_NS:
             continue
         chosen = np.unique(np.linspace(0, times.size - 1, min(times.size, TREND_STEPS)).astype(int))
         days = (times[chosen] - times[0]) / (24 * HOUR_NS)
         slope, low, high = median_slope(days, values[chosen])
-        of_size = rows.filter(
-            (pl.col("source") == source) & (pl.col("metric") == "size_bytes") & (pl.col("entity") == name)
-            & (pl.col("host") == host)
-        )  # fmt: skip
-        size = float(of_size["value"][-1]) if source == "volume" and of_size.height else None
+        sizes = rows.of(source=source, metric="size_bytes", entity=name, host=host).value
+        size = float(sizes[-1]) if source == "volume" and len(sizes) else None
         used = float(values[-1])
         full = ((size - used) / high, (size - used) / low) if size is not None and low > 0 else None
         found.append(
             FillTrend(
-                host=str(host), name=str(name), used_bytes=used, size_bytes=size, per_day=slope, low=low, high=high,
+                host=host, name=name, used_bytes=used, size_bytes=size, per_day=slope, low=low, high=high,
                 full_days=full,
             )
         )  # fmt: skip
     return sorted(found, key=lambda one: (one.full_days or (float("inf"), 0.0))[0])
 
 
-def load_of_all(rows: pl.DataFrame) -> DeviceLoad | None:
+def load_of_all(rows: DeviceRows) -> DeviceLoad | None:
     """Load of all devices together at each moment; None below `SAMPLES_MIN` moments."""
-    import polars as pl
-
-    own = _own(rows)
-    if own.is_empty():
+    own = rows.own()
+    if not len(own):
         return None
     step_ns = step_of(own)
-    moments = (
-        own.with_columns(step=(pl.col("t_ns") - 1) // step_ns)
-        .group_by("step")
-        .agg(
-            pl.col("t_ns").max(),
-            pl.col("ios", "bytes", "read_ios_count", "write_ios_count", "read_bytes", "write_bytes").sum(),
-            _weighted("read_latency_mean_ns", "read_ios_count"),
-            _weighted("write_latency_mean_ns", "write_ios_count"),
-            _weighted("latency_mean_ns", "ios"),
-            pl.col("queue_mean_count").sum(),
-        )
-        .with_columns(seconds=pl.lit(step_ns / SECOND_NS), busy_share=pl.lit(None, dtype=pl.Float64))
-        .sort("t_ns")
+    moments = grouped((own.rows.t_ns - 1) // step_ns)
+    if len(moments.first) < SAMPLES_MIN:
+        return None
+    summed = ("ios", "bytes", "read_ios_count", "write_ios_count", "read_bytes", "write_bytes", "queue_mean_count")
+    metrics = {name: moments.sums(np.nan_to_num(own[name])) for name in summed}
+    for latency, count in (
+        ("read_latency_mean_ns", "read_ios_count"), ("write_latency_mean_ns", "write_ios_count"),
+        ("latency_mean_ns", "ios"),
+    ):  # fmt: skip
+        weights = np.where(np.isfinite(own[latency]), np.nan_to_num(own[count]), 0.0)
+        metrics[latency] = over(moments.sums(np.nan_to_num(own[latency]) * weights), moments.sums(weights))
+    metrics["busy_share"] = np.full(len(moments.first), np.nan)
+    t_ns = moments.most(own.rows.t_ns).astype(np.int64)
+    order = np.argsort(t_ns)
+    seconds = np.full(len(order), step_ns / SECOND_NS)
+    return _load(
+        t_ns[order], seconds, {name: values[order] for name, values in metrics.items()}, host="", name="all devices"
     )
-    return _load(moments, host="", name="all devices") if moments.height >= SAMPLES_MIN else None
 
 
-def step_of(rows: pl.DataFrame) -> int:
+def step_of(rows: DeviceRows) -> int:
     """The longest of the usual intervals of the hosts, in nanoseconds: each step holds a sample of each."""
-    usual = rows.group_by("host").agg(interval=rows_median())["interval"]
-    longest: float = max((value for value in usual.to_list() if value is not None), default=SECOND_NS)
-    return max(int(longest), SECOND_NS)
+    usual = [float(np.median(own.interval_ns)) for _, own in rows.rows.apart("host")]
+    return max(int(max(usual, default=SECOND_NS)), SECOND_NS)
 
 
-def rows_median() -> pl.Expr:
-    """Median of intervals."""
-    import polars as pl
-
-    return pl.col("interval_ns").median()
+def hours_of(rows: DeviceRows) -> npt.NDArray[np.int64]:
+    """The hour that each row ends in: its beginning in nanoseconds, UTC."""
+    return (rows.rows.t_ns - 1) // HOUR_NS * HOUR_NS
 
 
-def busiest_hours(rows: pl.DataFrame, most: int = HOURS_SHOWN) -> list[tuple[int, float, float]]:
+def busiest_hours(rows: DeviceRows, most: int = HOURS_SHOWN) -> list[tuple[int, float, float]]:
     """Hours (UTC, their beginning in nanoseconds) with most I/Os, with mean I/Os and bytes per second; most first."""
-    import polars as pl
-
-    own = _own(rows)
-    hours = (
-        own.with_columns(hour=(pl.col("t_ns") - 1) // HOUR_NS * HOUR_NS)
-        .group_by("hour")
-        .agg(
-            pl.col("ios", "bytes").sum(), covered=(pl.col("interval_ns").sum() / pl.struct("host", "entity").n_unique())
-        )
-        .with_columns(seconds=(pl.col("covered") / SECOND_NS).clip(lower_bound=1.0))
-        .with_columns(iops=pl.col("ios") / pl.col("seconds"), rate=pl.col("bytes") / pl.col("seconds"))
-        .sort("iops", descending=True)
-    )
-    return [
-        (int(hour), float(iops), float(rate))
-        for hour, iops, rate in hours.select("hour", "iops", "rate").head(most).iter_rows()
-    ]
+    own = rows.own()
+    begins = hours_of(own)
+    hours = grouped(begins)
+    seconds = np.maximum(own.covered_ns(hours) / SECOND_NS, 1.0)
+    iops, rate = hours.sums(own["ios"]) / seconds, hours.sums(own["bytes"]) / seconds
+    order = np.argsort(-iops, kind="stable")[:most]
+    return list(zip(begins[hours.first][order].tolist(), iops[order].tolist(), rate[order].tolist(), strict=True))
 
 
-def _own(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of devices that do not lie on others."""
-    import polars as pl
-
-    names: Sequence[str] = [name for name in rows["entity"].unique().to_list() if not is_stacked(str(name))]
-    return rows.filter(pl.col("entity").is_in(names))
-
-
-def _load(own: pl.DataFrame, *, host: str, name: str, role: str = "", share: float | None = None) -> DeviceLoad:
-    iops, rate = own["ios"] / own["seconds"], own["bytes"] / own["seconds"]
-    peak = iops.arg_max() or 0
-    ios, moved = _sum(own["ios"]), _sum(own["bytes"])
-    apart = own["read_ios_count"].is_not_null().any() or own["write_ios_count"].is_not_null().any()
-    reads = _sum(own["read_ios_count"])
-    writes = _sum(own["write_ios_count"])
+def _load(
+    t_ns: npt.NDArray[np.int64],
+    seconds: Numbers,
+    metrics: Mapping[str, Numbers],
+    *,
+    host: str,
+    name: str,
+    role: str = "",
+    share: float | None = None,
+) -> DeviceLoad:
+    iops, rate = metrics["ios"] / seconds, metrics["bytes"] / seconds
+    peak = int(iops.argmax())
+    ios, moved = float(metrics["ios"].sum()), float(metrics["bytes"].sum())
+    apart = bool(np.isfinite(metrics["read_ios_count"]).any() or np.isfinite(metrics["write_ios_count"]).any())
+    reads, writes = (float(np.nansum(metrics[f"{side}_ios_count"])) for side in ("read", "write"))
     return DeviceLoad(
         host=host,
         name=name,
         role=role,
-        samples=own.height,
+        samples=len(t_ns),
         iops_p95=_p95(iops) or 0.0,
-        iops_peak=float(iops[peak] or 0.0),
-        peak_ns=int(own["t_ns"][peak]),
+        iops_peak=float(iops[peak]),
+        peak_ns=int(t_ns[peak]),
         bytes_per_s_p95=_p95(rate) or 0.0,
-        bytes_per_s_peak=_most(rate),
+        bytes_per_s_peak=float(rate.max()),
         read_share=reads / (reads + writes) if apart and reads + writes else None,
         size_mean_bytes=moved / ios if ios else None,
-        read_latency_ns=_mean_over(own, "read_latency_mean_ns", "read_ios_count"),
-        write_latency_ns=_mean_over(own, "write_latency_mean_ns", "write_ios_count"),
-        latency_ns=None if apart and reads + writes else _mean_over(own, "latency_mean_ns", "ios"),
-        queue_p95=_p95(own["queue_mean_count"]),
-        busy_p95=_p95(own["busy_share"]),
+        read_latency_ns=_mean_over(metrics["read_latency_mean_ns"], metrics["read_ios_count"]),
+        write_latency_ns=_mean_over(metrics["write_latency_mean_ns"], metrics["write_ios_count"]),
+        latency_ns=None if apart and reads + writes else _mean_over(metrics["latency_mean_ns"], metrics["ios"]),
+        queue_p95=_p95(metrics["queue_mean_count"]),
+        busy_p95=_p95(metrics["busy_share"]),
         share=share,
     )
 
 
-def _sum(values: pl.Series) -> float:
-    total: Any = values.sum()
-    return float(total or 0.0)
-
-
-def _most(values: pl.Series) -> float:
-    most: Any = values.max()
-    return float(most or 0.0)
-
-
-def _p95(values: pl.Series) -> float | None:
+def _p95(values: Numbers) -> float | None:
     """The 95th percentile of what is known: 95 % of the values are this or less, of few values as of many."""
-    found = values.drop_nulls().quantile(0.95, "higher")
-    return None if found is None else float(found)
+    known = values[np.isfinite(values)]
+    return float(np.quantile(known, 0.95, method="higher")) if len(known) else None
 
 
-def _mean_over(own: pl.DataFrame, latency: str, count: str) -> float | None:
+def _mean_over(latencies: Numbers, counts: Numbers) -> float | None:
     """Mean latency over I/Os: intervals weigh as many as they had."""
-    known = own.drop_nulls([latency, count])
-    ios = _sum(known[count])
-    return _sum(known[latency] * known[count]) / ios if ios else None
-
-
-def _weighted(latency: str, count: str) -> pl.Expr:
-    import polars as pl
-
-    known = pl.col(latency).is_not_null() & pl.col(count).is_not_null()
-    weight = pl.when(known).then(pl.col(count))
-    return (pl.when(weight.sum() > 0).then((pl.col(latency) * weight).sum() / weight.sum())).alias(latency)
+    known = np.isfinite(latencies) & np.isfinite(counts)
+    ios = float(counts[known].sum())
+    return float((latencies[known] * counts[known]).sum()) / ios if ios else None

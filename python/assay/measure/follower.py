@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from assay.telemetry.columns import SeriesColumns
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from assay.record.rows import Rows
     from assay.record.series import SeriesWriter
     from assay.telemetry.recorder import Recorder
 
 SERIES_EVERY_S = 10.0
 """Rows are written this often, so that a long point does not keep them in memory."""
 
-Batches = list["pa.RecordBatch"]
+Batches = list["Rows"]
 
 
 class Follower:
@@ -65,7 +64,7 @@ class Follower:
             return
         self._written_at = time.monotonic()
         self._recorder.drain(self.columns)
-        batches: Sequence[pa.RecordBatch] = self.columns.take()
+        batches: Sequence[Rows] = self.columns.take()
         self._writer.write(batches)
         self.written += batches
         self.written = self._kept(self.written)

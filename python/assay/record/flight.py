@@ -7,7 +7,6 @@ its seconds, and no mean of means. The writer is `assay.telemetry.flight`, the f
 
 from __future__ import annotations
 
-import json
 import math
 from array import array
 from collections.abc import Sequence
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     import numpy as np
-    import pyarrow as pa
+
+    from assay.record.rows import Rows
 
 __all__ = [
     "MINUTE_NS",
@@ -47,12 +47,10 @@ __all__ = [
     "read_recording",
     "spreads",
     "told_of",
-    "unread_of",
 ]
 
 _GAPS_MAX = 200
 _SESSIONS_MAX = 100_000
-_UNREAD_KEY = b"assay.unread"
 
 SERIES_READ_MAX = 32_000
 """Series that are read: numbers of texts have two bytes."""
@@ -120,7 +118,7 @@ def _gaps(sessions: Sequence[tuple[int, int]]) -> list[list[int]]:
     return gaps
 
 
-def read_recording(folder: Path, *, since_ns: int = 0) -> pa.Table:
+def read_recording(folder: Path, *, since_ns: int = 0) -> Rows:
     """Rows of a recording as those of any series, at the finest level that is kept of each time.
 
     Parameters
@@ -130,8 +128,8 @@ def read_recording(folder: Path, *, since_ns: int = 0) -> pa.Table:
 
     Returns
     -------
-    pyarrow.Table
-        Of `READ_SCHEMA`, by time; `unread_of` says what could not be read.
+    Rows
+        By time; `unread` says what could not be read.
 
     Raises
     ------
@@ -146,11 +144,6 @@ def read_recording(folder: Path, *, since_ns: int = 0) -> pa.Table:
         else:
             rows.add_samples(part)
     return rows.table(reading.unread)
-
-
-def unread_of(table: pa.Table) -> list[str]:
-    """What could not be read of a recording that a table was made of, a sentence each."""
-    return [str(text) for text in json.loads((table.schema.metadata or {}).get(_UNREAD_KEY, b"[]"))]
 
 
 class _Rows:
@@ -211,12 +204,11 @@ class _Rows:
                 self._rolled["value"].append(one.value)
                 self._rolled["series"].append(number)
 
-    def table(self, unread: Sequence[str]) -> pa.Table:
+    def table(self, unread: Sequence[str]) -> Rows:
         """The rows by time."""
         import numpy as np
-        import pyarrow as pa
 
-        from assay.record.series_schema import READ_SCHEMA, TEXTS
+        from assay.record.rows import TEXT_COLUMNS, Rows, TextColumn
 
         found = {
             name: np.concatenate([*self._parts.pop(name), np.array(self._rolled.pop(name))])
@@ -228,14 +220,14 @@ class _Rows:
         order = np.argsort(found["t_ns"], kind="stable")
         order = order[found["series"][order] != _LEFT_OUT]
         series = found.pop("series").astype(np.int32)[order]
-        columns: dict[str, Any] = {name: pa.array(found.pop(name)[order]) for name in tuple(found)}
-        for name, texts in zip(TEXTS, zip(*self._numbers, strict=True) if self._numbers else ((),) * 8, strict=True):
-            names = list(dict.fromkeys(texts))
-            codes = {text: code for code, text in enumerate(names)}
-            of_series = np.array([codes[text] for text in texts], np.int16)
-            columns[name] = pa.DictionaryArray.from_arrays(of_series[series], pa.array(names, pa.string()))
-        schema = READ_SCHEMA.with_metadata({_UNREAD_KEY: json.dumps(notes)} if notes else None)
-        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+        columns: dict[str, Any] = {name: found.pop(name)[order] for name in tuple(found)}
+        texts = {}
+        for name, own in zip(
+            TEXT_COLUMNS, zip(*self._numbers, strict=True) if self._numbers else ((),) * 8, strict=True
+        ):
+            numbered = TextColumn.of(own)
+            texts[name] = TextColumn(numbered.numbers.astype(np.int16)[series], numbered.texts)
+        return Rows(**columns, texts=texts, unread=notes)
 
 
 class Spread(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from assay.base.extras import require
 from assay.base.units import count_of
 from assay.record.figures import answer_values
 from assay.record.judgement import counts_words, met, standing_counts
@@ -17,6 +18,7 @@ from assay.record.run_folder import RunFolder
 if TYPE_CHECKING:
     import polars as pl
 
+    from assay.record.rows import Rows
     from assay.record.shapes.point import Point
 
 Columns = dict[str, tuple[str, tuple[str, ...]]]
@@ -135,6 +137,7 @@ class Run:
         is met, false if one is missed, null if that is unknown or there is none. `iops` is that of reads and writes
         together.
         """
+        _need_frames()
         import polars as pl
 
         all_met = pl.Series("met", [met(point.get("limits") or []) for point in self.points_raw], dtype=pl.Boolean)
@@ -153,6 +156,7 @@ class Run:
 
         The interval's columns are `interval_95_low` and `interval_95_high`, in IOPS where I/Os were searched for.
         """
+        _need_frames()
         import polars as pl
 
         answers = self.manifest.get("answers") or []
@@ -178,24 +182,36 @@ class Run:
         RunFolderError
             A closed segment or `series.parquet` is damaged.
         """
-        return self._series[0]
-
-    @property
-    def unread(self) -> list[str]:
-        """What of the series could not be read, a sentence each: damaged files of a flight recording."""
-        return self._series[1]
-
-    @cached_property
-    def _series(self) -> tuple[pl.DataFrame, list[str]]:
+        _need_frames()
         import polars as pl
 
-        from assay.record.flight import unread_of
+        from assay.record.series_bounds import COLUMNS, NUMBER_COLUMNS
+
+        rows = self.rows
+
+        def column(name: str) -> pl.Series:
+            if name in NUMBER_COLUMNS:
+                return pl.Series(name, getattr(rows, name))
+            own = rows.texts[name]
+            return pl.Series(name, own.texts, dtype=pl.Categorical).gather(own.numbers)
+
+        return pl.DataFrame([column(name) for name in COLUMNS])
+
+    @property
+    def unread(self) -> Sequence[str]:
+        """What of the series could not be read, a sentence each: damaged files of a flight recording."""
+        return self.rows.unread
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The series as Assay holds it."""
         from assay.record.series import read_series
 
-        table = read_series(self.path)
-        frame = pl.from_arrow(table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame, unread_of(table)
+        return read_series(self.path)
+
+
+def _need_frames() -> None:
+    require("data frames of a run", "polars")
 
 
 def load(path: str | os.PathLike[str], *, first_page: Callable[[Path], str] | None = None) -> Run:
@@ -236,6 +252,7 @@ def load(path: str | os.PathLike[str], *, first_page: Callable[[Path], str] | No
 
 def _frame(documents: Iterable[Mapping[str, Any]], columns: Columns) -> pl.DataFrame:
     """Flat columns of nested documents; what a document lacks, or has as another type, is null."""
+    _need_frames()
     import polars as pl
 
     rows = list(documents)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Rows
 
 MACHINE_SOURCES = frozenset(
     {"block", "host", "multipath", "net", "nfs", "path", "process", "raid", "volume"}
@@ -48,17 +48,17 @@ def first_on_machine(hosts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return found
 
 
-def without_twins(frame: pl.DataFrame, hosts: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def without_twins(rows: Rows, hosts: Sequence[Mapping[str, Any]]) -> Rows:
     """The series without what a second agent recorded of the same machine or database server.
 
     Of each thing that was recorded the first host's rows stay; those that know the thing's role come before others.
     """
-    import polars as pl
+    import numpy as np
 
     machines = first_on_machine(hosts)
     servers = {(str(host.get("name")), name): server for host in hosts for name, server in _servers(host).items()}
     if len(set(machines.values())) == len(machines) and len(set(servers.values())) == len(servers):
-        return frame
+        return rows
 
     def thing(host: str, source: str, entity: str) -> str | None:
         if source in MACHINE_SOURCES and host in machines:
@@ -67,34 +67,31 @@ def without_twins(frame: pl.DataFrame, hosts: Sequence[Mapping[str, Any]]) -> pl
         server = servers.get((host, database)) if source in OF_ONE_DATABASE else None
         return f"{server} {part}" if server else None
 
-    keys = ["host", "source", "entity"]
-    text = [pl.col(name).cast(pl.String) for name in keys]
-    observed = frame.select(text).unique()
-    things = observed.with_columns(
-        thing=pl.Series([thing(*row) for row in observed.iter_rows()], dtype=pl.String),
-        place=pl.col("host").replace_strict({name: place for place, name in enumerate(machines)}, default=None),
+    is_own = np.zeros(len(rows), np.bool_)
+    for source, metrics in OF_ONE_DATABASE.items():
+        is_own |= rows.are("source", source) & rows.are("metric", *metrics)
+    places = {name: place for place, name in enumerate(machines)}
+    groups = rows.groups("host", "source", "entity")
+    knows_role = groups.sums(~rows.are("role", "") & ~is_own) > 0
+    has_rows = groups.sums(~is_own) > 0
+    firsts = rows.where(groups.first)
+    observed = list(zip(*(firsts.texts[name].column() for name in ("host", "source", "entity")), strict=True))
+    things = [thing(*one) for one in observed]
+    # Of the groups of one thing those of the host are kept that knows its role, or that comes first.
+    ranks: dict[tuple[str, str], dict[str, tuple[bool, int]]] = {}
+    for number, ((host, source, _), named) in enumerate(zip(observed, things, strict=True)):
+        if named is not None and has_rows[number]:
+            of_thing = ranks.setdefault((named, source), {})
+            rank = (not knows_role[number], places.get(host, len(places)))
+            of_thing[host] = min(of_thing.get(host, rank), rank)
+    kept = {one: min(of_thing, key=of_thing.__getitem__) for one, of_thing in ranks.items()}
+    stays = np.array(
+        [
+            named is None or kept.get((named, source), host) == host
+            for (host, source, _), named in zip(observed, things, strict=True)
+        ]
     )
-    is_own = pl.any_horizontal(
-        (pl.col("source") == source) & pl.col("metric").cast(pl.String).is_in(metrics)
-        for source, metrics in OF_ONE_DATABASE.items()
-    )
-    marked = (
-        frame.with_columns(text)
-        .join(things, on=keys, how="left", maintain_order="left")
-        .with_columns(thing=pl.when(is_own.not_()).then("thing"))
-    )
-    knows_role = (pl.col("role").cast(pl.String) != "").any()
-    kept = (
-        marked.drop_nulls("thing")
-        .group_by("thing", "source", "host", "place")
-        .agg(knows_role=knows_role)
-        .sort(pl.col("knows_role").not_(), "place")
-        .unique(["thing", "source"], keep="first", maintain_order=True)
-        .select("thing", "source", "host", is_kept=pl.lit(True))
-    )
-    of_kept = marked.join(kept, on=["thing", "source", "host"], how="left", maintain_order="left")
-    stays = pl.col("thing").is_null() | pl.col("is_kept").is_not_null()
-    return of_kept.filter(stays).drop("thing", "place", "is_kept")
+    return rows.where(is_own | stays[groups.of_row])
 
 
 def _servers(host: Mapping[str, Any]) -> Mapping[str, str]:

@@ -34,8 +34,7 @@ from assay.record.flight import has_recording, told_of
 from assay.record.folder import Folder
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from assay.record.rows import Rows
     from assay.record.series import SeriesWriter
     from assay.record.shapes.point import Point
 
@@ -303,7 +302,7 @@ class RunFolder:
         self.lock()
         return SeriesWriter(self._path)
 
-    def series(self) -> pa.Table:
+    def series(self) -> Rows:
         """All rows of this run's series so far, by time; see `assay.record.series.read_series`."""
         from assay.record.series import read_series
 

@@ -19,18 +19,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.ipc as ipc
-import pyarrow.parquet as pq
+import numpy as np
+import numpy.typing as npt
 
 from assay.base.errors import RunFolderError
 from assay.base.paths import let_go, printable
 from assay.record import durable
 from assay.record.flight import has_recording, read_recording
 from assay.record.folder import Folder
-from assay.record.series_bounds import check_pages, messages
-from assay.record.series_schema import READ_SCHEMA, SCHEMA, TEXTS
+from assay.record.rows import TEXT_COLUMNS, Rows, TextColumn, joined_rows
+from assay.record.series_arrow import END, stream_head, stream_messages, write_rows
+from assay.record.series_bounds import COLUMNS, NUMBER_COLUMNS, check_pages, read_footer
+from assay.record.series_reading import parquet_rows, stream_rows
 
 SEGMENTS_NAME = "series"
 PARQUET_NAME = "series.parquet"
@@ -41,8 +41,8 @@ TEXTS_MAX = 2**15 - 1
 """Different texts of a column."""
 ROWS_AT_A_TIME = 2**16
 
-_SEGMENT_KEY = b"assay.segment"
-_MERGED_KEY = b"assay.merged_segments"
+_SEGMENT_KEY = "assay.segment"
+_MERGED_KEY = "assay.merged_segments"
 _READ_ATTEMPTS = 20
 
 
@@ -63,34 +63,24 @@ class SeriesWriter:
         self._folder = Path(folder)
         self._segments: Folder | None = None
         self._part: str | None = None
-        self._stream: Any = None
         self._file: Any = None
         self._close_file: Any = None
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+    def write(self, parts: Sequence[Rows]) -> None:
         """Append rows to the open segment; they reach the operating system before this returns.
-
-        Parameters
-        ----------
-        batches
-            Rows of `READ_SCHEMA`.
 
         Raises
         ------
-        ValueError
-            Columns are not those of a series, or hold a null.
         OutOfSpace, IoFailed
             Writing failed; rows of earlier calls are intact, these are lost.
         """
-        if not batches:
-            return
-        batch = _plain(batches)
-        if batch.num_rows == 0:
+        if not any(map(len, parts)):
             return
         try:
-            if self._stream is None:
+            if self._part is None:
                 self._open_part()
-            self._stream.write_batch(batch)
+            for message in stream_messages(joined_rows(parts)):
+                self._file.write(message)
         except BaseException as error:
             # The stream may now end in the middle of a batch: leave it to be salvaged and begin another.
             self._abandon()
@@ -122,7 +112,7 @@ class SeriesWriter:
         part, segments = self._part, self._segments
         closed = _free_name(segments, name)
         try:
-            self._stream.close()
+            self._file.write(END)
             os.fsync(self._file.fileno())
             self._close_file()
             segments.rename(part, closed)
@@ -158,28 +148,25 @@ class SeriesWriter:
             return self._folder / PARQUET_NAME if run.has(PARQUET_NAME) else None
         names = _segment_names(segments)
         try:
-            table, merged = _merge(run, segments, names)
+            rows, merged = _merge(run, segments, names)
         except _TooLarge:
             # Readers take the segments one by one.
             return None
         if names:
-            self._replace_parquet(run, segments, names, table, merged)
+            self._replace_parquet(run, segments, names, rows, merged)
         with contextlib.suppress(OSError):
             # Other files may be kept there.
             os.rmdir(SEGMENTS_NAME, dir_fd=run.descriptor)
         return self._folder / PARQUET_NAME if run.has(PARQUET_NAME) else None
 
     def _replace_parquet(
-        self, run: Folder, segments: Folder, names: Sequence[str], table: pa.Table, merged: Sequence[str]
+        self, run: Folder, segments: Folder, names: Sequence[str], rows: Rows, merged: Sequence[str]
     ) -> None:
         """Write the Parquet file, and remove the segments that are in it."""
         part = f".{secrets.token_hex(8)}.part"
-        schema = SCHEMA.with_metadata({_MERGED_KEY: json.dumps(merged)})
         try:
             with os.fdopen(run.create(part), "wb") as file:
-                with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                    for batch in table.to_batches(max_chunksize=2**18):
-                        writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+                write_rows(file, [rows], {_MERGED_KEY: json.dumps(merged)})
                 file.flush()
                 os.fsync(file.fileno())
             run.rename(part, PARQUET_NAME)
@@ -199,17 +186,16 @@ class SeriesWriter:
         # A writer that is forgotten leaves its segment as a crash would.
         self._close_file = weakref.finalize(self, let_go, descriptor)
         self._file = os.fdopen(descriptor, "wb", buffering=0, closefd=False)
-        schema = SCHEMA.with_metadata({_SEGMENT_KEY: identity})
-        self._stream = ipc.new_stream(self._file, schema, options=ipc.IpcWriteOptions(compression="zstd"))
+        self._file.write(stream_head({_SEGMENT_KEY: identity}))
 
     def _abandon(self) -> None:
         with contextlib.suppress(OSError):
             if self._close_file is not None:
                 self._close_file()
-        self._part = self._stream = self._file = self._close_file = None
+        self._part = self._file = self._close_file = None
 
 
-def read_series(folder: Path) -> pa.Table:
+def read_series(folder: Path) -> Rows:
     """All rows of a run's series, by time: of segments, of what can be salvaged from a crash, of the Parquet file.
 
     Parameters
@@ -219,8 +205,8 @@ def read_series(folder: Path) -> pa.Table:
 
     Returns
     -------
-    pyarrow.Table
-        Rows of `READ_SCHEMA` ordered by `t_ns`; empty if the run has no series.
+    Rows
+        Ordered by `t_ns`; none if the run has no series.
 
     Raises
     ------
@@ -251,20 +237,6 @@ def _free_name(segments: Folder, name: str) -> str:
     return free
 
 
-def _plain(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """All rows as they are written, with plain texts."""
-    try:
-        batch = pa.concat_batches(batches)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"rows do not fit the series schema: {error}") from error
-    if not batch.schema.equals(READ_SCHEMA):
-        raise ValueError(f"rows do not fit the series schema: {batch.schema}")
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if column.null_count:
-            raise ValueError(f"rows do not fit the series schema: {column.null_count} without {name}")
-    return batch.cast(SCHEMA)
-
-
 def _segments(run: Folder) -> Folder | None:
     try:
         return run.folder(SEGMENTS_NAME)
@@ -286,7 +258,7 @@ def _segment_names(segments: Folder) -> list[str]:
     return names
 
 
-def _merge(run: Folder, segments: Folder | None, names: Sequence[str]) -> tuple[pa.Table, list[str]]:
+def _merge(run: Folder, segments: Folder | None, names: Sequence[str]) -> tuple[Rows, list[str]]:
     """All rows once, by time, and the identities of the segments read.
 
     Segments are read before the Parquet file, or a compaction in between would hide rows.
@@ -308,7 +280,7 @@ def _merge(run: Folder, segments: Folder | None, names: Sequence[str]) -> tuple[
     if count > ROWS_MAX:
         raise _too_large(run.path, count)
     # Rows of one moment keep their order: those of the Parquet file were written first.
-    return rows.table([(of_segments, rows.count), *kept]), [identity for identity, _, _ in spans if identity]
+    return rows.rows([(of_segments, rows.count), *kept]), [identity for identity, _, _ in spans if identity]
 
 
 def _read_segment(segments: Folder, name: str, rows: _Rows) -> str | None:
@@ -325,23 +297,13 @@ def _read_segment(segments: Folder, name: str, rows: _Rows) -> str | None:
     return identity
 
 
-def _batches(segments: Folder, name: str) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+def _batches(segments: Folder, name: str) -> Iterator[tuple[str | None, Rows]]:
     """Identity and batches of a segment; of one that was not closed, those before the first cut off or torn."""
-    identity = schema = None
     with _opened(segments, name) as file:
         try:
-            for message in map(ipc.read_message, messages(file)):
-                if schema is None:
-                    schema = ipc.read_schema(message)
-                    if not schema.equals(SCHEMA):
-                        raise ValueError("its columns are not those of a series")
-                    identity = (schema.metadata or {}).get(_SEGMENT_KEY, b"").decode() or None
-                    continue
-                batch = ipc.read_record_batch(message, schema)
-                batch.validate(full=True)
-                _check_whole(batch)
-                yield identity, batch
-        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            for told, found in stream_rows(file):
+                yield told.get(_SEGMENT_KEY) or None, found
+        except (OSError, ValueError, MemoryError) as error:
             if not name.endswith(".part"):
                 raise _damaged(segments.path / name, error, "; remove it to go on without its rows") from error
 
@@ -353,35 +315,18 @@ def _read_parquet(run: Folder, rows: _Rows) -> set[str]:
         return set()
     with _opened(run, PARQUET_NAME) as opened:
         try:
-            metadata = pq.read_metadata(opened)
-            _check_columns(metadata.schema.to_arrow_schema())
-            if metadata.num_rows > ROWS_MAX:
-                raise _too_large(path, metadata.num_rows)
-            check_pages(opened, metadata)
-            # ParquetFile rather than read_table, which would take "a=b" in the path's folders for partition columns.
-            with pq.ParquetFile(opened, metadata=metadata, read_dictionary=list(TEXTS)) as file:
-                for batch in file.iter_batches(ROWS_AT_A_TIME, use_threads=False):
-                    _check_whole(batch)
-                    rows.hold(batch)
-                    if rows.count - before > ROWS_MAX:
-                        raise _too_large(path, rows.count - before)
-                rows.take_held()
-                merged = json.loads((metadata.metadata or {}).get(_MERGED_KEY, b"[]"))
-            return {str(identity) for identity in merged}
-        except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, RecursionError, MemoryError) as error:
+            footer = read_footer(opened)
+            if footer.rows > ROWS_MAX:
+                raise _too_large(path, footer.rows)
+            check_pages(opened, footer)
+            for found in parquet_rows(opened, footer):
+                rows.hold(found)
+                if rows.count - before > ROWS_MAX:
+                    raise _too_large(path, rows.count - before)
+            rows.take_held()
+            return {str(identity) for identity in json.loads(footer.metadata.get(_MERGED_KEY, "[]"))}
+        except (OSError, ValueError, LookupError, TypeError, RecursionError, MemoryError) as error:
             raise _damaged(path, error) from error
-
-
-def _check_columns(found: pa.Schema) -> None:
-    plain = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in found]
-    if found.names != SCHEMA.names or plain != SCHEMA.types:
-        raise ValueError("its columns are not those of a series")
-
-
-def _check_whole(batch: pa.RecordBatch) -> None:
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if column.null_count:
-            raise ValueError(f"{column.null_count} rows without {name}")
 
 
 def _opened(folder: Folder, name: str) -> BinaryIO:
@@ -408,66 +353,70 @@ class _Rows:
 
     def __init__(self) -> None:
         self.count = 0
-        self._held: list[pa.RecordBatch] = []
+        self._held: list[Rows] = []
         self._held_rows = 0
-        self._numbers: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
-        self._columns: dict[str, list[pa.Array]] = {name: [] for name in SCHEMA.names}
+        self._numbers: dict[str, dict[str, int]] = {name: {} for name in TEXT_COLUMNS}
+        self._columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in COLUMNS}
 
-    def hold(self, batch: pa.RecordBatch) -> None:
-        """Add a batch, its texts plain or numbered; many small ones are numbered together.
+    def hold(self, part: Rows) -> None:
+        """Add rows; many small parts are numbered together.
 
         Raises
         ------
         ValueError
             A column holds more texts than any series does.
         """
-        if self._held_rows and self._held_rows + batch.num_rows > ROWS_AT_A_TIME:
+        if self._held_rows and self._held_rows + len(part) > ROWS_AT_A_TIME:
             self.take_held()
-        self._held.append(batch)
-        self._held_rows += batch.num_rows
-        self.count += batch.num_rows
+        self._held.append(part)
+        self._held_rows += len(part)
+        self.count += len(part)
 
     def take_held(self) -> None:
-        """Number the texts of the batches that are held; they are of one form.
+        """Number the texts of the parts that are held.
 
         Raises
         ------
         ValueError
             A column holds more texts than any series does.
         """
-        if not self._held:
+        if not self._held_rows:
             return
-        table = pa.Table.from_batches(self._held).unify_dictionaries().combine_chunks()
+        rows = joined_rows(self._held)
         self._held, self._held_rows = [], 0
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            self._columns[name] += [self._numbered(name, one) if name in TEXTS else one for one in column.chunks]
+        for name in NUMBER_COLUMNS:
+            self._columns[name].append(getattr(rows, name))
+        for name, column in rows.texts.items():
+            self._columns[name].append(self._numbered(name, column))
 
-    def table(self, spans: Sequence[tuple[int, int]]) -> pa.Table:
+    def rows(self, spans: Sequence[tuple[int, int]]) -> Rows:
         """The rows of these spans, by time; a column after the other is put in order and let go."""
         times = self._chosen("t_ns", spans)
-        in_order = pc.all(pc.less_equal(times[:-1], times[1:])).as_py() if len(times) > 1 else True
-        order = None if in_order else pc.array_sort_indices(times)
-        columns = []
-        for field in READ_SCHEMA:
-            column = self._chosen(field.name, spans)
-            del self._columns[field.name]
-            column = column if order is None else column.take(order)
-            if field.name in TEXTS:
-                column = pa.DictionaryArray.from_arrays(column, pa.array(list(self._numbers[field.name]), pa.string()))
-            columns.append(column)
-        return pa.Table.from_arrays(columns, schema=READ_SCHEMA)
+        order = None if (times[:-1] <= times[1:]).all() else np.argsort(times, kind="stable")
+        columns: dict[str, npt.NDArray[Any]] = {}
+        for name in COLUMNS:
+            column = self._chosen(name, spans)
+            del self._columns[name]
+            columns[name] = column if order is None else column[order]
+        texts = {name: TextColumn(columns.pop(name), list(self._numbers[name])) for name in TEXT_COLUMNS}
+        return Rows(columns["t_ns"], columns["interval_ns"], columns["value"], texts)
 
-    def _chosen(self, name: str, spans: Sequence[tuple[int, int]]) -> pa.Array:
-        type_ = pa.int16() if name in TEXTS else SCHEMA.field(name).type
-        whole = pa.chunked_array(self._columns[name], type_)
-        chunks = [chunk for begin, end in spans for chunk in whole.slice(begin, end - begin).chunks]
-        return pa.concat_arrays(chunks) if chunks else pa.array([], type_)
+    def _chosen(self, name: str, spans: Sequence[tuple[int, int]]) -> npt.NDArray[Any]:
+        parts, at = self._columns[name], 0
+        ends = [at := at + len(part) for part in parts]
+        found = [
+            part[max(begin - (until - len(part)), 0) : max(end - (until - len(part)), 0)]
+            for begin, end in spans
+            for part, until in zip(parts, ends, strict=True)
+            if until > begin and until - len(part) < end
+        ]
+        kind = np.int16 if name in TEXT_COLUMNS else np.float64 if name == "value" else np.int64
+        return np.concatenate(found) if found else np.zeros(0, kind)
 
-    def _numbered(self, name: str, column: pa.Array) -> pa.Array:
+    def _numbered(self, name: str, column: TextColumn) -> npt.NDArray[np.int16]:
         """Numbers of a column's texts, the same for all batches."""
-        found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         numbers = self._numbers[name]
-        mapping = [numbers.setdefault(text, len(numbers)) for text in found.dictionary.to_pylist()]
+        mapping = [numbers.setdefault(text, len(numbers)) for text in column.texts]
         if len(numbers) > TEXTS_MAX:
             raise ValueError(f"more than {TEXTS_MAX:,} different texts of {name}")
-        return pc.take(pa.array(mapping, pa.int16()), found.indices)
+        return np.asarray(np.array(mapping, np.int16)[column.numbers])

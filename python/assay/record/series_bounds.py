@@ -8,12 +8,15 @@ claims. So what readers would allocate is read where they read it: in the header
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
+COLUMNS = ("t_ns", "clock", "interval_ns", "tier", "host", "source", "entity", "role", "metric", "kind", "value")
+"""Columns of a series (docs/results.md, Series). `t_ns` is the end of the interval."""
+NUMBER_COLUMNS = {"t_ns": "<i8", "interval_ns": "<i8", "value": "<f8"}
+"""Columns of numbers, as NumPy names what they are."""
 
 PAGE_HEADER_BYTES_MAX = 2**16
 """A page's header holds numbers and two short statistics."""
@@ -23,17 +26,108 @@ PAGES_MAX = 1_000_000
 BATCH_BYTES_MAX = 64 * 2**20
 """A batch holds the rows of a few seconds."""
 METADATA_BYTES_MAX = 2**20
+FOOTER_BYTES_MAX = 64 * 2**20
 
-DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
-PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8
+DATA_PAGE, DICTIONARY_PAGE = 0, 2
+PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY = 0, 2, 8
 """Encodings of which a value takes its bytes in the page, or is a number of one that does; others unfold further."""
 
-_TYPE, _UNCOMPRESSED, _COMPRESSED, _DATA, _DICTIONARY, _DATA_V2 = 1, 2, 3, 5, 7, 8
-_ENCODING = {_DATA: 2, _DICTIONARY: 2, _DATA_V2: 4}
-_HEADER_OF = {DATA_PAGE: _DATA, DICTIONARY_PAGE: _DICTIONARY, DATA_PAGE_V2: _DATA_V2}
+UNCOMPRESSED, ZSTD = 0, 6
+VALUES_MAX = 2**26
+
+_SCHEMA, _ROWS, _GROUPS, _KEY_VALUES = 2, 3, 4, 5
+_GROUP_COLUMNS, _GROUP_ROWS, _META = 1, 3, 3
+_PATH, _CODEC, _CHUNK_BYTES, _DATA_AT, _DICTIONARY_AT = 3, 4, 7, 9, 11
+"""Fields of FileMetaData, of RowGroup and ColumnChunk, of ColumnMetaData (parquet.thrift)."""
+
+_TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
+_HEADER_OF = {DATA_PAGE: 5, DICTIONARY_PAGE: 7}
 
 
-def check_pages(file: BinaryIO, metadata: pq.FileMetaData) -> None:
+class Chunk(NamedTuple):
+    """Where the pages of a column of a group begin and end, and whether they are compressed."""
+
+    begin: int
+    end: int
+    is_compressed: bool
+
+
+class RowGroup(NamedTuple):
+    """Rows that are written together, and the chunk of each column."""
+
+    rows: int
+    chunks: dict[str, Chunk]
+
+
+class Footer(NamedTuple):
+    """What the end of a Parquet file says of it."""
+
+    rows: int
+    groups: list[RowGroup]
+    metadata: dict[str, str]
+
+
+def read_footer(file: BinaryIO) -> Footer:
+    """Read the footer of a Parquet file; the file is left anywhere.
+
+    Raises
+    ------
+    ValueError
+        There is none, or it is that of no series.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 8, 0))
+    tail = file.read(8)
+    length = _u32(tail, 0) if len(tail) == 8 else 0
+    if tail[4:] != b"PAR1" or not 0 < length <= min(size - 12, FOOTER_BYTES_MAX):
+        raise ValueError("it has no footer of a Parquet file")
+    file.seek(size - 8 - length)
+    found = _Compact(file.read(length)).fields()
+    try:
+        kinds = [(one[4].decode(), one.get(1), one.get(3)) for one in found[_SCHEMA][1:]]
+        groups = [_group(one, size) for one in found[_GROUPS]]
+        told = {one[1].decode(): one[2].decode() for one in found.get(_KEY_VALUES) or () if 2 in one}
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError("its footer is none of a Parquet file") from error
+    # Physical types, all of which are required (parquet.thrift: INT64, DOUBLE, BYTE_ARRAY; REQUIRED).
+    wanted = {name: {"<i8": 2, "<f8": 5}.get(NUMBER_COLUMNS.get(name, ""), 6) for name in COLUMNS}
+    if {name: kind for name, kind, _ in kinds} != wanted or any(repetition != 0 for *_, repetition in kinds):
+        raise ValueError("its columns are not those of a series")
+    rows = sum(group.rows for group in groups)
+    if rows != found.get(_ROWS):
+        raise ValueError("its groups have other rows than the file")
+    return Footer(rows, groups, told)
+
+
+def _group(told: dict[int, Any], size: int) -> RowGroup:
+    chunks = {}
+    for column in told[_GROUP_COLUMNS]:
+        meta = column[_META]
+        (name,), codec, begin = meta[_PATH], meta[_CODEC], meta[_DATA_AT]
+        dictionary = meta.get(_DICTIONARY_AT)
+        if dictionary is not None and 0 < dictionary < begin:
+            begin = dictionary
+        end = begin + meta[_CHUNK_BYTES]
+        if not 0 <= begin <= end <= size or codec not in (UNCOMPRESSED, ZSTD):
+            raise ValueError("a column lies outside of the file, or is compressed as no series is")
+        chunks[name.decode()] = Chunk(begin, end, codec == ZSTD)
+    rows: int = told[_GROUP_ROWS]
+    if set(chunks) != set(COLUMNS) or rows < 0:
+        raise ValueError("its columns are not those of a series")
+    return RowGroup(rows, chunks)
+
+
+class Page(NamedTuple):
+    """A page: its kind, its encoding, its values, and its bytes as they are stored."""
+
+    kind: int
+    encoding: int
+    values: int
+    unfolded: int
+    stored: bytes
+
+
+def check_pages(file: BinaryIO, footer: Footer) -> None:
     """Check that no page of a Parquet file unfolds to more than a page of a series does; the file is left anywhere.
 
     Raises
@@ -41,22 +135,21 @@ def check_pages(file: BinaryIO, metadata: pq.FileMetaData) -> None:
     ValueError
         A page does, has an encoding that this Assay does not write, or no header.
     """
-    for number, unfolded in enumerate(_page_bytes(file, metadata)):
-        if unfolded > PAGE_BYTES_MAX or number >= PAGES_MAX:
-            raise ValueError(f"a page unfolds to {unfolded:,} bytes, or there are more than {PAGES_MAX:,} pages")
+    chunks = (chunk for group in footer.groups for chunk in group.chunks.values())
+    pages = (page for chunk in chunks for page in pages_of(file, chunk.begin, chunk.end, with_data=False))
+    for number, page in enumerate(pages):
+        if page.unfolded > PAGE_BYTES_MAX or number >= PAGES_MAX:
+            raise ValueError(f"a page unfolds to {page.unfolded:,} bytes, or there are more than {PAGES_MAX:,} pages")
 
 
-def _page_bytes(file: BinaryIO, metadata: pq.FileMetaData) -> Iterator[int]:
-    for group in range(metadata.num_row_groups):
-        for column in range(metadata.num_columns):
-            chunk = metadata.row_group(group).column(column)
-            start = chunk.data_page_offset
-            if chunk.dictionary_page_offset is not None and 0 < chunk.dictionary_page_offset < start:
-                start = chunk.dictionary_page_offset
-            yield from _chunk_page_bytes(file, start, start + chunk.total_compressed_size)
+def pages_of(file: BinaryIO, at: int, end: int, *, with_data: bool = True) -> Iterator[Page]:
+    """Yield the pages of a column, without their bytes where these are not asked for.
 
-
-def _chunk_page_bytes(file: BinaryIO, at: int, end: int) -> Iterator[int]:
+    Raises
+    ------
+    ValueError
+        A page has an encoding that this Assay does not write, or no header.
+    """
     while at < end:
         file.seek(at)
         reader = _Compact(file.read(PAGE_HEADER_BYTES_MAX))
@@ -67,15 +160,21 @@ def _chunk_page_bytes(file: BinaryIO, at: int, end: int) -> Iterator[int]:
         if unfolded < 0 or stored < 0 or kind not in _HEADER_OF:
             raise ValueError("a page has an impossible header")
         of_kind = header.get(_HEADER_OF[kind])
-        encoding = of_kind.get(_ENCODING[_HEADER_OF[kind]]) if isinstance(of_kind, dict) else None
-        if encoding not in (PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY):
+        count, encoding = (of_kind.get(1), of_kind.get(2)) if isinstance(of_kind, dict) else (None, None)
+        if encoding not in (PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY):
             raise ValueError(f"a page has encoding {encoding}, which no series has")
-        yield unfolded
         at += reader.at + stored
+        if at > end or not isinstance(count, int) or not 0 <= count <= VALUES_MAX:
+            raise ValueError("a page ends behind its column, or has more values than any")
+        data = b""
+        if with_data:
+            file.seek(at - stored)
+            data = file.read(stored)
+        yield Page(kind, encoding, count, unfolded, data)
 
 
 class _Compact:
-    """Reader of one struct in Thrift's compact protocol (thrift-compact-protocol.md)."""
+    """Reader of one struct in Thrift's compact protocol (thrift-compact-protocol.md); maps have no place in it."""
 
     DEPTH_MAX = 8
 
@@ -106,7 +205,14 @@ class _Compact:
         if kind == 7:
             return self._skip(8)
         if kind == 8:
-            return self._skip(self._varint())
+            return self._bytes(self._varint())
+        if kind in (9, 10):
+            head = self._byte()
+            count = head >> 4 if head >> 4 < 15 else self._varint()
+            if depth > self.DEPTH_MAX or count > len(self.data) - self.at:
+                raise ValueError("a list is longer than what holds it")
+            # Flags of a list have a byte each, unlike those of a struct.
+            return [self._byte() if head & 15 in (1, 2) else self._value(head & 15, depth + 1) for _ in range(count)]
         if kind == 12:
             return self.fields(depth + 1)
         raise ValueError("a page's header holds what no header has")
@@ -120,6 +226,10 @@ class _Compact:
                 return value
             shift += 7
         raise ValueError("a page's header has a number without an end")
+
+    def _bytes(self, count: int) -> bytes:
+        self._skip(count)
+        return self.data[self.at - count : self.at]
 
     def _byte(self) -> int:
         self._skip(1)
@@ -172,6 +282,65 @@ def messages(file: BinaryIO) -> Iterator[bytes]:
         yield head + metadata + body
 
 
+def check_head(message: bytes) -> dict[str, str]:
+    """Check that a stream's first message says the columns of a series, and give its metadata.
+
+    Raises
+    ------
+    ValueError
+        It says others, or nothing.
+    """
+    metadata = message[8:]
+    try:
+        head = _Table(metadata, _u32(metadata, 0)).table(2)
+        if head is None:
+            raise ValueError("its first message is no schema")
+        columns = [_column(one) for one in head.tables(1)]
+        told = {one.text(0): one.text(1) for one in head.tables(2)}
+    except (struct.error, IndexError) as error:
+        raise ValueError("its first message is no schema") from error
+    # Type of Schema.fbs: Int of 64 bits with a sign, FloatingPoint of double precision, Utf8.
+    kinds = {"<i8": (2, 64), "<f8": (3, 2)}
+    if columns != [(name, *kinds.get(NUMBER_COLUMNS.get(name, ""), (5, 0)), False) for name in COLUMNS]:
+        raise ValueError("its columns are not those of a series")
+    return told
+
+
+def _column(field: _Table) -> tuple[str, int, int, bool]:
+    """Name, type, width and whether it has a dictionary (Schema.fbs, `Field`)."""
+    kind, of_kind = field.number(2, "<B"), field.table(3)
+    width = of_kind.number(0, "<i" if kind == 2 else "<h") if of_kind is not None and kind in (2, 3) else 0
+    return field.text(0), kind, width, field.table(4) is not None
+
+
+def record_batch(message: bytes) -> tuple[int, bool, list[bytes]]:
+    """Rows of a batch, whether its buffers are compressed with zstd, and the buffers.
+
+    Raises
+    ------
+    ValueError
+        The message is no batch, or is compressed otherwise.
+    """
+    size = _u32(message, 4)
+    metadata, body = message[8 : 8 + size], message[8 + size :]
+    try:
+        batch = _Table(metadata, _u32(metadata, 0)).table(2)
+        if batch is None:
+            raise ValueError("a message is no batch")
+        compression = batch.table(3)
+        # LZ4_FRAME is the default, and 1 is ZSTD (Message.fbs, `CompressionType`).
+        if compression is not None and compression.number(0, "<b") != 1:
+            raise ValueError("a batch is compressed as no series is")
+        (start, count), rows = batch.vector(2), batch.number(0, "<q")
+        if count > len(metadata) // 16:
+            raise ValueError("a batch has more buffers than there is room for")
+        places = [struct.unpack_from("<qq", metadata, start + 16 * number) for number in range(count)]
+    except (struct.error, IndexError) as error:
+        raise ValueError("a message is none") from error
+    # Where buffers lie was checked with their sizes (`messages`).
+    return rows, compression is not None, [body[offset : offset + length] for offset, length in places]
+
+
 def _batch_bytes(metadata: bytes, batch: _Table, body: bytes) -> int:
     """Bytes that the buffers of a record batch unfold to."""
     # RecordBatch.buffers and .compression of Message.fbs; a buffer is an offset and a length.
@@ -209,6 +378,24 @@ class _Table:
         """A table that a field leads to, or None."""
         at = self.field(number)
         return None if at is None else _Table(self._data, at + _u32(self._data, at))
+
+    def number(self, number: int, form: str) -> int:
+        """A number of a field; zero where it is left out."""
+        at = self.field(number)
+        return 0 if at is None else int(struct.unpack_from(form, self._data, at)[0])
+
+    def text(self, number: int) -> str:
+        """A text of a field."""
+        start, count = self.vector(number)
+        return self._data[start : start + count].decode()
+
+    def tables(self, number: int) -> list[_Table]:
+        """The tables of a vector."""
+        start, count = self.vector(number)
+        if count > len(self._data) // 4:
+            raise ValueError("a vector is longer than what holds it")
+        places = [start + 4 * place for place in range(count)]
+        return [_Table(self._data, at + _u32(self._data, at)) for at in places]
 
     def vector(self, number: int) -> tuple[int, int]:
         """Place of the first element of a vector, and how many there are."""

@@ -8,25 +8,22 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import BinaryIO, Self
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from assay.base.feeding import Fed
 from assay.base.paths import printable
 from assay.record import durable
 from assay.record.folder import Folder
+from assay.record.rows import Rows, joined_rows
 from assay.record.series import PARQUET_NAME, read_series
-from assay.record.series_schema import READ_SCHEMA, TEXTS
-
-GROUP_ROWS = 2**17
-"""Rows that are compressed together, some 5 MB in memory."""
+from assay.record.series_arrow import GROUP_ROWS, write_rows
 
 
 class SeriesFile:
     """Writes the series of a run folder that nothing else writes to; its rows need not come by time.
 
-    The file is there once it is whole, and only if there are rows.
+    The file is there once it is whole, and only if there are rows. The library that writes Parquet asks for rows; a
+    thread of its own gives it those that come.
 
     Parameters
     ----------
@@ -37,23 +34,23 @@ class SeriesFile:
     def __init__(self, folder: Path) -> None:
         self._folder = Folder.open(folder)
         self._part = f".{secrets.token_hex(8)}.part"
-        self._waiting: list[pa.RecordBatch] = []
+        self._waiting: list[Rows] = []
         self._waiting_rows = 0
         self._last_ns = 0
         self._is_in_order = True
-        self._file: Any = None
-        self._parquet: Any = None
+        self._file: BinaryIO | None = None
+        self._writing: Fed[Rows] | None = None
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Append rows of `READ_SCHEMA`.
+    def write(self, parts: Sequence[Rows]) -> None:
+        """Append rows.
 
         Raises
         ------
         OutOfSpace, IoFailed
             Writing failed.
         """
-        self._waiting += batches
-        self._waiting_rows += sum(batch.num_rows for batch in batches)
+        self._waiting += parts
+        self._waiting_rows += sum(map(len, parts))
         if self._waiting_rows >= GROUP_ROWS:
             self._write_group()
 
@@ -69,43 +66,41 @@ class SeriesFile:
         """
         self._end()
         if not self._is_in_order:
-            for batch in read_series(self._folder.path).to_batches(max_chunksize=GROUP_ROWS):
-                self.write([batch])
+            rows = read_series(self._folder.path)
+            for begin in range(0, len(rows), GROUP_ROWS):
+                self.write([rows.where(slice(begin, begin + GROUP_ROWS))])
             self._end()
         self._folder.close()
 
     def _write_group(self) -> None:
-        table = pa.Table.from_batches(self._waiting, READ_SCHEMA).unify_dictionaries().combine_chunks()
+        rows = joined_rows(self._waiting)
         self._waiting, self._waiting_rows = [], 0
-        times = table.column("t_ns").to_numpy()
+        times = rows.t_ns
         self._is_in_order &= bool(self._last_ns <= times[0] and (times[:-1] <= times[1:]).all())
         self._last_ns = int(times[-1])
         try:
-            if self._parquet is None:
-                self._file = os.fdopen(self._folder.create(self._part), "wb")
-                # Texts are plain in the file, though they are numbered in memory; times and values are seldom alike.
-                self._parquet = pq.ParquetWriter(
-                    self._file, READ_SCHEMA, compression="zstd", store_schema=False, use_dictionary=list(TEXTS)
-                )
-            self._parquet.write_table(table)
+            if self._writing is None:
+                self._file = file = os.fdopen(self._folder.create(self._part), "wb")
+                self._writing = Fed(lambda parts: write_rows(file, parts))
+            self._writing.give(rows)
         except OSError as error:
             raise self._failure(error) from error
 
     def _end(self) -> None:
         if self._waiting_rows:
             self._write_group()
-        if self._parquet is None:
+        if self._writing is None or self._file is None:
             return
+        writing, self._writing = self._writing, None
         try:
-            self._parquet.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+            with self._file:
+                writing.end()
+                self._file.flush()
+                os.fsync(self._file.fileno())
             self._folder.rename(self._part, PARQUET_NAME)
             self._folder.sync()
         except OSError as error:
             raise self._failure(error) from error
-        self._parquet = None
 
     def _failure(self, error: OSError) -> Exception:
         return durable.failure(error, f"cannot write {printable(self._folder.path / PARQUET_NAME)}")
@@ -118,8 +113,7 @@ class SeriesFile:
     ) -> None:
         if kind is None:
             self.close()
-        elif self._parquet is not None:
-            with contextlib.suppress(OSError):
-                self._parquet.close()
-                self._file.close()
+        elif self._writing is not None and self._file is not None:
+            with contextlib.suppress(Exception), self._file:
+                self._writing.end()
             self._folder.remove(self._part)

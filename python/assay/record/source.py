@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from assay.base.tables import Record
 
 if TYPE_CHECKING:
-    import polars
-
     from assay.record.flight import Spread
+    from assay.record.rows import Rows
     from assay.record.types import Answer, Manifest, Point
 
 OneRecord = TypeVar("OneRecord", bound=Mapping[str, object])
@@ -34,8 +33,8 @@ class RunFacts:
         `run.json`.
     points : list of Point
         `points.jsonl`, in the order they ended; without those of a chain that was measured again.
-    series : polars.DataFrame or None
-        The tall table of the series; None when the run has none.
+    series : Rows or None
+        Rows of the series, one at least; None when the run has none.
     unreadable : list of str
         What could not be read and why; the report says it.
     spreads
@@ -45,7 +44,7 @@ class RunFacts:
 
     manifest: Manifest
     points: list[Point] = field(default_factory=list)
-    series: polars.DataFrame | None = None
+    series: Rows | None = None
     unreadable: list[str] = field(default_factory=list)
     spreads: Mapping[tuple[str, str, str, str], Spread] = field(default_factory=dict)
 

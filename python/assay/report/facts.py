@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assay.base.errors import AssayError
 from assay.base.tables import Record
 from assay.document.figure_sections import figure_remarks, figure_sections
-from assay.record.flight import has_recording, spreads, unread_of
+from assay.record.flight import has_recording, spreads
 from assay.record.machines import without_twins
 from assay.record.points import current_points
 from assay.record.run_folder import RunFolder
@@ -21,10 +21,9 @@ from assay.workloads.registry import DEFAULT_KIND, workload_known, workload_reco
 from assay.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    import polars
-
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
+    from assay.record.rows import Rows
 
 
 Asked = TypeVar("Asked", Point, Answer)
@@ -59,7 +58,7 @@ def load_facts(run_path: Path) -> RunFacts:
 def facts_of(
     manifest: Record,
     points: Iterable[Record] = (),
-    series: polars.DataFrame | None = None,
+    series: Rows | None = None,
     unreadable: Sequence[str] = (),
 ) -> RunFacts:
     """Facts from what a run folder holds: cleaned, every point and answer with its kind."""
@@ -84,21 +83,14 @@ def _with_kind(record: Asked) -> Asked:
     return {**record, "workload": {**workload, "kind": workload.get("kind") or DEFAULT_KIND}}
 
 
-def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
-    import polars
-
+def _load_series(run_path: Path) -> tuple[Rows | None, list[str]]:
     from assay.record.series import read_series
 
     try:
-        table = read_series(run_path)
-        frame = polars.from_arrow(table)
-    # pyarrow raises subclasses of ValueError and OSError for a damaged file.
-    except (OSError, ValueError, AssayError, polars.exceptions.PolarsError) as error:
+        rows = read_series(run_path)
+    except (OSError, AssayError) as error:
         return None, [f"the series could not be read: {clean(str(error))}"]
-    unread = [str(clean(text)) for text in unread_of(table)]
-    if not isinstance(frame, polars.DataFrame) or frame.is_empty():
-        return None, unread
-    return frame, unread
+    return (rows if len(rows) else None), [str(clean(text)) for text in rows.unread]
 
 
 def workload_of_run(facts: RunFacts) -> Workload[Any] | None:

@@ -30,7 +30,7 @@ from assay.workloads.registry import workload_of
 from assay.workloads.steps import Ask, Measured, Steps
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 LOOK_S = 0.1
 """How often progress is shown and an interrupt looked for while a simulation is waited for."""
@@ -119,7 +119,7 @@ class _Simulated:
     """A measured load, with times that count from the beginning of its chain."""
 
     measured: Measured
-    series: Sequence[pa.RecordBatch]
+    series: Sequence[Rows]
 
 
 class _Stream(Silent):
@@ -180,7 +180,7 @@ class _AheadOfTurn(Job):
 
     def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
         measured = self._opened.measure(ask, repeat=repeat, point_id=point_id)
-        series = cast(Nowhere, self._context.folder).batches
+        series = cast(Nowhere, self._context.folder).rows
         self._stream.items.put(_Simulated(measured=measured, series=series))
         return measured
 
@@ -219,7 +219,7 @@ class _InTurn(Job):
         del ask, repeat
         taken: _Simulated = self._stream.take(self._context)
         writer = self._context.folder.series_writer()
-        writer.write([_later(batch, self._epoch_ns) for batch in taken.series])
+        writer.write([replace(rows, t_ns=rows.t_ns + self._epoch_ns) for rows in taken.series])
         writer.close_segment(point_id)
         figures = taken.measured.figures
         return replace(taken.measured, figures=figures | {key: figures[key] + self._epoch_ns for key in TIMES})
@@ -230,10 +230,3 @@ class _InTurn(Job):
 
     def complete_answer(self, answer: Answer) -> None:
         answer |= self._stream.take(self._context)
-
-
-def _later(batch: pa.RecordBatch, by_ns: int) -> pa.RecordBatch:
-    import pyarrow.compute as pc
-
-    place = batch.schema.get_field_index("t_ns")
-    return batch.set_column(place, batch.schema.field(place), pc.add(batch.column(place), by_ns))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 
 class Nowhere:
@@ -14,12 +14,12 @@ class Nowhere:
 
     Attributes
     ----------
-    batches
+    rows
         The rows that were written last.
     """
 
     def __init__(self) -> None:
-        self.batches: Sequence[pa.RecordBatch] = ()
+        self.rows: Sequence[Rows] = ()
 
     def append_point(self, point: dict[str, object]) -> None:
         """Forget a point."""
@@ -28,9 +28,9 @@ class Nowhere:
         """Give itself."""
         return self
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+    def write(self, parts: Sequence[Rows]) -> None:
         """Hold rows until others come."""
-        self.batches = batches
+        self.rows = parts
 
     def close_segment(self, name: str) -> None:
         """Do nothing."""

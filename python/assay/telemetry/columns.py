@@ -1,4 +1,4 @@
-"""Rows of the series as they are found: kept column by column, and handed over as Arrow batches."""
+"""Rows of the series as they are found: kept column by column, and handed over together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import pyarrow as pa
+
+    from assay.record.rows import Rows, TextColumn
 
 
 class Reading(NamedTuple):
@@ -47,8 +48,8 @@ class _Interval(NamedTuple):
     source: str
 
 
-_BATCH_ROWS = 2**13
-"""Rows that become a batch: as such they take a third of the memory."""
+_PART_ROWS = 2**13
+"""Readings that become columns together: as such they take a third of the memory."""
 
 
 class SeriesColumns:
@@ -58,9 +59,9 @@ class SeriesColumns:
         self._host = socket.gethostname()
         self._readings: list[Reading] = []
         self._intervals: list[_Interval] = []
-        self._batches: list[pa.RecordBatch] = []
+        self._parts: list[Rows] = []
         self._sampled: Sequence[SampledColumn] = ()
-        self._numbered: dict[str, tuple[npt.NDArray[np.int16], list[str]]] = {}
+        self._numbered: dict[str, TextColumn] = {}
 
     def add(
         self,
@@ -88,7 +89,7 @@ class SeriesColumns:
         self._readings += readings
         count = len(self._readings) - before
         self._intervals.append(_Interval(count, t_ns, clock, interval_ns, tier, host or self._host, source))
-        if len(self._readings) >= _BATCH_ROWS:
+        if len(self._readings) >= _PART_ROWS:
             self._pack()
 
     def add_samples(
@@ -100,57 +101,43 @@ class SeriesColumns:
     ) -> int:
         """Add samples that have the same columns, and give the number of their values; NaN is none.
 
-        Texts are written for each column, and numbered for each value: no value costs more than its number.
+        TextColumn are written for each column, and numbered for each value: no value costs more than its number.
         """
         import numpy as np
-        import pyarrow as pa
 
-        from assay.record.series_schema import READ_SCHEMA
+        from assay.record.rows import Rows, TextColumn
 
         self._pack()
         if columns != self._sampled:
             self._sampled = columns
             texts_of = zip(SampledColumn._fields, zip(*columns, strict=True), strict=True)
-            self._numbered = {name: _numbered(texts) for name, texts in texts_of}
-            self._numbered["clock"] = _numbered(["wall"] * len(columns))
+            self._numbered = {name: TextColumn.of(texts) for name, texts in texts_of}
+            self._numbered["clock"] = TextColumn.of(["wall"] * len(columns))
         rows, places = np.nonzero(np.isfinite(values))
-        arrays: dict[str, object] = {
-            "t_ns": t_ns[rows],
-            "interval_ns": interval_ns[rows],
-            "value": values[rows, places],
-        }
-        for name, (numbers, texts) in self._numbered.items():
-            arrays[name] = pa.DictionaryArray.from_arrays(pa.array(numbers[places]), pa.array(texts, pa.string()))
-        batch = pa.RecordBatch.from_arrays([arrays[name] for name in READ_SCHEMA.names], schema=READ_SCHEMA)
-        self._batches.append(batch)
+        texts = {name: TextColumn(column.numbers[places], column.texts) for name, column in self._numbered.items()}
+        self._parts.append(Rows(t_ns[rows], interval_ns[rows], values[rows, places], texts))
         return len(rows)
 
-    def take(self) -> list[pa.RecordBatch]:
-        """Rows added since the last call, in batches of `series_schema.READ_SCHEMA`; none without rows."""
+    def take(self) -> list[Rows]:
+        """Rows added since the last call; none without any."""
         self._pack()
-        batches, self._batches = self._batches, []
-        return batches
+        parts, self._parts = self._parts, []
+        return parts
 
     def _pack(self) -> None:
-        """Make a batch of the rows that are not in one yet."""
+        """Put the readings that are in no columns yet into some."""
         readings, self._readings = self._readings, []
         intervals, self._intervals = self._intervals, []
         if not readings:
             return
-        import pyarrow as pa
+        import numpy as np
 
-        from assay.record.series_schema import READ_SCHEMA
+        from assay.record.rows import TEXT_COLUMNS, Rows, TextColumn
 
         columns: dict[str, Sequence[Any]] = dict(zip(Reading._fields, zip(*readings, strict=True), strict=True))
         counts, *common = zip(*intervals, strict=True)
         for name, values in zip(_Interval._fields[1:], common, strict=True):
             columns[name] = list(chain.from_iterable(map(repeat, values, counts)))
-        self._batches.append(pa.RecordBatch.from_pydict(columns, schema=READ_SCHEMA))
-
-
-def _numbered(texts: Sequence[str]) -> tuple[npt.NDArray[np.int16], list[str]]:
-    """The number of each text, and the different texts by their numbers."""
-    import numpy as np
-
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    return np.array([numbers[text] for text in texts], np.int16), list(numbers)
+        t_ns, interval_ns = (np.array(columns[name], np.int64) for name in ("t_ns", "interval_ns"))
+        texts = {name: TextColumn.of(columns[name]) for name in TEXT_COLUMNS}
+        self._parts.append(Rows(t_ns, interval_ns, np.array(columns["value"], np.float64), texts))

@@ -7,12 +7,14 @@ proportion, mean latencies of devices by the I/Os of their intervals.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import pyarrow as pa
+
+    from assay.record.rows import Rows
 
     Numbers = npt.NDArray[np.float64]
 
@@ -47,52 +49,51 @@ class Sum(NamedTuple):
         return self.total / self.covered_ns
 
 
-def sums(batches: Sequence[pa.RecordBatch], start_ns: int, end_ns: int) -> list[Sum]:
+def sums(parts: Sequence[Rows], start_ns: int, end_ns: int) -> list[Sum]:
     """Sums over a window of what its rows hold, one for each metric of an entity.
 
     Parameters
     ----------
-    batches
+    parts
         Rows of the series.
     start_ns, end_ns
         The window, in the clock of the rows.
     """
-    if not batches:
+    if not parts:
         return []
-    rows, totals = _grouped(batches, start_ns, end_ns)
-    texts = (rows[name].to_pylist() for name in ("source", "entity", "metric", "kind"))
+    rows, totals = _grouped(parts, start_ns, end_ns)
+    texts = (rows.texts[name].column() for name in ("source", "entity", "metric", "kind"))
     numbers = (column.tolist() for column in (totals.total, totals.covered_ns, totals.ended))
     return [Sum(*one) for one in zip(*texts, *numbers, strict=True)]
 
 
-def folded(batches: Sequence[pa.RecordBatch], start_ns: int) -> list[pa.RecordBatch]:
+def folded(parts: Sequence[Rows], start_ns: int) -> list[Rows]:
     """Rows of a long time as one of each metric and entity, from the beginning of a window on.
 
     For a window that ends after them, `sums` finds the same: deltas are added up, gauges are means.
 
     Parameters
     ----------
-    batches
+    parts
         Rows of the series, older than those that are not folded; may hold folded ones.
     start_ns
         Beginning of the window. What was before is left out.
     """
     import numpy as np
-    import pyarrow as pa
 
-    if not batches:
+    if not any(map(len, parts)):
         return []
     # All get the last time, so that mean latencies are found with their counts when they are folded again.
-    end_ns = max(int(batch["t_ns"].to_numpy().max()) for batch in batches)
-    rows, totals = _grouped(batches, start_ns, end_ns)
-    is_mean = ~_are(rows, "kind", "delta") & (totals.weight > 0)
-    columns = {
-        **dict(zip(rows.schema.names, rows.columns, strict=True)),
-        "t_ns": np.full(rows.num_rows, end_ns),
-        "interval_ns": totals.covered_ns.astype(np.int64),
-        "value": np.divide(totals.total, totals.weight, out=totals.total.copy(), where=is_mean),
-    }
-    return [pa.RecordBatch.from_pydict(columns, schema=rows.schema)] if rows.num_rows else []
+    end_ns = max(int(part.t_ns.max()) for part in parts if len(part))
+    rows, totals = _grouped(parts, start_ns, end_ns)
+    is_mean = ~rows.are("kind", "delta") & (totals.weight > 0)
+    made = replace(
+        rows,
+        t_ns=np.full(len(rows), end_ns),
+        interval_ns=totals.covered_ns.astype(np.int64),
+        value=np.divide(totals.total, totals.weight, out=totals.total.copy(), where=is_mean),
+    )
+    return [made] if len(made) else []
 
 
 class _Totals(NamedTuple):
@@ -104,53 +105,43 @@ class _Totals(NamedTuple):
     weight: Numbers
 
 
-def _grouped(batches: Sequence[pa.RecordBatch], start_ns: int, end_ns: int) -> tuple[pa.RecordBatch, _Totals]:
+def _grouped(parts: Sequence[Rows], start_ns: int, end_ns: int) -> tuple[Rows, _Totals]:
     """The first row of each metric of an entity in a window, and the sums of all its rows."""
     import numpy as np
-    import pyarrow as pa
 
-    rows = pa.concat_batches(batches)
-    t_ns, interval_ns, values = (rows[name].to_numpy() for name in ("t_ns", "interval_ns", "value"))
-    covered_ns = np.minimum(t_ns, end_ns) - np.maximum(t_ns - interval_ns, start_ns)
+    from assay.record.rows import joined_rows
+
+    rows = joined_rows(parts)
+    covered_ns = np.minimum(rows.t_ns, end_ns) - np.maximum(rows.t_ns - rows.interval_ns, start_ns)
     chosen = np.flatnonzero(covered_ns > 0)
     ios = _ios_of_latencies(rows)[chosen]
-    rows, t_ns, interval_ns, values = rows.take(chosen), t_ns[chosen], interval_ns[chosen], values[chosen]
-    covered_ns = covered_ns[chosen]
-    by_share = _are(rows, "kind", "delta") | ~np.isnan(ios)
-    weights = np.where(by_share, covered_ns / interval_ns, covered_ns) * np.nan_to_num(ios, nan=1.0)
-    codes = np.zeros(len(chosen), np.int64)
-    for name in ("source", "entity", "metric"):
-        codes = codes * len(rows[name].dictionary) + rows[name].indices.to_numpy()
-    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
-    summed = (values * weights, covered_ns, np.where(t_ns <= end_ns, values, 0.0), weights)
-    return rows.take(first), _Totals(*(np.bincount(group, column, len(first)).astype(np.float64) for column in summed))
+    rows, covered_ns = rows.where(chosen), covered_ns[chosen]
+    by_share = rows.are("kind", "delta") | ~np.isnan(ios)
+    weights = np.where(by_share, covered_ns / rows.interval_ns, covered_ns) * np.nan_to_num(ios, nan=1.0)
+    each = rows.groups("source", "entity", "metric")
+    ended = np.where(rows.t_ns <= end_ns, rows.value, 0.0)
+    summed = (rows.value * weights, covered_ns, ended, weights)
+    return rows.where(each.first), _Totals(*map(each.sums, summed))
 
 
-def _ios_of_latencies(rows: pa.RecordBatch) -> Numbers:
+def _ios_of_latencies(rows: Rows) -> Numbers:
     """I/Os of the interval of each row that has a device's mean latency; NaN for the other rows."""
     import numpy as np
 
-    entities = rows["entity"]
-    moments, moment = np.unique(rows["t_ns"].to_numpy(), return_inverse=True)
-    places = moment * len(entities.dictionary) + entities.indices.to_numpy()
-    values, is_block = rows["value"].to_numpy(), _are(rows, "source", "block")
-    ios = np.full(rows.num_rows, np.nan)
+    moments = rows.groups("entity", by=[rows.t_ns])
+    is_block = rows.are("source", "block")
+    ios = np.full(len(rows), np.nan)
     for side in ("read", "write"):
-        counts = is_block & _are(rows, "metric", f"{side}_ios_count")
-        latencies = is_block & _are(rows, "metric", f"{side}_latency_mean_ns")
-        counted = np.zeros(len(moments) * len(entities.dictionary))
-        counted[places[counts]] = values[counts]
-        ios[latencies] = counted[places[latencies]]
+        counts = is_block & rows.are("metric", f"{side}_ios_count")
+        latencies = is_block & rows.are("metric", f"{side}_latency_mean_ns")
+        counted = np.zeros(len(moments.first))
+        counted[moments.of_row[counts]] = rows.value[counts]
+        ios[latencies] = counted[moments.of_row[latencies]]
     return ios
 
 
-def _are(rows: pa.RecordBatch, name: str, text: str) -> npt.NDArray[np.bool_]:
-    """Which rows have this text in a column."""
-    return rows[name].indices.to_numpy() == rows[name].dictionary.index(text).as_py()  # type: ignore[no-any-return]
-
-
 def summarise(
-    batches: Sequence[pa.RecordBatch], start_ns: int, end_ns: int, *, devices: Collection[str] | None = None
+    parts: Sequence[Rows], start_ns: int, end_ns: int, *, devices: Collection[str] | None = None
 ) -> dict[str, float | None]:
     """Telemetry of a point (docs/results.md) from the rows of its window of time.
 
@@ -158,7 +149,7 @@ def summarise(
 
     Parameters
     ----------
-    batches
+    parts
         Rows of the series; those of other sources are ignored.
     start_ns, end_ns
         The window, in the clock of the rows.
@@ -172,7 +163,7 @@ def summarise(
         segments sent), `device_iops`, `device_bytes_per_s`, `device_queue` (mean I/Os in flight, of all devices
         together); null where no row covers the window or nothing was sent.
     """
-    found = {(one.source, one.entity, one.metric): one for one in sums(batches, start_ns, end_ns)}
+    found = {(one.source, one.entity, one.metric): one for one in sums(parts, start_ns, end_ns)}
     cpu = {metric: _mean(found.get(("host", "cpu", metric))) for metric in _CPU_METRICS}
     block = [one for one in found.values() if one.source == "block" and (devices is None or one.entity in devices)]
     user, system = cpu["user_share"], cpu["system_share"]

@@ -12,7 +12,7 @@ from assay.targets.arrays.model.configuration import Configuration
 from assay.telemetry.columns import Reading, SeriesColumns
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 
 HOST_SHARES = ("flash_hit_share", "memory_read_share", "flash_read_share", "remote_read_share", "node_read_share")
@@ -76,12 +76,12 @@ def add_telemetry(columns: SeriesColumns, report: Mapping[str, Any], started_ns:
         )
 
 
-def summarise_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int) -> dict[str, Any]:
+def summarise_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> dict[str, Any]:
     """What a point says of the array: means over its window, and the fullest disk and port."""
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
     means: dict[str, list[float]] = {}
-    for entity, metric, total, count in _of_model(batches, from_ns, to_ns):
+    for entity, metric, total, count in _of_model(parts, from_ns, to_ns):
         level = entity.rpartition("/")[2].rstrip("0123456789")
         of_level = f"{level} {metric}"
         sums[of_level] = sums.get(of_level, 0.0) + total
@@ -111,17 +111,14 @@ def summarise_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int)
     }
 
 
-def _of_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int) -> list[tuple[str, str, float, int]]:
+def _of_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> list[tuple[str, str, float, int]]:
     """Entity, metric, sum and count of the values of the array whose intervals end in the window."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not batches:
+    if not parts:
         return []
-    ends = pc.field("t_ns")
-    rows = pa.Table.from_batches([pa.concat_batches(batches)]).filter(
-        (pc.field("source") == "model") & (ends > from_ns) & (ends <= to_ns)
-    )
-    found = rows.group_by(["entity", "metric"], use_threads=False).aggregate([("value", "sum"), ("value", "count")])
-    names = ("entity", "metric", "value_sum", "value_count")
-    return list(zip(*(found[name].to_pylist() for name in names), strict=True))
+    from assay.record.rows import joined_rows
+
+    rows = joined_rows([part.of(source="model") for part in parts])
+    rows = rows.where((rows.t_ns > from_ns) & (rows.t_ns <= to_ns))
+    return [
+        (entity, metric, float(own.value.sum()), len(own)) for (entity, metric), own in rows.apart("entity", "metric")
+    ]

@@ -11,7 +11,7 @@ from assay.base.paths import printable
 from assay.base.units import format_duration
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Rows
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 WIDTH = 60
@@ -26,14 +26,12 @@ def draw(directory: Path, last_ns: int) -> None:
     UsageError
         Nothing is recorded there yet.
     """
-    import polars as pl
-
     from assay.document.elements import Cell, Column, Table
     from assay.document.terminal import notes
     from assay.document.terminal import show as show_blocks
     from assay.document.text import moment
     from assay.insight.recording import gaps_told
-    from assay.record.flight import has_recording, read_recording, unread_of
+    from assay.record.flight import has_recording, read_recording
     from assay.record.run_folder import RunFolder
 
     folder = RunFolder.open(directory)
@@ -41,20 +39,18 @@ def draw(directory: Path, last_ns: int) -> None:
         raise UsageError(f"{printable(directory)}: nothing is recorded there yet")
     told = folder.manifest["recording"]
     end_ns = int(told.get("to_utc_ns") or time.time_ns())
-    series = read_recording(directory, since_ns=end_ns - last_ns)
-    frame = pl.from_arrow(series)
-    assert isinstance(frame, pl.DataFrame)
-    if frame.is_empty():
+    recorded = read_recording(directory, since_ns=end_ns - last_ns)
+    if not len(recorded):
         raise UsageError(f"{printable(directory)}: nothing was recorded in that time; give a longer --last")
-    begin_ns = int(frame["t_ns"].min())  # type: ignore[arg-type]
+    begin_ns = int(recorded.t_ns.min())
     columns = [Column("what"), Column("now", number=True), Column("most", number=True)]
     columns.append(Column(f"over {format_duration((end_ns - begin_ns) / 1e9)}"))
     rows = []
-    for what, values, show in _figures(frame, begin_ns, end_ns):
+    for what, values, show in _figures(recorded, begin_ns, end_ns):
         known = [value for value in values if value is not None]
         if known:
             rows.append([Cell(text) for text in (what, show(known[-1]), show(max(known)), spark(values))])
-    notices = notes([*gaps_told(told), *(told.get("notices") or ()), *unread_of(series)])
+    notices = notes([*gaps_told(told), *(told.get("notices") or ()), *recorded.unread])
     title = f"{moment(begin_ns)} to {moment(end_ns)}"
     show_blocks([Table("recorded", title, columns, rows, dense=True), notices])
 
@@ -77,7 +73,7 @@ def spark(values: list[float | None]) -> str:
     return "".join(drawn)
 
 
-def _figures(frame: pl.DataFrame, begin_ns: int, end_ns: int) -> list[tuple[str, list[float | None], Any]]:
+def _figures(recorded: Rows, begin_ns: int, end_ns: int) -> list[tuple[str, list[float | None], Any]]:
     """Name, values over time and how they are shown, of each figure."""
     from assay.base.units import format_bytes, format_iops, format_latency
 
@@ -105,7 +101,7 @@ def _figures(frame: pl.DataFrame, begin_ns: int, end_ns: int) -> list[tuple[str,
     ]  # fmt: skip
     found = []
     for source, metric, words, show in wanted:
-        found += _lines(frame, source, metric, words, show, begin_ns, end_ns)
+        found += _lines(recorded, source, metric, words, show, begin_ns, end_ns)
     databases = [
         ("commits_count", "commits/s", format_iops), ("sessions_active_count", "sessions at work", number),
         ("log_flush_latency_mean_ns", "log flush", format_latency), ("waits_lock_share", "wait for locks", percent),
@@ -113,35 +109,35 @@ def _figures(frame: pl.DataFrame, begin_ns: int, end_ns: int) -> list[tuple[str,
     ]  # fmt: skip
     for source in ("postgresql", "mariadb", "mysql", "mssql"):
         for metric, words, show in databases:
-            found += _lines(frame, source, metric, words, show, begin_ns, end_ns)
+            found += _lines(recorded, source, metric, words, show, begin_ns, end_ns)
     return found
 
 
 def _lines(
-    frame: pl.DataFrame, source: str, metric: str, words: str, show: Any, begin_ns: int, end_ns: int
+    rows: Rows, source: str, metric: str, words: str, show: Any, begin_ns: int, end_ns: int
 ) -> list[tuple[str, list[float | None], Any]]:
-    import polars as pl
+    import numpy as np
 
-    own = frame.filter((pl.col("source") == source) & (pl.col("metric") == metric))
-    if own.is_empty():
+    from assay.record.rows import grouped
+
+    own = rows.of(source=source, metric=metric)
+    if not len(own):
         return []
-    own = own.with_columns(pl.col(name).cast(pl.String) for name in ("entity", "kind"))
     length = max((end_ns - begin_ns) / WIDTH, 1.0)
-    stepped = own.with_columns(
-        step=((pl.col("t_ns") - 1 - begin_ns) / length).floor().clip(0, WIDTH - 1).cast(pl.Int64)
-    )
-    is_delta = own["kind"][0] == "delta"
-    value = (
-        pl.col("value").sum() / (pl.col("interval_ns").sum() / 1e9)
-        if is_delta
-        else (pl.col("value") * pl.col("interval_ns")).sum() / pl.col("interval_ns").sum()
-    )
-    cells = stepped.group_by("entity", "step").agg(value=value)
-    order = cells.group_by("entity").agg(pl.col("value").max()).sort("value", "entity", descending=[True, False])
+    is_delta = own.at("kind", 0) == "delta"
+    found: list[tuple[str, dict[int, float]]] = []
+    for (entity,), part in own.apart("entity"):
+        steps = np.clip((part.t_ns - 1 - begin_ns) / length, 0, WIDTH - 1).astype(np.int64)
+        each = grouped(steps)
+        covered = each.sums(part.interval_ns)
+        means = (
+            each.sums(part.value) / (covered / 1e9) if is_delta else each.sums(part.value * part.interval_ns) / covered
+        )
+        found.append((entity, dict(zip(steps[each.first].tolist(), means.tolist(), strict=True))))
+    found.sort(key=lambda one: (-max(one[1].values()), one[0]))
+    seen = [one for one in found if max(one[1].values()) > 0] or found[:1]
     lines = []
-    seen = order.filter(pl.col("value") > 0)["entity"].to_list() or order["entity"].to_list()[:1]
-    for entity in seen[:ENTITIES_MAX]:
-        by_step = dict(cells.filter(pl.col("entity") == entity).select("step", "value").iter_rows())
+    for entity, by_step in seen[:ENTITIES_MAX]:
         name = words if entity in ("cpu", "memory", "tcp") else f"{entity}: {words}"
         lines.append((name, [by_step.get(step) for step in range(WIDTH)], show))
     return lines

@@ -22,8 +22,6 @@ from assay.base.paths import plain
 from assay.record.judgement import UNDECIDED, WORDS, standing_word, verdict_of
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from assay.apps.ui.shown import (
         AnswerLine,
         BlockShown,
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from assay.insight.diagnosis.matrix import CellOf
     from assay.insight.diagnosis.observed import Observations
     from assay.record.flight_window import CatalogueMetric
+    from assay.record.rows import Rows
     from assay.record.types import Answer as SearchAnswer
     from assay.record.types import Manifest, Part, VerdictLine
     from assay.run.rows import FigureTitle
@@ -171,40 +170,34 @@ def _block(block: Block) -> BlockShown | None:
 
 def series(asked: PageQuestion) -> SeriesCatalogue | FiguresOverTime:
     """Figures over time of a run's series; without a question, what there is."""
-    frame = _frame(Path(asked["path"]))
+    rows = _rows(Path(asked["path"]))
     if "question" not in asked:
-        return _catalogue(frame)
-    return _lines(frame, FiguresQuestion.model_validate(asked["question"], strict=False))
+        return _catalogue(rows)
+    return _lines(rows, FiguresQuestion.model_validate(asked["question"], strict=False))
 
 
-def _frame(path: Path) -> pl.DataFrame:
-    """A run's series with plain texts, on the clock of its load."""
-    import polars as pl
-
+def _rows(path: Path) -> Rows:
+    """A run's series on the clock of its load."""
     from assay.record.series import read_series
 
-    frame = pl.from_arrow(read_series(path))
-    assert isinstance(frame, pl.DataFrame)
-    texts = ("clock", "tier", "host", "source", "entity", "role", "metric", "kind")
-    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in texts).filter(pl.col("interval_ns") > 0)
-    virtual = frame.filter(pl.col("clock") == "virtual")
-    return virtual if virtual.height else frame
+    recorded = read_series(path)
+    rows = recorded.where(recorded.interval_ns > 0)
+    virtual = rows.of(clock="virtual")
+    return virtual if len(virtual) else rows
 
 
-def _catalogue(frame: pl.DataFrame) -> SeriesCatalogue:
-    import polars as pl
-
-    if not frame.height:
+def _catalogue(rows: Rows) -> SeriesCatalogue:
+    if not len(rows):
         return {"from_s": None, "to_s": None, "groups": []}
-    keys = ["tier", "host", "source", "metric", "kind"]
-    found = frame.group_by(keys).agg(pl.col("entity").unique().sort()).sort(keys)
+    keys = ("tier", "host", "source", "metric", "kind")
     groups: dict[tuple[str, str, str], list[CatalogueMetric]] = {}
-    for tier, host, source, metric, kind, entities in found.iter_rows():
+    for (tier, host, source, metric, kind), own in sorted(rows.apart(*keys), key=lambda one: one[0]):
+        entities = own.distinct("entity")
         groups.setdefault((tier, host, source), []).append({"metric": metric, "kind": kind, "entities": entities})
     return {
-        "from_s": frame.select((pl.col("t_ns") - pl.col("interval_ns")).min()).item() / 1e9,
-        "to_s": frame.select(pl.col("t_ns").max()).item() / 1e9,
-        "clock": frame["clock"][0],
+        "from_s": int((rows.t_ns - rows.interval_ns).min()) / 1e9,
+        "to_s": int(rows.t_ns.max()) / 1e9,
+        "clock": rows.at("clock", 0),
         "groups": [
             {"tier": tier, "host": host, "source": source, "metrics": metrics}
             for (tier, host, source), metrics in groups.items()
@@ -212,34 +205,32 @@ def _catalogue(frame: pl.DataFrame) -> SeriesCatalogue:
     }
 
 
-def _lines(frame: pl.DataFrame, asked: FiguresQuestion) -> FiguresOverTime:
-    import polars as pl
+def _lines(rows: Rows, asked: FiguresQuestion) -> FiguresOverTime:
+    import numpy as np
 
-    asked.refuse_unknown(set(frame.select("host", "source", "metric").unique().iter_rows()))
+    from assay.record.rows import grouped as grouped_by
+
+    firsts = rows.where(rows.groups("host", "source", "metric").first)
+    asked.refuse_unknown(set(zip(*(firsts.texts[name].column() for name in ("host", "source", "metric")), strict=True)))
     step_ns = max(-(-(asked.to_ns - asked.from_ns) // asked.steps), 1)
     count = -(-(asked.to_ns - asked.from_ns) // step_ns)
-    inside = frame.filter((pl.col("t_ns") > asked.from_ns) & (pl.col("t_ns") <= asked.to_ns))
+    inside = rows.where((rows.t_ns > asked.from_ns) & (rows.t_ns <= asked.to_ns))
     panels: list[FigurePanel] = []
     for query in asked.queries:
-        own = inside.filter(
-            (pl.col("host") == query.host) & (pl.col("source") == query.source) & (pl.col("metric") == query.metric)
-        )
+        own = inside.of(host=query.host, source=query.source, metric=query.metric)
         if query.under:
-            is_inside = (pl.col("entity") == query.under) | pl.col("entity").str.starts_with(f"{query.under}/")
-            own = own.filter(is_inside)
-        seconds = pl.col("interval_ns") / 1e9
-        amount = pl.when(pl.col("kind") == "delta").then(pl.col("value")).otherwise(pl.col("value") * seconds)
-        summed = (
-            own.with_columns(step=(pl.col("t_ns") - 1 - asked.from_ns) // step_ns)
-            .group_by("entity", "kind", "step")
-            .agg(value=amount.sum() / seconds.sum())
-        )
+            within = {name for name in own.distinct("entity") if f"{name}/".startswith(f"{query.under}/")}
+            own = own.where(own.are("entity", *within))
         found = []
-        for (entity, kind), part in summed.group_by("entity", "kind"):
+        for (entity, kind), part in own.apart("entity", "kind"):
+            seconds = part.interval_ns / 1e9
+            steps = np.minimum((part.t_ns - 1 - asked.from_ns) // step_ns, count - 1)
+            each = grouped_by(steps)
+            means = each.sums(part.value if kind == "delta" else part.value * seconds) / each.sums(seconds)
             values: list[float | None] = [None] * count
-            for step, value in part.select("step", "value").iter_rows():
-                values[min(int(step), count - 1)] = value
-            found.append((str(entity), str(kind), values))
+            for step, value in zip(steps[each.first].tolist(), means.tolist(), strict=True):
+                values[step] = value
+            found.append((entity, kind, values))
         panels.append({"lines": grouped(query, found)})
     return {"t": [round((asked.from_ns + (step + 1) * step_ns) / 1e9, 3) for step in range(count)], "panels": panels}
 
@@ -258,7 +249,7 @@ def matrix(asked: PageQuestion) -> MatrixView:
         name=path.name,
         manifest=cast("Manifest", folder.manifest),
         points=current_points(folder.points()),
-        series=_frame(path),
+        series=_rows(path),
     )
     found = diagnose([source])
     observed = found.observed

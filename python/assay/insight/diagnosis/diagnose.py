@@ -298,15 +298,15 @@ def _notices(observed: Observations) -> list[str]:
     """What a reader must know of the material."""
     notices = []
     for source in observed.sources:
-        if source.series is None or source.series.is_empty():
+        if source.series is None or not len(source.series):
             notices.append(f"{source.name}: holds no series; nothing of it is in the matrix")
         if source.manifest.get("verb") == "record":
             told = source.manifest.get("recording") or {}
             notices += [f"{source.name}: {text}" for text in (*gaps_told(told), *(told.get("notices") or ()))]
     spans = {
-        source.name: (int(source.series["t_ns"].min()), int(source.series["t_ns"].max()))  # type: ignore[arg-type]
+        source.name: (int(source.series.t_ns.min()), int(source.series.t_ns.max()))
         for source in observed.sources
-        if source.series is not None and not source.series.is_empty()
+        if source.series is not None and len(source.series)
     }
     names = list(spans)
     for place, name in enumerate(names):

@@ -25,8 +25,7 @@ from assay.run.imports import import_files, refuse_without_telemetry
 from assay.telemetry.importers.importer import UNNAMED, Options
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from assay.record.rows import Rows
 
 STANDARD_INPUT = Path("-")
 READ_BYTES = 1 << 20
@@ -70,7 +69,7 @@ def sources_of(
     if files:
         with tempfile.TemporaryDirectory(prefix="assay-import-") as folder:
             _add_files(found, files, Path(folder), options, tell, since_s)
-    if all(source.series is None or source.series.is_empty() for source in found.sources):
+    if all(source.series is None or not len(source.series) for source in found.sources):
         names = ", ".join(printable(path) for path in paths)
         raise UsageError(f"{names}: nothing is recorded there; a diagnosis needs a run or a recording with a series")
     return found
@@ -176,18 +175,14 @@ def _read(path: Path, name: str, since_s: float | None) -> ObservedSource:
     return ObservedSource(name=clean(name), manifest=clean(manifest), points=points, series=_series(run, path, since_s))
 
 
-def _series(run: Run, path: Path, since_s: float | None) -> pl.DataFrame:
+def _series(run: Run, path: Path, since_s: float | None) -> Rows:
     """The series of a run, or the last time of it; of a recording older time is not read at all."""
-    import polars as pl
-
     if since_s is None:
-        return run.series
+        return run.rows
     length_ns = round(since_s * SECOND_NS)
     if has_recording(path):
-        frame = pl.from_arrow(read_recording(path, since_ns=span(path)[1] - length_ns))
-        assert isinstance(frame, pl.DataFrame)
-        return frame
-    return run.series.filter(pl.col("t_ns") > pl.col("t_ns").max() - length_ns)
+        return read_recording(path, since_ns=span(path)[1] - length_ns)
+    return run.rows.where(run.rows.t_ns > run.rows.t_ns.max(initial=0) - length_ns)
 
 
 def parse_tiers(texts: Sequence[str]) -> dict[str, str]:

@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from assay.insight.diagnosis.few_ios import pooled
+from assay.record.rows import Rows, joined_rows
 from assay.record.types import Manifest, Point
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -95,7 +93,7 @@ class ObservedSource:
     name: str
     manifest: Manifest
     points: Sequence[Point] = ()
-    series: pl.DataFrame | None = None
+    series: Rows | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -294,18 +292,15 @@ def observe(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None =
     tiers
         Tier by host.
     """
-    import polars as pl
-
-    frames = [_rows_of(source.series) for source in sources if source.series is not None]
-    frames = [frame for frame in frames if frame.height]
-    if not frames:
+    recorded = [_rows_of(source.series) for source in sources if source.series is not None]
+    recorded = [rows for rows in recorded if len(rows)]
+    if not recorded:
         none = np.zeros(0, dtype=bool)
         return Observations(
             sources=sources, begin_ns=0, step_ns=SECOND_NS, steps=0, counted=none, tracks=(), tiers=tiers or {}
         )
-    rows = pl.concat(frames)
-    begin_ns = int(rows.select((pl.col("t_ns") - pl.col("interval_ns")).min()).item())
-    end_ns = int(rows.select(pl.col("t_ns").max()).item())
+    rows = joined_rows(recorded)
+    begin_ns, end_ns = int((rows.t_ns - rows.interval_ns).min()), int(rows.t_ns.max())
     step_ns = _step_of(rows, end_ns - begin_ns)
     steps = max(-(-(end_ns - begin_ns) // step_ns), 1)
     tracks = _tracks(rows, begin_ns, step_ns, steps)
@@ -324,39 +319,29 @@ def observe(sources: Sequence[ObservedSource], tiers: Mapping[str, str] | None =
     )
 
 
-def _rows_of(frame: pl.DataFrame) -> pl.DataFrame:
+def _rows_of(rows: Rows) -> Rows:
     """Rows with an interval, on the clock of the load."""
-    import polars as pl
-
-    texts = ("tier", "host", "source", "entity", "role", "metric", "kind")
-    # A day has millions of rows: texts stay numbers, and are written out once for each track.
-    numbered = [pl.col(name).cast(pl.Categorical) for name in texts]
-    has_interval, is_virtual = pl.col("interval_ns") > 0, pl.col("clock") == "virtual"
-    wanted = has_interval & is_virtual if frame.select((has_interval & is_virtual).any()).item() else has_interval
-    return frame.filter(wanted).select("t_ns", "interval_ns", "value", *numbered)
+    has_interval = rows.interval_ns > 0
+    of_model = has_interval & rows.are("clock", "virtual")
+    return rows.where(of_model if of_model.any() else has_interval)
 
 
-def _step_of(rows: pl.DataFrame, span_ns: int) -> int:
+def _step_of(rows: Rows, span_ns: int) -> int:
     """Length of a step: the longest usual interval of a source that sets the pace."""
-    import polars as pl
-
-    paced = rows.filter(pl.col("source").is_in(_PACE))
-    usual = (paced if paced.height else rows).group_by("host", "source").agg(pl.col("interval_ns").median())
-    longest = max((float(value) for value in usual["interval_ns"].to_list() if value), default=float(SECOND_NS))
+    paced = rows.where(rows.are("source", *_PACE))
+    usual = [np.median(own.interval_ns) for _, own in (paced if len(paced) else rows).apart("host", "source")]
+    longest = float(max(usual, default=SECOND_NS))
     # A second, and a jitter of some thousandths must not make two samples of one step.
     wanted = max(round(longest / 1e8) * 10**8, SECOND_NS)
     return max(wanted, -(-span_ns // STEPS_MAX))
 
 
-def _tracks(rows: pl.DataFrame, begin_ns: int, step_ns: int, steps: int) -> list[Track]:
-    keys = ["host", "tier", "source", "entity", "role", "metric", "kind"]
+def _tracks(rows: Rows, begin_ns: int, step_ns: int, steps: int) -> list[Track]:
     tracks = []
-    for key, own in rows.group_by(keys, maintain_order=True):
-        host, tier, source, entity, role, metric, kind = map(str, key)
-        t_ns, interval_ns, values = (own[name].to_numpy() for name in ("t_ns", "interval_ns", "value"))
-        if kind == "delta":
-            values = values / (interval_ns / SECOND_NS)
-        gridded = _on_steps(t_ns - begin_ns, interval_ns, values.astype(np.float64), step_ns, steps)
+    for key, own in rows.apart("host", "tier", "source", "entity", "role", "metric", "kind"):
+        host, tier, source, entity, role, metric, kind = key
+        values = own.value / (own.interval_ns / SECOND_NS) if kind == "delta" else own.value
+        gridded = _on_steps(own.t_ns - begin_ns, own.interval_ns, values, step_ns, steps)
         tracks.append(Track(host, tier, source, entity, role, metric, gridded))
     return tracks
 

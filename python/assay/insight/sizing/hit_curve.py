@@ -21,7 +21,7 @@ from assay.record.shapes.point import Point
 from assay.workloads.databases.seen import seen_at
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,11 @@ def with_hit_curve(asked: NeedAsWritten, study: CacheStudy) -> NeedAsWritten:
     return asked.with_value(("server", "hit_curve"), curve, origin)
 
 
-def _cache_bytes(series: pl.DataFrame | None, point: Point) -> int | None:
+def _cache_bytes(series: Rows | None, point: Point) -> int | None:
     """Cache of all servers of databases while a point was measured; None where nothing recorded it."""
-    import polars as pl
-
     start, end = point.get("measured_from_utc_ns"), point.get("measured_to_utc_ns")
-    if series is None or series.is_empty() or start is None or end is None:
+    if series is None or start is None or end is None:
         return None
-    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source")]
-    rows = series.with_columns(text).filter(
-        (pl.col("metric") == "cache_bytes") & pl.col("source").is_in(DATABASES) & pl.col("t_ns").is_between(start, end)
-    )
-    if rows.is_empty():
-        return None
-    return round(rows.sort("t_ns").group_by("host", "source", "entity").agg(pl.col("value").last())["value"].sum())
+    inside = (series.t_ns >= start) & (series.t_ns <= end)
+    rows = series.where(inside & series.are("metric", "cache_bytes") & series.are("source", *DATABASES))
+    return round(float(rows.latest("host", "source", "entity").value.sum())) if len(rows) else None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from assay.base.errors import UsageError
 from assay.base.units import count_of, format_duration
 from assay.insight.diagnosis.inputs import sources_of
 from assay.insight.diagnosis.observed import ObservedSource
-from assay.insight.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
+from assay.insight.recording import HOUR_NS, SECOND_NS, DeviceRows, device_rows, hours_of, step_of, trends
+from assay.record.rows import Rows, grouped
 from assay.record.shapes.point import Point
 from assay.record.shapes.sizing import Coverage, MeasuredLoad, MeasuredVolume
 from assay.telemetry.importers.importer import Options
@@ -21,9 +23,6 @@ from assay.telemetry.importers.recording import parse_roles
 from assay.workloads.databases.seen import seen_at
 from assay.workloads.registry import workload_recorded
 from assay.workloads.seen import SeenIo, block_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 WEEK_HOURS = 168
 LEAST_S = 3600.0
@@ -144,32 +143,25 @@ def measure(
 def _of_recording(
     source: ObservedSource, percentile: float, busiest: int, notices: Sequence[str], *, short: bool, what: str
 ) -> MeasuredDemand:
-    import polars as pl
-
     assert source.series is not None
-    rows = device_rows(source.series)
-    own = rows.filter(pl.col("entity").is_in([name for name in rows["entity"].unique() if not is_stacked(str(name))]))
-    if own.is_empty() or not own["ios"].sum():
+    own = device_rows(source.series).own()
+    if not own["ios"].sum():
         raise UsageError(f"{what} {source.name}: no device did any I/O there; record the hosts of the databases")
-    covered_s = recorded_s(own)
+    covered_s = own.recorded_s
     if covered_s < LEAST_S and not short:
         raise UsageError(
             f"{what} {source.name}: covers {format_duration(covered_s)} and has no busiest hours; record an hour at"
             " least, a week if you can, or give --short"
         )
     hours = _busiest(own, busiest)
-    within = own.with_columns(hour=_hour()).filter(pl.col("hour").is_in(hours))
+    within = own.where(np.isin(hours_of(own), hours))
+    several = len(own.rows.distinct("host")) > 1
     volumes = [
-        _volume(part, f"{host} {name}" if own["host"].n_unique() > 1 else str(name), _role(str(role)), percentile)
-        for (host, name, role), part in within.group_by("host", "entity", "role", maintain_order=True)
-        if part["ios"].sum()
+        _volume(part, f"{host} {name}" if several else name, _role(role), percentile)
+        for (host, name, role), part in _parts(within, "host", "entity", "role")
     ]
-    by_role = within.with_columns(role=pl.col("role").map_elements(_role, return_dtype=pl.String))
-    roles = {
-        str(role): _volume(part, str(role), str(role), percentile)
-        for (role,), part in by_role.group_by("role", maintain_order=True)
-        if part["ios"].sum()
-    }
+    by_role = replace(within, rows=within.rows.renamed("role", _role))
+    roles = {role: _volume(part, role, role, percentile) for (role,), part in _parts(by_role, "role")}
     size, growth = size_and_growth(source.series)
     told = list(notices)
     if "log" not in roles:
@@ -196,80 +188,57 @@ def _role(role: str) -> str:
     return "log" if role == "log" else "data"
 
 
-def _hour() -> pl.Expr:
-    import polars as pl
-
-    return (pl.col("t_ns") - 1) // HOUR_NS * HOUR_NS
-
-
-def _busiest(own: pl.DataFrame, most: int) -> list[int]:
-    import polars as pl
-
-    by_hour = own.with_columns(hour=_hour()).group_by("hour").agg(
-        pl.col("ios").sum(), (pl.col("interval_ns").sum() / pl.struct("host", "entity").n_unique()).alias("covered")
-    )  # fmt: skip
-    ranked = by_hour.with_columns(rate=pl.col("ios") / pl.col("covered")).sort("rate", descending=True)
-    return [int(hour) for hour in ranked["hour"].head(most)]
+def _parts(rows: DeviceRows, *names: str) -> Iterator[tuple[tuple[str, ...], DeviceRows]]:
+    """Yield the rows of each group of texts that did any I/O."""
+    each = rows.rows.groups(*names)
+    for first, places in zip(each.first.tolist(), each.places(), strict=True):
+        part = rows.where(places)
+        if part["ios"].sum():
+            yield tuple(rows.rows.at(name, first) for name in names), part
 
 
-def _volume(part: pl.DataFrame, name: str, role: str, percentile: float) -> VolumeDemand:
+def _busiest(own: DeviceRows, most: int) -> list[int]:
+    """Beginnings of the hours with the highest rate of I/Os."""
+    begins = hours_of(own)
+    hours = grouped(begins)
+    rates = hours.sums(own["ios"]) / own.covered_ns(hours)
+    found: list[int] = begins[hours.first][np.argsort(-rates, kind="stable")][:most].tolist()
+    return found
+
+
+def _volume(part: DeviceRows, name: str, role: str, percentile: float) -> VolumeDemand:
     """All rows of a part as one volume: rates are of their sum at each moment."""
-    moments = _moments(part)
-    ios, moved = float(moments["ios"].sum()), float(moments["bytes"].sum())
-    reads, writes = (float(moments[key].sum()) for key in ("read_ios_count", "write_ios_count"))
+    moments = grouped((part.rows.t_ns - 1) // step_of(part))
+    seconds = part.covered_ns(moments) / SECOND_NS
+    ios, moved = float(part["ios"].sum()), float(part["bytes"].sum())
+    reads, writes = (float(np.nansum(part[f"{side}_ios_count"])) for side in ("read", "write"))
     return VolumeDemand(
         name=name,
         role=role,
-        iops=float(moments["iops"].quantile(percentile, "linear") or 0.0),
-        bytes_per_s=float(moments["rate"].quantile(percentile, "linear") or 0.0),
+        iops=float(np.quantile(moments.sums(part["ios"]) / seconds, percentile)),
+        bytes_per_s=float(np.quantile(moments.sums(part["bytes"]) / seconds, percentile)),
         read_share=reads / (reads + writes) if reads + writes else 0.7,
         block_bytes=block_of(moved / ios if ios else 8192.0),
     )
 
 
-def _moments(part: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    step_ns = step_of(part)
-    summed = ("ios", "bytes", "read_ios_count", "write_ios_count")
-    return (
-        part.with_columns(step=(pl.col("t_ns") - 1) // step_ns)
-        .group_by("step")
-        .agg(pl.col(*summed).sum(), (pl.col("interval_ns").sum() / pl.struct("host", "entity").n_unique()).alias("ns"))
-        .with_columns(iops=pl.col("ios") / pl.col("ns") * SECOND_NS, rate=pl.col("bytes") / pl.col("ns") * SECOND_NS)
-    )
-
-
-def _spread(within: pl.DataFrame) -> float | None:
+def _spread(within: DeviceRows) -> float | None:
     """How far the busiest hours differ; None of fewer than three."""
-    import polars as pl
-
-    rates = (
-        within.group_by("hour")
-        .agg(pl.col("ios").sum(), pl.col("interval_ns").sum())
-        .with_columns(rate=pl.col("ios") / pl.col("interval_ns"))["rate"]
-        .to_list()
-    )
-    logs = [math.log(one) for one in rates if one > 0]
+    hours = grouped(hours_of(within))
+    rates = hours.sums(within["ios"]) / hours.sums(within.rows.interval_ns)
+    logs = [math.log(one) for one in rates.tolist() if one > 0]
     if len(logs) < 3:
         return None
     mean = sum(logs) / len(logs)
     return max(math.sqrt(sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)), SPREAD_LEAST)
 
 
-def _coverage(own: pl.DataFrame, covered_s: float, busiest: int) -> Coverage:
+def _coverage(own: DeviceRows, covered_s: float, busiest: int) -> Coverage:
     """How much of a week is covered, hour of the week by hour."""
-    import polars as pl
-
-    of_hours = (
-        own.with_columns(hour=_hour())
-        .group_by("hour", "host", "entity")
-        .agg(pl.col("interval_ns").sum())
-        .group_by("hour")
-        .agg(pl.col("interval_ns").max())
-        .filter(pl.col("interval_ns") >= HOUR_COVERED_SHARE * HOUR_NS)["hour"]
-        .to_list()
-    )
+    begins = hours_of(own)
+    each = own.rows.groups("host", "entity", by=[begins])
+    is_covered = each.sums(own.rows.interval_ns) >= HOUR_COVERED_SHARE * HOUR_NS
+    of_hours = np.unique(begins[each.first][is_covered]).tolist()
     whens = [datetime.datetime.fromtimestamp(hour / SECOND_NS, tz=datetime.UTC) for hour in of_hours]
     hours = {(when.weekday(), when.hour) for when in whens}
     days = len({day for day, _ in hours})
@@ -285,20 +254,16 @@ def _coverage(own: pl.DataFrame, covered_s: float, busiest: int) -> Coverage:
             "text": text}  # fmt: skip
 
 
-def size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
+def size_and_growth(series: Rows) -> tuple[int | None, float | None]:
     """Bytes of the databases, else of the file systems, and their growth a year."""
-    import polars as pl
-
-    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source", "role")]
-    rows = series.with_columns(text)
-    databases = rows.filter((pl.col("source") != "volume") & (pl.col("metric") == "size_bytes"))
-    files = rows.filter((pl.col("source") == "volume") & (pl.col("metric") == "used_bytes"))
-    chosen = databases if databases.height else files
-    if chosen.is_empty():
+    of_volume = series.are("source", "volume")
+    databases = series.where(~of_volume & series.are("metric", "size_bytes"))
+    chosen = databases if len(databases) else series.where(of_volume & series.are("metric", "used_bytes"))
+    if not len(chosen):
         return None, None
-    latest = chosen.sort("t_ns").group_by("host", "source", "entity").agg(pl.col("value").last())
-    size = float(latest["value"].sum())
-    names = set(latest["entity"].to_list())
+    latest = chosen.latest("host", "source", "entity")
+    size = float(latest.value.sum())
+    names = set(latest.distinct("entity"))
     a_day = sum(one.per_day for one in trends(series) if one.name in names and one.low > 0)
     return (round(size) or None), (a_day * 365 / size if size and a_day else None)
 
@@ -351,7 +316,7 @@ def _of_run(
     host = source.manifest.get("host") or {}
     cores = host.get("cpu_count")
     tps, busy = seen.transactions_per_s, seen.cpu_share
-    size = size_and_growth(source.series)[0] if source.series is not None and not source.series.is_empty() else None
+    size = size_and_growth(source.series)[0] if source.series is not None and len(source.series) else None
     counted = "counted by its devices" if seen.by_devices else "counted by the servers of its databases"
     return MeasuredDemand(
         source=source.name,

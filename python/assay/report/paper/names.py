@@ -7,7 +7,7 @@ document is renamed once more, for what the user wrote in `paper.toml`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from assay.report.paper.texts import shipped
 from assay.workloads.registry import workloads
 
 if TYPE_CHECKING:
-    import polars
+    from assay.record.rows import Rows
 
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+]*)://(?:(?P<user>[^\s/@:]+)(?::[^\s/@]*)?@)?(?P<host>\[[^\]\s]+\]|[^\s/:?@]*)"
                   r"(?P<port>:\d+)?(?:/(?P<database>[^\s?/]+))?")  # fmt: skip
@@ -314,18 +314,8 @@ class Names:
         short = host.partition(".")[0]
         return self._aliases.get(("host", short), self.text(host))
 
-    def _series(self, series: polars.DataFrame | None) -> polars.DataFrame | None:
-        if series is None:
-            return None
-        import polars as pl
-
-        def renamed(name: str, words: Callable[[str], str]) -> Any:
-            known = {text: words(text) for text in series[name].cast(pl.String).unique().drop_nulls()}
-            return pl.col(name).cast(pl.String).replace(known)
-
-        own = [renamed("host", self._host_alias)] if "host" in series.columns else []
-        own += [renamed("entity", self.text)] if "entity" in series.columns else []
-        return series.with_columns(own)
+    def _series(self, series: Rows | None) -> Rows | None:
+        return None if series is None else series.renamed("host", self._host_alias).renamed("entity", self.text)
 
 
 def _texts(value: Any) -> Iterable[str]:

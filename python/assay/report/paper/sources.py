@@ -141,7 +141,7 @@ def read_sources(
 
 def covered_s(facts: RunFacts) -> float:
     """Time of which a recording knows something."""
-    return recorded_s(facts.series) if facts.series is not None and not facts.series.is_empty() else 0.0
+    return recorded_s(facts.series) if facts.series is not None else 0.0
 
 
 def _refuse_short(path: Path, facts: RunFacts) -> None:

@@ -30,7 +30,7 @@ _TONES: dict[str, Tone] = {HOT: "bad", WARM: "warn", "ok": "good"}
 
 def diagnosis_of(facts: RunFacts) -> Diagnosis | None:
     """The diagnosis of a run or recording; None where too little was recorded for one."""
-    if facts.series is None or facts.series.is_empty():
+    if facts.series is None:
         return None
     name = str(facts.manifest.get("run_id") or "the run")
     found = diagnose([ObservedSource(name=name, manifest=facts.manifest, points=facts.points, series=facts.series)])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from assay.base.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
 from assay.document.elements import (
@@ -19,13 +22,14 @@ from assay.document.elements import (
     Table,
 )
 from assay.document.palette import MAX_SERIES
-from assay.document.series import PanelRow
+from assay.document.series import Course, PanelRow
 from assay.document.series_charts import timeline
 from assay.document.text import DASH, joined, moment, percent, shorten
 from assay.insight.recording import (
     HOUR_NS,
     SAMPLES_MIN,
     DeviceLoad,
+    DeviceRows,
     busiest_hours,
     device_rows,
     gaps_told,
@@ -35,14 +39,13 @@ from assay.insight.recording import (
     step_of,
     trends,
 )
+from assay.record.rows import Numbers, grouped, over
 from assay.record.shapes.manifest import Recording
 from assay.record.source import RunFacts
 from assay.report.head import headed
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section, limiting_words, next_words
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from assay.insight.diagnosis.diagnose import Diagnosis
 
 STEPS_MAX = 600
@@ -76,8 +79,8 @@ def recording_document(facts: RunFacts) -> Document:
     return headed(words, sections, facts.manifest)
 
 
-def _summary(facts: RunFacts, told: Recording, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:
-    load = load_of_all(rows) if rows is not None and not rows.is_empty() else None
+def _summary(facts: RunFacts, told: Recording, rows: DeviceRows | None, hurts: Diagnosis | None) -> Section:
+    load = load_of_all(rows) if rows is not None and len(rows) else None
     blocks: list[Block] = []
     hurt = [] if hurts is None else [Paragraph(text) for text in (limiting_words(hurts), *next_words(hurts))]
     if load is None:
@@ -122,22 +125,17 @@ PROGRAMS_MAX = 15
 
 def _programs(facts: RunFacts) -> list[Section]:
     """Programs by what they read and wrote at the devices."""
-    import polars as pl
-
-    if facts.series is None:
+    own = facts.series.of(source="process") if facts.series is not None else None
+    if own is None or not len(own):
         return []
-    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source")]
-    own = facts.series.with_columns(text).filter(pl.col("source") == "process")
-    if own.is_empty():
-        return []
-    moved = own.filter(pl.col("metric").is_in(("read_bytes", "write_bytes")))
-    totals = moved.group_by("host", "entity", "metric").agg(pl.col("value").sum())
-    wide = totals.pivot(on="metric", index=["host", "entity"], values="value").fill_null(0.0)
-    sums = [pl.col(name) if name in wide.columns else pl.lit(0.0).alias(name) for name in ("read_bytes", "write_bytes")]
-    ordered = wide.select("host", "entity", *sums).sort(
-        pl.col("read_bytes") + pl.col("write_bytes"), pl.col("entity"), descending=[True, False]
+    each = own.groups("host", "entity")
+    sums = [each.sums(np.where(own.are("metric", metric), own.value, 0.0)) for metric in ("read_bytes", "write_bytes")]
+    names = ((own.at("host", place), own.at("entity", place)) for place in each.first.tolist())
+    moved = sorted(
+        ((host, name, read, written) for (host, name), read, written in zip(names, *map(list, sums), strict=True)),
+        key=lambda one: (-one[2] - one[3], one[1]),
     )
-    whole = float((ordered["read_bytes"] + ordered["write_bytes"]).sum()) or 1.0
+    whole = float(sums[0].sum() + sums[1].sum()) or 1.0
     columns = [Column("Program", weight=2), Column("Read", number=True), Column("Written", number=True),
                Column("Share of bytes", number=True)]  # fmt: skip
     rows = [
@@ -147,7 +145,7 @@ def _programs(facts: RunFacts) -> list[Section]:
             Cell(format_bytes(int(written))),
             Cell(_share((read + written) / whole)),
         ]
-        for host, name, read, written in ordered.head(PROGRAMS_MAX).iter_rows()
+        for host, name, read, written in moved[:PROGRAMS_MAX]
         if read + written > 0
     ]
     if not rows:
@@ -163,7 +161,7 @@ def _share(share: float) -> str:
 
 def _capacity(facts: RunFacts) -> list[Section]:
     """How full file systems and databases are, and how fast they fill; nothing of less than a day."""
-    found = trends(facts.series) if facts.series is not None and not facts.series.is_empty() else []
+    found = trends(facts.series) if facts.series is not None else []
     if not found:
         return []
     columns = [
@@ -197,14 +195,14 @@ def _growth(per_day: float) -> str:
     return f"{'-' if per_day < 0 else ''}{format_bytes(int(abs(per_day)))}"
 
 
-def _load_sections(rows: pl.DataFrame | None, facts: RunFacts) -> list[Section]:
-    if rows is None or rows.is_empty():
+def _load_sections(rows: DeviceRows | None, facts: RunFacts) -> list[Section]:
+    if rows is None or not len(rows):
         return []
     loads = loads_of(rows, facts.spreads)
     found = []
     if loads:
         blocks: list[Block] = [_table(loads)]
-        span_ns = int(rows["t_ns"].max()) - int(rows["t_ns"].min())  # type: ignore[arg-type]
+        span_ns = int(rows.rows.t_ns[-1]) - int(rows.rows.t_ns[0])
         if span_ns > 2 * HOUR_NS:
             blocks.append(_hours(rows))
         found.append(Section("devices", "Devices", blocks))
@@ -247,7 +245,7 @@ def _table(loads: list[DeviceLoad]) -> Table:
     return Table("devices", caption, columns, rows, dense=True)
 
 
-def _hours(rows: pl.DataFrame) -> Table:
+def _hours(rows: DeviceRows) -> Table:
     columns = [Column("Hour from", weight=1.5), Column("IOPS", number=True), Column("MiB/s", number=True)]
     cells = [
         [Cell(moment(hour)), Cell(format_iops(iops)), Cell(f"{rate / 2**20:,.4g}")]
@@ -256,33 +254,22 @@ def _hours(rows: pl.DataFrame) -> Table:
     return Table("hours", "The busiest hours (UTC): means of all devices together.", columns, cells)
 
 
-def _figure(rows: pl.DataFrame, loads: list[DeviceLoad]) -> FigureElement | None:
+def _figure(rows: DeviceRows, loads: list[DeviceLoad]) -> FigureElement | None:
     """IOPS, throughput, latency, size and queue of the busiest devices on one axis."""
-    import polars as pl
-
     shown = [load for load in loads if not is_stacked(load.name)][:MAX_SERIES] or loads[:MAX_SERIES]
     if not shown:
         return None
-    begin = int((rows["t_ns"] - rows["interval_ns"]).min() or 0)  # type: ignore[arg-type]
-    span_ns = int(rows["t_ns"].max() or 0) - begin  # type: ignore[arg-type]
+    begin = int((rows.rows.t_ns - rows.rows.interval_ns).min())
+    span_ns = int(rows.rows.t_ns.max()) - begin
     step_ns = max(step_of(rows), span_ns // STEPS_MAX, 1)
     several = len({load.host for load in loads}) > 1
-    charts: list[PanelRow] = []
-    panels: tuple[tuple[str, pl.Expr], ...] = (
-        ("IOPS", pl.col("ios").sum() / pl.col("seconds").sum()),
-        ("MiB/s", pl.col("bytes").sum() / pl.col("seconds").sum() / 2**20),
-        ("read latency (ms)", _mean("read_latency_mean_ns", "read_ios_count")),
-        ("write latency (ms)", _mean("write_latency_mean_ns", "write_ios_count")),
-        ("latency (ms)", _mean("latency_mean_ns", "ios")),
-        ("I/O size (KiB)", pl.col("bytes").sum() / pl.col("ios").sum() / 1024),
-        ("queue (I/Os)", pl.col("queue_mean_count").mean()),
-    )
-    steps = rows.with_columns(step=(pl.col("t_ns") - 1 - begin) // step_ns)
-    for panel, value in panels:
-        for load in shown:
-            own = steps.filter((pl.col("host") == load.host) & (pl.col("entity") == load.name))
-            name = f"{load.host}: {load.name}" if several else load.name
-            charts += _rows(panel, shorten(name, 30), own.group_by("step").agg(value=value).sort("step"), step_ns)
+    courses: dict[str, list[PanelRow]] = {}
+    for load in shown:
+        own = rows.where(rows.rows.are("host", load.host) & rows.rows.are("entity", load.name))
+        name = shorten(f"{load.host}: {load.name}" if several else load.name, 30)
+        for panel, course in _courses(own, begin, step_ns).items():
+            courses.setdefault(panel, []).extend(_rows(panel, name, course, step_ns))
+    charts = [row for rows_of_panel in courses.values() for row in rows_of_panel]
     chart = timeline(charts, [], end_s=span_ns / 1e9)
     if chart is None:
         return None
@@ -291,19 +278,39 @@ def _figure(rows: pl.DataFrame, loads: list[DeviceLoad]) -> FigureElement | None
     return FigureElement("recording-timeline", caption, told, chart)
 
 
-def _mean(latency: str, count: str) -> pl.Expr:
-    import polars as pl
+def _courses(own: DeviceRows, begin: int, step_ns: int) -> dict[str, Course]:
+    """What a device did at each step, by the title of the panel."""
+    steps = (own.rows.t_ns - 1 - begin) // step_ns
+    each = grouped(steps)
 
-    weight = pl.when(pl.col(latency).is_not_null()).then(pl.col(count))
-    return (pl.col(latency) * weight).sum() / weight.sum() / 1e6
+    def summed(values: Numbers) -> Numbers:
+        return each.sums(np.nan_to_num(values))
+
+    def latency(name: str, count: str) -> Numbers:
+        weights = np.where(np.isfinite(own[name]), own[count], 0.0)
+        return over(summed(own[name] * weights), summed(weights) * 1e6)
+
+    known = np.isfinite(own["queue_mean_count"])
+    seconds, moved, ios = summed(own.seconds), summed(own["bytes"]), summed(own["ios"])
+    found = {
+        "IOPS": over(ios, seconds),
+        "MiB/s": over(moved, seconds * 2**20),
+        "read latency (ms)": latency("read_latency_mean_ns", "read_ios_count"),
+        "write latency (ms)": latency("write_latency_mean_ns", "write_ios_count"),
+        "latency (ms)": latency("latency_mean_ns", "ios"),
+        "I/O size (KiB)": over(moved, ios * 1024),
+        "queue (I/Os)": over(summed(own["queue_mean_count"]), each.sums(known)),
+    }
+    at = steps[each.first].tolist()
+    return {panel: dict(zip(at, values.tolist(), strict=True)) for panel, values in found.items()}
 
 
-def _rows(panel: str, series: str, steps: pl.DataFrame, step_ns: int) -> list[PanelRow]:
+def _rows(panel: str, series: str, course: Course, step_ns: int) -> list[PanelRow]:
     """Rows of a panel; a gap of more than two steps breaks the line."""
     rows: list[PanelRow] = []
     before: int | None = None
-    for step, value in steps.iter_rows():
-        if value is None or value - value != 0.0:
+    for step, value in sorted(course.items()):
+        if not math.isfinite(value):
             continue
         if before is not None and step > before + 2:
             rows.append(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.base.units import format_duration, format_iops, format_latency
@@ -17,9 +18,10 @@ from assay.document.series import (
     PanelRow,
     SeriesClock,
     gauge,
-    host_column,
     hosts_text,
     largest,
+    mean,
+    on_axis,
     panel_rows,
     rate,
     resent_rows,
@@ -33,7 +35,7 @@ from assay.record.source import RunFacts, records
 from assay.workloads.registry import workloads
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Flags, Rows
 
 Device = tuple[str | None, str]
 """Host, of a run over several, and name of a block device."""
@@ -68,11 +70,11 @@ def series_section(facts: RunFacts) -> Section | None:
     """Build the section on series; None when the run has none."""
     if facts.series is None:
         return None
-    frame = _of_load(facts.series)
-    if frame.is_empty():
+    recorded = _of_load(facts.series)
+    if not len(recorded):
         return None
-    clock = _clock(frame)
-    rows = timeline_rows(frame, clock, _devices(facts))
+    clock = _clock(recorded)
+    rows = timeline_rows(recorded, clock, _devices(facts))
     bands = point_bands(facts, clock)
     chart = timeline(rows, bands, end_s=clock.end_s, stacked=[VOLUME_PANEL])
     if chart is None:
@@ -87,7 +89,7 @@ def series_section(facts: RunFacts) -> Section | None:
     )
     if has_load:
         text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
-    if summed := hosts_text(frame):
+    if summed := hosts_text(recorded):
         text += f" {summed}"
     if any(row["panel"] == RESENT_PANEL for row in rows):
         text += f" {RESENT_TEXT}"
@@ -98,38 +100,27 @@ def series_section(facts: RunFacts) -> Section | None:
     )
 
 
-def _of_load(frame: pl.DataFrame) -> pl.DataFrame:
+def _of_load(rows: Rows) -> Rows:
     """Rows on the clock of the load: virtual and wall time share no axis."""
-    import polars as pl
-
     # What a kind of workload records under its own name has a figure in its own sections.
-    frame = frame.filter(~_is_any("source", [workload.kind for workload in workloads()]))
-    if "clock" not in frame.columns or frame["clock"].n_unique() < 2:
-        return frame
-    clock = pl.col("clock")
-    virtual = frame.select(((clock == "virtual") & (pl.col("source") == "assay")).any()).item()
-    return frame.filter(clock == ("virtual" if virtual else "wall"))
+    rows = rows.where(~rows.are("source", *(workload.kind for workload in workloads())))
+    if len(rows.distinct("clock")) < 2:
+        return rows
+    virtual = bool((rows.are("clock", "virtual") & rows.are("source", "assay")).any())
+    return rows.of(clock="virtual" if virtual else "wall")
 
 
-def _is_any(column: str, texts: Iterable[str]) -> pl.Expr:
-    """Whether a column of texts, plain or numbered, has one of them; numbered texts are not written out for it."""
-    import polars as pl
+def _clock(rows: Rows) -> SeriesClock:
+    import numpy as np
 
-    return pl.any_horizontal(pl.lit(value=False), *(pl.col(column) == text for text in texts))
-
-
-def _clock(frame: pl.DataFrame) -> SeriesClock:
-    import polars as pl
-
-    start, end = frame.select(first=(pl.col("t_ns") - pl.col("interval_ns")).min(), last=pl.col("t_ns").max()).row(0)
+    start, end = int((rows.t_ns - rows.interval_ns).min()), int(rows.t_ns.max())
     # A model's members are read less often than its workers count; a line needs the coarser of both.
-    is_model = frame.select((pl.col("source") == "model").any()).item()
-    usual = frame["interval_ns"].max() if is_model else frame["interval_ns"].median()
-    interval_s = float(usual) / 1e9 if isinstance(usual, (int, float)) and usual > 0 else 1.0
+    usual = rows.interval_ns.max() if rows.are("source", "model").any() else np.median(rows.interval_ns)
+    interval_s = float(usual) / 1e9 if usual > 0 else 1.0
     length = max((end - start) / 1e9, interval_s)
     wanted = max(interval_s, length / MAX_STEPS)
     step = interval_s if wanted <= interval_s else next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)
-    return SeriesClock(int(start), length, float(step))
+    return SeriesClock(start, length, float(step))
 
 
 def _devices(facts: RunFacts) -> list[Device]:
@@ -145,12 +136,12 @@ def _devices(facts: RunFacts) -> list[Device]:
     return found
 
 
-def timeline_rows(frame: pl.DataFrame, clock: SeriesClock, devices: Sequence[Device]) -> list[PanelRow]:
+def timeline_rows(rows: Rows, clock: SeriesClock, devices: Sequence[Device]) -> list[PanelRow]:
     """Rows of `figures_series.timeline`.
 
     Parameters
     ----------
-    frame : polars.DataFrame
+    rows : Rows
         The tall table.
     clock : Clock
         The time axis.
@@ -158,123 +149,97 @@ def timeline_rows(frame: pl.DataFrame, clock: SeriesClock, devices: Sequence[Dev
         Block devices of the target; of these alone the telemetry is added up, so that a partition, its disk and a
         mapped device above it are not counted three times.
     """
-    import polars as pl
-
-    # A day's series has millions of rows: texts are written out only where a panel shows rows, and names them.
-    kept = ("t_ns", "interval_ns", "source", "metric", "value")
-    names = [pl.col(name).cast(pl.String) for name in ("entity", "role", *host_column(frame))]
-    step_ns = round(clock.step_s * 1e9)
-    frame = frame.filter(_is_any("metric", SHOWN_METRICS)).select(
-        *kept, *names, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns)
-    )
-    load = frame.filter((pl.col("source") == "assay") & (pl.col("entity") != "recorder"))
-    block = frame.filter(pl.col("source") == "block")
-    of_target = block.filter(
-        pl.any_horizontal(pl.lit(value=False), *(_is_device(host, name) for host, name in devices))
-    )
-    block = of_target if of_target.height else block
-    host = frame.filter(pl.col("source") == "host")
-    rows = panel_rows(LOAD_PANEL, clock, {side: rate(load, f"{side}_ios_count") for side in ("read", "write")})
-    rows += _volume_rows(load, clock)
-    rows += _latency_rows(load, clock)
-    rows += panel_rows(
+    shown = on_axis(rows.where(rows.are("metric", *SHOWN_METRICS)), clock)
+    load = shown.where(shown.are("source", "assay") & ~shown.are("entity", "recorder"))
+    block = shown.of(source="block")
+    of_target = block.where(_are_devices(block, devices))
+    block = of_target if len(of_target) else block
+    host = shown.of(source="host")
+    found = panel_rows(LOAD_PANEL, clock, {side: rate(load, f"{side}_ios_count") for side in ("read", "write")})
+    found += _volume_rows(load, clock)
+    found += _latency_rows(load, clock)
+    found += panel_rows(
         "device (MiB/s)", clock, {side: rate(block, f"{side}_bytes", 2.0**20) for side in ("read", "write")}
     )
-    rows += panel_rows("device queue (I/Os)", clock, {"mean queue": gauge(block, "queue_mean_count")})
-    shares = {name: gauge(host.filter(pl.col("entity") == "cpu"), f"{name}_share", 0.01)
+    found += panel_rows("device queue (I/Os)", clock, {"mean queue": gauge(block, "queue_mean_count")})
+    shares = {name: gauge(host.of(entity="cpu"), f"{name}_share", 0.01)
               for name in ("user", "system", "iowait", "steal")}  # fmt: skip
-    rows += panel_rows("host CPU (%)", clock, shares)
-    pressure = {f"{name} {kind}": gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
+    found += panel_rows("host CPU (%)", clock, shares)
+    pressure = {f"{name} {kind}": gauge(host.of(entity=f"psi-{name}"), f"{kind}_share", 0.01)
                 for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
-    rows += panel_rows("pressure, PSI (%)", clock, pressure)
-    return rows + resent_rows(frame, clock) + _model_rows(frame, clock)
+    found += panel_rows("pressure, PSI (%)", clock, pressure)
+    return found + resent_rows(shown, clock) + _model_rows(shown, clock)
 
 
-def _is_device(host: str | None, name: str) -> pl.Expr:
-    import polars as pl
+def _are_devices(block: Rows, devices: Sequence[Device]) -> Flags:
+    """Flags of the rows of these devices."""
+    chosen = block.are("entity")
+    for host, name in devices:
+        named = block.are("entity", name)
+        chosen |= named if host is None else named & block.are("host", host)
+    return chosen
 
-    named = pl.col("entity") == name
-    return named if host is None else named & (pl.col("host") == host)
 
-
-def _latency_rows(load: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
+def _latency_rows(load: Rows, clock: SeriesClock) -> list[PanelRow]:
     """Latency of reads and writes; the means of each role apart where there are several, such as data and log."""
-    import polars as pl
-
     p99s = {f"{side} p99": largest(load, f"{side}_latency_p99_ns", 1e6) for side in ("read", "write")}
-    roles = sorted(load["role"].unique())
+    roles = load.distinct("role")
     if len(roles) < 2:
         means = {f"{side} mean": weighted(load, side, 1e6) for side in ("read", "write")}
         return panel_rows(LATENCY_PANEL, clock, means | p99s, log=True)
     rows: list[PanelRow] = []
     for side in ("read", "write"):
-        means = {role: weighted(load.filter(pl.col("role") == role), side, 1e6) for role in roles}
+        means = {role: weighted(load.of(role=role), side, 1e6) for role in roles}
         rows += panel_rows(ROLE_PANELS[side], clock, means, log=True)
     return rows + panel_rows("p99 (ms, log)", clock, p99s, log=True)
 
 
-def _volume_rows(load: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
+def _volume_rows(load: Rows, clock: SeriesClock) -> list[PanelRow]:
     """I/Os of each volume upon each other, all its activities together; none for a single volume."""
-    import polars as pl
-
-    ios = load.filter(pl.col("metric").is_in(["read_ios_count", "write_ios_count"]))
+    ios = load.where(load.are("metric", "read_ios_count", "write_ios_count"))
     # Where several activities use a volume, its name comes before theirs.
-    ios = ios.with_columns(pl.col("entity").str.split("/").list.first())
-    keys = ["step", "entity", "t_ns", "interval_ns", *host_column(ios)]
-    both = ios.group_by(keys).agg(pl.col("value").sum(), metric=pl.lit("ios_count"))
-    volumes = sorted(both["entity"].unique())
+    ios = ios.renamed("entity", lambda entity: entity.partition("/")[0]).renamed("metric", lambda _: "ios_count")
+    each = ios.groups("entity", "host", by=[ios.t_ns, ios.interval_ns])
+    both = replace(ios.where(each.first), value=each.sums(ios.value))
+    volumes = both.distinct("entity")
     if len(volumes) < 2:
         return []
-    rates = {name: rate(both.filter(pl.col("entity") == name), "ios_count") for name in volumes}
+    rates = {name: rate(both.of(entity=name), "ios_count") for name in volumes}
     return with_others(whole_rows(VOLUME_PANEL, clock, rates))
 
 
-def _model_rows(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
+def _model_rows(shown: Rows, clock: SeriesClock) -> list[PanelRow]:
     """Panels of a modelled array, from what its members record."""
-    import polars as pl
-
-    model = frame.filter(pl.col("source") == "model")
-    disks, ports = (model.filter(pl.col("entity").str.contains(f"/{kind}")) for kind in ("disk", "port"))
+    model = shown.of(source="model")
+    disks = model.where(model.matching("entity", lambda entity: "/disk" in entity))
+    ports = model.where(model.matching("entity", lambda entity: "/port" in entity))
     rows = panel_rows(
         "disks busy (%)",
         clock,
-        {
-            "mean of disks": _over_entities(disks, "busy_share", 0.01, "mean"),
-            "busiest disk": _over_entities(disks, "busy_share", 0.01),
-        },
+        {"mean of disks": mean(disks, "busy_share", 0.01), "busiest disk": largest(disks, "busy_share", 0.01)},
     )
     rows += panel_rows(
         "disk queue (I/Os)",
         clock,
         {
-            "mean of disks": _over_entities(disks, "queue_mean_count", 1.0, "mean"),
-            "longest queue": _over_entities(disks, "queue_mean_count", 1.0),
+            "mean of disks": mean(disks, "queue_mean_count", 1.0),
+            "longest queue": largest(disks, "queue_mean_count", 1.0),
         },
     )
     rows += panel_rows("dirty cache (MiB)", clock, {"of all members": gauge(model, "dirty_bytes", 2.0**20)})
-    rows += panel_rows(
-        "read hits (%)", clock, {"mean of members": _over_entities(model, "read_hit_share", 0.01, "mean")}
-    )
+    rows += panel_rows("read hits (%)", clock, {"mean of members": mean(model, "read_hit_share", 0.01)})
     rows += panel_rows(
         "reads found in (%)",
         clock,
         {
-            where: _over_entities(model, f"{level}_read_share", 0.01, "mean")
+            where: mean(model, f"{level}_read_share", 0.01)
             for where, level in (
                 ("host memory", "memory"), ("host flash", "flash"), ("other hosts", "remote"), ("data nodes", "node"),
             )
         },
     )  # fmt: skip
-    rows += panel_rows("write amplification", clock, {"log": _over_entities(model, "write_amplification", 1.0, "mean")})
-    return rows + panel_rows("ports busy (%)", clock, {"busiest port": _over_entities(ports, "busy_share", 0.01)})
-
-
-def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "max") -> pl.DataFrame:
-    """Mean or largest value over entities and time of a gauge."""
-    import polars as pl
-
-    value = pl.col("value").mean() if how == "mean" else pl.col("value").max()
-    return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=value / unit)
+    rows += panel_rows("write amplification", clock, {"log": mean(model, "write_amplification", 1.0)})
+    return rows + panel_rows("ports busy (%)", clock, {"busiest port": largest(ports, "busy_share", 0.01)})
 
 
 def point_bands(facts: RunFacts, clock: SeriesClock) -> list[PointBand]:

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, Cell, Column, FigureElement, Heading, Paragraph, Section, Table
 from assay.document.series import (
+    Course,
     PanelRow,
     SeriesClock,
     by_role,
+    course,
     gauge,
+    largest,
+    mean,
     of_point,
     panel_rows,
     point_clock,
@@ -25,7 +29,7 @@ from assay.record.source import RunFacts
 from assay.report.figures_served import FaultMark, FaultSpan, fault_timeline, shades_text
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Rows
 
 FIGURES_MAX = 8
 """Points that are drawn; a search has more."""
@@ -90,9 +94,7 @@ def _dip_sentence(served: ServedPoint, unit: str) -> str:
     return f"{began} {fell} and had recovered {format_duration(dip['length_s'])} after the event."
 
 
-def _figure(
-    name: str, series: pl.DataFrame, point: Point, served: ServedPoint, clock: SeriesClock, prefix: str
-) -> list[Block]:
+def _figure(name: str, series: Rows, point: Point, served: ServedPoint, clock: SeriesClock, prefix: str) -> list[Block]:
     frame = of_point(series, clock)
     rows = fault_rows(frame, clock, prefix)
     spans = _spans(point, served, clock)
@@ -109,50 +111,44 @@ def _figure(
     return [FigureElement(name, caption, told, chart, point_id=str(point.get("id")))]
 
 
-def fault_rows(frame: pl.DataFrame, clock: SeriesClock, prefix: str = "") -> list[PanelRow]:
+def fault_rows(frame: Rows, clock: SeriesClock, prefix: str = "") -> list[PanelRow]:
     """Rows of `figures_served.fault_timeline` for the panels that have any; of the array whose names begin so."""
-    import polars as pl
-
     rows: list[PanelRow] = []
-    tier = pl.col("tier").cast(pl.String)
-    done = frame.filter((tier == "application") & (pl.col("metric") == "committed_count"))
-    load = frame.filter((tier == "client") & (pl.col("source") == "assay"))
-    if not done.is_empty():
+    done = frame.of(tier="application", metric="committed_count")
+    load = frame.of(tier="client", source="assay")
+    if len(done):
         rows += panel_rows("transactions/s", clock, {"committed": rate(done, "committed_count")})
-    elif not load.is_empty():
+    elif len(load):
         both = {side: rate(load, f"{side}_ios_count") for side in ("read", "write")}
-        rows += panel_rows("I/Os per s", clock, {name: own for name, own in both.items() if own["value"].sum()})
-    array = frame.filter((pl.col("source") == "array") & pl.col("entity").str.starts_with(prefix))
-    volumes = array.filter(pl.col("entity").str.contains("(?:^|/)volume/"))
+        rows += panel_rows("I/Os per s", clock, {name: own for name, own in both.items() if any(own.values())})
+    array = frame.where(
+        frame.are("source", "array") & frame.matching("entity", lambda entity: entity.startswith(prefix))
+    )
+    volumes = array.where(array.matching("entity", lambda entity: "/volume/" in f"/{entity}"))
     rows += panel_rows(
         "volumes (I/Os per s)", clock, by_role(volumes, lambda own, side: rate(own, f"{side}_ios_count"))
     )
     rows += panel_rows(
         "volumes (ms, log)", clock, by_role(volumes, lambda own, side: weighted(own, side, 1e6)), log=True
     )
-    disks = array.filter(pl.col("entity").str.contains("/disk", literal=True) & (pl.col("metric") == "busy_share"))
-    busiest = {
-        "busiest": disks.group_by("step").agg(value=pl.col("value").max() * 100),
-        "mean": disks.group_by("step").agg(value=pl.col("value").mean() * 100),
-    }
-    rows += panel_rows("disks busy (%)", clock, busiest if not disks.is_empty() else {})
-    rebuilt = array.filter(pl.col("metric") == "rebuilt_share")
-    if not rebuilt.is_empty():
-        done_share = rebuilt.group_by("step").agg(value=pl.col("value").min() * 100)
-        rows += panel_rows("rebuilt (%)", clock, {"rebuilt": done_share})
-    missing = array.filter(pl.col("metric") == "missing_pieces_count")
-    if missing["value"].sum():
-        rows += panel_rows("missing pieces", clock, {"missing": gauge(missing, "missing_pieces_count", 1.0)})
-    moved = array.filter(pl.col("metric") == "rebalanced_share")
-    if not moved.is_empty():
-        moved_share = moved.group_by("step").agg(value=pl.col("value").min() * 100)
-        rows += panel_rows("rebalanced (%)", clock, {"moved": moved_share})
-    dirty = array.filter(pl.col("metric") == "dirty_bytes")
-    if dirty["value"].sum():
-        rows += panel_rows("cache (MiB)", clock, {"dirty": gauge(dirty, "dirty_bytes", 2.0**20)})
-    late = array.filter(pl.col("metric") == "lateness_mean_ns")
-    late_rows = {"late": late.group_by("step").agg(value=pl.col("value").mean() / 1e6)}
-    return rows + panel_rows("late (ms)", clock, late_rows if not late.is_empty() else {})
+    disks = array.where(array.matching("entity", lambda entity: "/disk" in entity))
+    busy = {"busiest": largest(disks, "busy_share", 0.01), "mean": mean(disks, "busy_share", 0.01)}
+    rows += panel_rows("disks busy (%)", clock, busy if busy["mean"] else {})
+    rebuilt, moved = (_least(array, f"{what}_share") for what in ("rebuilt", "rebalanced"))
+    missing = gauge(array, "missing_pieces_count")
+    rows += panel_rows("rebuilt (%)", clock, {"rebuilt": rebuilt} if rebuilt else {})
+    rows += panel_rows("missing pieces", clock, {"missing": missing} if any(missing.values()) else {})
+    rows += panel_rows("rebalanced (%)", clock, {"moved": moved} if moved else {})
+    dirty = gauge(array, "dirty_bytes", 2.0**20)
+    rows += panel_rows("cache (MiB)", clock, {"dirty": dirty} if any(dirty.values()) else {})
+    late = mean(array, "lateness_mean_ns", 1e6)
+    return rows + panel_rows("late (ms)", clock, {"late": late} if late else {})
+
+
+def _least(rows: Rows, metric: str) -> Course:
+    """The smallest share at each step, percent."""
+    own = rows.of(metric=metric)
+    return course(own, "least", own.value * 100)
 
 
 def _spans(point: Point, served: ServedPoint, clock: SeriesClock) -> list[FaultSpan]:

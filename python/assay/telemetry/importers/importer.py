@@ -20,8 +20,7 @@ from assay.telemetry.importers.moments import Order
 from assay.telemetry.importers.taken import VALUE_LARGEST, TakenFile
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from assay.record.rows import Rows
     from assay.telemetry.importers.samples import SampleTable
 
 UNNAMED = "imported"
@@ -118,7 +117,7 @@ class Into:
         self,
         name: str,
         options: Options,
-        write: Callable[[Sequence[pa.RecordBatch]], None],
+        write: Callable[[Sequence[Rows]], None],
         *,
         share: Callable[[], float] = lambda: 1.0,
         before: Covered | None = None,

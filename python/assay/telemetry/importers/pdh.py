@@ -229,17 +229,15 @@ def floats(texts: Sequence[str | None]) -> Values:
     >>> floats(["0.5", None, " ", "x"])
     array([0.5, nan, nan, nan])
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    from arro3.core import Array, DataType
 
-    found = pa.array(texts, pa.string())
+    given: list[str | None] = list(texts)
     for _ in range(2):
-        try:
-            return np.array(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
-        except pa.ArrowInvalid:
-            # A counter without a value is a blank.
-            found = pc.utf8_trim_whitespace(found)
-            found = pc.if_else(pc.equal(found, ""), None, found)
+        found = Array(given, type=DataType.string()).cast(DataType.float64())
+        if not found.null_count:
+            return np.array(found.to_numpy())
+        # A counter without a value is a blank.
+        given = [text if text and not text.isspace() else "nan" for text in given]
     return np.array([_float(text) for text in texts])
 
 

@@ -16,10 +16,10 @@ from assay.telemetry.importers.registry import IMPORTERS, importer_of
 from assay.telemetry.importers.taken import TakenFile
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 
-Write = Callable[[Sequence["pa.RecordBatch"]], None]
+Write = Callable[[Sequence["Rows"]], None]
 
 
 def import_file(path: Path, options: Options, write: Write) -> TakenFile:

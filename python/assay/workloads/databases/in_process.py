@@ -160,7 +160,7 @@ def _load(database: Database, scale: int, chunks: Sequence[Chunk]) -> tuple[int,
                 table, count, columns = found
                 batch = record_batch(count, columns)
                 session.append(table, batch)  # type: ignore[attr-defined] # of databases in this process
-                rows, moved = rows + batch.num_rows, moved + batch.nbytes
+                rows, moved = rows + batch.num_rows, moved + sum(column.nbytes for column in batch.columns)
             entry = f"kind, {table_set.unit}, part, row_count"
             session.execute(f"INSERT INTO assay_chunk ({entry}) VALUES ('{kind}', {unit}, {part}, {rows})")
             total += rows

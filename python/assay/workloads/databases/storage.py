@@ -15,7 +15,7 @@ from assay.telemetry.summary import Sum, sums
 from assay.workloads.databases.shapes import Device, File, PerTransaction, Storage
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 Side = Literal["read", "write"]
 SIDES: tuple[Side, Side] = ("read", "write")
@@ -27,7 +27,7 @@ _SECOND_NS = 10**9
 
 
 def storage(
-    batches: Sequence[pa.RecordBatch],
+    batches: Sequence[Rows],
     start_ns: int,
     end_ns: int,
     devices_by_role: Mapping[str, Sequence[str]],

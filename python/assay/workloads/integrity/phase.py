@@ -14,9 +14,8 @@ from assay.workloads.integrity.plan import PAGE_BYTES, IntegrityPlan
 from assay.workloads.integrity.shapes import PhaseAsked
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from assay.measure.core_reports import CoreFigures
+    from assay.record.rows import Rows
     from assay.record.shapes.point import Engine
 
 
@@ -62,7 +61,7 @@ def phase_figures(
     window: Window,
     *,
     ticks: Sequence[VerifiedTick],
-    telemetry: Sequence[pa.RecordBatch],
+    telemetry: Sequence[Rows],
     devices: Collection[str],
 ) -> dict[str, Any]:
     """What a point says of a phase.

@@ -42,7 +42,7 @@ from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 SETTLING_MAX_S = 300.0
 """Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
@@ -224,8 +224,8 @@ class Measurement:
         self.ticks: list[CoreTick] = []
         self.error_count = 0
         self.columns = SeriesColumns()
-        self.telemetry: list[pa.RecordBatch] = []
-        self.series: list[pa.RecordBatch] = []
+        self.telemetry: list[Rows] = []
+        self.series: list[Rows] = []
         self.error: Exception | None = None
         self.complete_ticks = 0
         self.settled = True

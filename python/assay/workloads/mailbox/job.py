@@ -57,8 +57,7 @@ from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from assay.record.rows import Rows
     from assay.targets.files.safety import ExaminedVolume
     from assay.workloads.mailbox.core_report import DatabaseCounts, MailboxReport
 
@@ -289,7 +288,7 @@ class MailboxJob(Job):
         rate: float,
         before: Sequence[DatabaseCounts],
         window: Window,
-        series: Sequence[pa.RecordBatch],
+        series: Sequence[Rows],
     ) -> dict[str, Any]:
         ticks = (window.from_tick, window.to_tick)
         cpu_ns = sum(tick["cpu_ns"] for tick in running.ticks if ticks[0] <= tick["tick"] < ticks[1])

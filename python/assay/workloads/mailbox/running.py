@@ -17,9 +17,8 @@ from assay.workloads.mailbox.result import ACTIVITIES, stream_name
 from assay.workloads.modelled import ModelRun, add_telemetry
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from assay.measure.core_reports import CoreTick
+    from assay.record.rows import Rows
 
 LOOK_S = 0.05
 TICKS_KEPT = 400_000
@@ -105,7 +104,7 @@ class Running:
         activity = ACTIVITIES[place]
         return stream_name(self.names[database], activity), ROLES.get(activity, activity)
 
-    def take_series(self) -> list[pa.RecordBatch]:
+    def take_series(self) -> list[Rows]:
         """Rows since the last call."""
         return self.columns.take()
 

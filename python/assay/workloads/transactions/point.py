@@ -35,7 +35,7 @@ from assay.workloads.transactions.reports import OltpAway, OltpFigures, OltpRepo
 from assay.workloads.transactions.shapes import Gap, MeasuredOltp, number_of, of_kind, with_own
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from assay.record.rows import Rows
 
 LOOK_S = 0.1
 
@@ -286,7 +286,7 @@ class OltpMeasurement:
             assert report["error"] is not None, "a run that failed says why"
             self.error = core_error(report["error"])
 
-    def _fewer(self, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    def _fewer(self, batches: list[Rows]) -> list[Rows]:
         """Fold old batches of a long point."""
         if len(batches) <= BATCHES_MAX:
             return batches

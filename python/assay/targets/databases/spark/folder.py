@@ -13,11 +13,12 @@ import secrets
 import sqlite3
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from assay.base.errors import IoFailed, OpenFailed, RefusedTarget
+from assay.base.feeding import Fed
 from assay.base.paths import printable
 from assay.targets.databases.common.connection import Row
 from assay.targets.databases.common.database import file_errors
@@ -224,21 +225,25 @@ class ChunkWriter:
 
     def append(self, table: str, batch: Any) -> None:
         """Add rows to a table's file."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from arro3.core import RecordBatchReader
+        from arro3.io import write_parquet
 
         with file_errors(str(self._folder.path)):
             if table not in self._writers:
                 written, name = self._folder.new_file(table, self._name)
-                self._writers[table] = pq.ParquetWriter(written, batch.schema, compression="snappy"), written, name
-            self._writers[table][0].write_table(pa.Table.from_batches([batch]))
+
+                def write(batches: Iterator[Any], path: str = str(written)) -> None:
+                    write_parquet(RecordBatchReader.from_batches(batch.schema, batches), path, compression="snappy")
+
+                self._writers[table] = Fed(write), written, name
+            self._writers[table][0].give(batch)
 
     def commit(self) -> None:
         """All of it is there from now on."""
         files = []
         for writer, written, name in self._writers.values():
             with file_errors(str(self._folder.path)):
-                writer.close()
+                writer.end()
             with open(written, "rb") as file:
                 os.fchmod(file.fileno(), self._folder.file_mode)
                 os.fsync(file.fileno())
@@ -250,6 +255,6 @@ class ChunkWriter:
         """None of it is."""
         for writer, written, _ in self._writers.values():
             with contextlib.suppress(Exception):
-                writer.close()
+                writer.end()
             written.unlink(missing_ok=True)
         self._writers = {}

@@ -8,6 +8,7 @@ from assay.base.tables import Record
 from assay.base.units import count_of, format_duration
 from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
+    Course,
     PanelRow,
     SeriesClock,
     by_role,
@@ -16,7 +17,9 @@ from assay.document.series import (
     of_point,
     panel_rows,
     point_clock,
+    quotient,
     rate,
+    total,
     weighted,
 )
 from assay.document.text import joined, moment
@@ -25,7 +28,7 @@ from assay.workloads.tpch.report.charts import LaneBar, query_timeline
 from assay.workloads.tpch.report.points import points_of, variants
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Rows
 
 FIGURES_MAX = 8
 """Tests that are drawn; those of a study with more levels are in its tables."""
@@ -103,13 +106,10 @@ def _bar(lane: str, label: str, record: Record, clock: SeriesClock, *, is_done: 
     }
 
 
-def panels_of(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
+def panels_of(frame: Rows, clock: SeriesClock) -> list[PanelRow]:
     """Rows of the panels that have any."""
-    import polars as pl
-
-    block = frame.filter(pl.col("source") == "block")
-    cpu = frame.filter((pl.col("source") == "host") & (pl.col("entity") == "cpu"))
-    memory = frame.filter((pl.col("source") == "host") & (pl.col("entity") == "memory"))
+    block = frame.of(source="block")
+    cpu, memory = (frame.of(source="host", entity=entity) for entity in ("cpu", "memory"))
     moved = by_role(block, lambda own, side: rate(own, f"{side}_bytes", 2.0**20))
     rows = panel_rows("device (MiB/s)", clock, moved)
     sizes = by_role(block, lambda own, side: _size(own, side))
@@ -117,19 +117,12 @@ def panels_of(frame: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
     rows += panel_rows("latency (ms, log)", clock, by_role(block, lambda own, side: weighted(own, side, 1e6)), log=True)
     rows += panel_rows("queue (I/Os)", clock, {"devices": gauge(block, "queue_mean_count")})
     spilled = {"temporary files": gauge(frame, "temp_bytes", 2.0**20)}
-    rows += panel_rows("temp (MiB)", clock, {name: own for name, own in spilled.items() if own["value"].sum() > 0})
+    rows += panel_rows("temp (MiB)", clock, {name: own for name, own in spilled.items() if sum(own.values()) > 0})
     shares = {name: gauge(cpu, f"{name}_share", 0.01) for name in ("user", "system", "iowait", "steal")}
     rows += panel_rows("host CPU (%)", clock, shares)
     return rows + panel_rows("free memory (GiB)", clock, {"available": gauge(memory, "available_bytes", 2.0**30)})
 
 
-def _size(own: pl.DataFrame, side: str) -> pl.DataFrame:
+def _size(own: Rows, side: str) -> Course:
     """Mean size of the I/Os of a direction, KiB."""
-    import polars as pl
-
-    sums = [
-        own.filter(pl.col("metric") == metric).group_by("step").agg(pl.col("value").sum().alias(name))
-        for metric, name in ((f"{side}_bytes", "bytes"), (f"{side}_ios_count", "count"))
-    ]
-    both = sums[0].join(sums[1], on="step").filter(pl.col("count") > 0)
-    return both.select("step", value=pl.col("bytes") / pl.col("count") / 1024)
+    return quotient(total(own, f"{side}_bytes"), total(own, f"{side}_ios_count"), 1024)

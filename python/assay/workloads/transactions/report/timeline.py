@@ -13,18 +13,21 @@ from assay.document.elements import Block, FigureElement, Paragraph, Section
 from assay.document.series import (
     RESENT_PANEL,
     RESENT_TEXT,
+    Course,
     PanelRow,
     SeriesClock,
     by_role,
+    course,
     gauge,
-    host_column,
     hosts_text,
     largest,
     of_point,
     panel_rows,
     point_clock,
+    quotient,
     rate,
     resent_rows,
+    total,
     weighted,
     whole_rows,
 )
@@ -36,7 +39,7 @@ from assay.workloads.transactions.report.charts import ShadedSpan, timeline
 from assay.workloads.transactions.report.transactions import oltp_of, oltp_point
 
 if TYPE_CHECKING:
-    import polars as pl
+    from assay.record.rows import Rows
 
 DATABASES = ("postgresql", "mariadb", "mssql")
 """Sources of rows that database servers count."""
@@ -144,14 +147,10 @@ def _text(point: Record, clock: SeriesClock) -> str:
     )
 
 
-def oltp_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[PanelRow]:
+def oltp_rows(frame: Rows, clock: SeriesClock, application: Application) -> list[PanelRow]:
     """Rows of `charts.timeline` for the panels that have any."""
-    import polars as pl
-
-    own = frame.filter(pl.col("source") == application.kind)
-    block = frame.filter(pl.col("source") == "block")
-    server = frame.filter(pl.col("source").is_in(DATABASES))
-    cpu = frame.filter((pl.col("source") == "host") & (pl.col("entity") == "cpu"))
+    own, block, cpu = frame.of(source=application.kind), frame.of(source="block"), frame.of(source="host", entity="cpu")
+    server = frame.where(frame.are("source", *DATABASES))
     rows = _transaction_rows(own, clock, application)
     rows += panel_rows(TPM_PANEL, clock, {"server": _server_tpm(server)})
     firsts = _of_kind(own, application.first)
@@ -169,51 +168,43 @@ def oltp_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application)
     rows += _wait_rows(server, clock)
     troubles = {name: rate(own, f"{name}_count") for name in ("retried", "failed")}
     rows += panel_rows(
-        "attempts/s", clock, {name: found for name, found in troubles.items() if found["value"].sum() > 0}
+        "attempts/s", clock, {name: found for name, found in troubles.items() if sum(found.values()) > 0}
     )
     shares = {name: gauge(cpu, f"{name}_share", 0.01) for name in ("user", "system", "iowait", "steal")}
     return rows + panel_rows("host CPU (%)", clock, shares)
 
 
-def _server_tpm(server: pl.DataFrame) -> pl.DataFrame:
+def _server_tpm(server: Rows) -> Course:
     """Commits and rollbacks of all databases, a minute."""
-    import polars as pl
-
-    ended = server.filter(pl.col("metric").is_in(["commits_count", "rollbacks_count"]))
-    # Each metric of an entity covers the same time: as entities of their own, rates add up.
-    apart = ended.with_columns(entity=pl.concat_str("entity", "metric", separator="/"), metric=pl.lit("ended_count"))
-    return rate(apart, "ended_count", 1 / 60)
+    found = [rate(server, metric, 1 / 60) for metric in ("commits_count", "rollbacks_count")]
+    return {step: sum(one.get(step, 0.0) for one in found) for step in {*found[0], *found[1]}}
 
 
-def _of_kind(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _of_kind(frame: Rows, name: str) -> Rows:
     """Rows of one kind of transaction, of all databases."""
-    import polars as pl
-
-    return frame.filter(pl.col("entity").str.ends_with(f"/{name}"))
+    return frame.where(frame.matching("entity", lambda entity: entity.endswith(f"/{name}")))
 
 
-def _transaction_rows(frame: pl.DataFrame, clock: SeriesClock, application: Application) -> list[PanelRow]:
+def _transaction_rows(frame: Rows, clock: SeriesClock, application: Application) -> list[PanelRow]:
     """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
     columns = {
         title: rate(_of_kind(frame, name), "committed_count") for name, title in application.transactions.items()
     }
-    return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
+    return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if own})
 
 
-def _wait_rows(server: pl.DataFrame, clock: SeriesClock) -> list[PanelRow]:
+def _wait_rows(server: Rows, clock: SeriesClock) -> list[PanelRow]:
     """What sessions at work waited for; mean over databases, and over the samples of a step."""
-    import polars as pl
-
     columns = {}
     for kind, name in WAITS.items():
         kinds = ["waits_other_share", "waits_client_share"] if kind == "other" else [f"waits_{kind}_share"]
-        own = server.filter(pl.col("metric").is_in(kinds))
-        keys = host_column(own)
-        servers = pl.col("entity").n_unique().over(keys) if keys else pl.col("entity").n_unique()
-        each = own.with_columns(pl.col("value") / servers)
-        added = each.group_by("t_ns", "step", *keys).agg(pl.col("value").sum())
-        columns[name] = added.group_by("step").agg(value=pl.col("value").mean() * 100)
-    return whole_rows("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
+        own = server.where(server.are("metric", *kinds))
+        servers = {host: len(of_host.distinct("entity")) for (host,), of_host in own.apart("host")}
+        shares = own.value / [servers[host] for host in own.texts["host"].column()]
+        moments = own.groups("host", by=[own.t_ns])
+        added = moments.sums(shares)
+        columns[name] = course(own.where(moments.first), "means", added * 100)
+    return whole_rows("sessions (%)", clock, {name: own for name, own in columns.items() if own})
 
 
 def waited_words(facts: RunFacts, point: Record) -> str:
@@ -221,9 +212,8 @@ def waited_words(facts: RunFacts, point: Record) -> str:
     clock = point_clock(point)
     if facts.series is None or clock is None:
         return ""
-    import polars as pl
-
-    server = of_point(facts.series, clock).filter(pl.col("source").is_in(DATABASES))
+    inside = of_point(facts.series, clock)
+    server = inside.where(inside.are("source", *DATABASES))
     found: dict[str, list[float]] = {}
     for row in _wait_rows(server, clock):
         if row["value"] is not None and row["t_s"] > float(point.get("warmup_s") or 0):
@@ -233,26 +223,18 @@ def waited_words(facts: RunFacts, point: Record) -> str:
     return f"what sessions at work did or waited for: {joined(told)}" if told else ""
 
 
-def _mean_flush(server: pl.DataFrame) -> pl.DataFrame:
+def _mean_flush(server: Rows) -> Course:
     """Mean time of a flush of the log over all databases, milliseconds."""
-    import polars as pl
-
-    sums = [
-        server.filter(pl.col("metric") == metric).group_by("step").agg(pl.col("value").sum().alias(name))
-        for metric, name in (("log_flush_time_ns", "time"), ("log_flushes_count", "count"))
-    ]
-    both = sums[0].join(sums[1], on="step").filter((pl.col("count") > 0) & (pl.col("time") > 0))
-    return both.select("step", value=pl.col("time") / pl.col("count") / 1e6)
+    means = quotient(total(server, "log_flush_time_ns"), total(server, "log_flushes_count"), 1e6)
+    return {step: mean for step, mean in means.items() if mean > 0}
 
 
-def checkpoint_marks(frame: pl.DataFrame, clock: SeriesClock) -> list[float]:
+def checkpoint_marks(frame: Rows, clock: SeriesClock) -> list[float]:
     """When checkpoints began, seconds from the start of the point: the middle of the interval that counted one."""
-    import polars as pl
-
-    began = frame.filter((pl.col("metric") == "checkpoints_count") & (pl.col("value") >= 0.5)).sort("t_ns")
+    began = frame.where(frame.are("metric", "checkpoints_count") & (frame.value >= 0.5)).by_time()
     return [
         round(max((t_ns - interval_ns / 2 - clock.start_ns) / 1e9, 0.0), 3)
-        for t_ns, interval_ns in began.select("t_ns", "interval_ns").iter_rows()
+        for t_ns, interval_ns in zip(began.t_ns.tolist(), began.interval_ns.tolist(), strict=True)
     ]
 
 
