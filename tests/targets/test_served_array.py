@@ -199,4 +199,6 @@ def _answer_all(server: socket.socket, count: int) -> None:
         connection, _ = server.accept()
         # The clients that gave up have closed their end.
         with connection, contextlib.suppress(ConnectionError):
+            # An answer before the question was read would be a connection reset.
+            connection.recv(4096)
             connection.sendall(b'{"done": {}}\n')

@@ -111,6 +111,8 @@ MODULES = {
     "pymysql": "MariaDB and MySQL: runs, recorder, rules",
     "pymssql": "SQL Server: runs, recorder, rules",
     "duckdb": "queries in `assess`, and runs on duckdb:PATH",
+    "nanoarrow": "loading of runs on duckdb:PATH and Spark",
+    "polars": "runs as data frames in Python",
     "sqlglot": "queries in the dialects of servers",
     "pyspark": "runs on spark-local:DIR and spark://",
     "ray": "--cluster",

@@ -31,7 +31,7 @@ from assay.workloads.registry import workloads_of_others
 _FIRST = (
     Verb(
         name="assess",
-        uses=(*DRAWING, *EMBEDDED, "duckdb", "sqlglot"),
+        uses=(*DRAWING, *EMBEDDED, "duckdb", "nanoarrow", "sqlglot"),
         place="assay.apps.cli.assess:assess",
         question="How good is this storage?",
         answer="assay assess DIR",

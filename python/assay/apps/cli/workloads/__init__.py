@@ -62,7 +62,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
         Verb(
             group=_DSS,
             name="tpch",
-            uses=(*ON_DATABASES, "duckdb", "sqlglot", "pyspark", "java"),
+            uses=(*ON_DATABASES, "duckdb", "nanoarrow", "sqlglot", "pyspark", "java"),
             place="assay.apps.cli.workloads.dss:tpch",
             help="Load, run and check a TPC-H-like workload on real databases.",
             typed=("tpch", "tpc-h"),
