@@ -58,7 +58,7 @@ def test_a_first_mistake_is_answered_with_what_to_type(bench: Bench, typed: str)
 
 
 def helps(command: Any, parent: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Help of a command and of all in it, by how they are called."""
+    """Help texts of a command and its subcommands, by the words that call each."""
     command = getattr(command, "loaded", command)
     context = command.context_class(command, info_name=name, parent=parent)
     printed = io.StringIO()

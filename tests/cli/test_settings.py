@@ -1,4 +1,4 @@
-"""Defaults from files and the environment: which wins, what a folder of somebody else may not set, what is refused."""
+"""Defaults from files and the environment: their order, limits of a foreign folder, and refusals."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_value_that_a_verb_refuses_is_said_with_its_place(in_folder: Writes, o
 
 
 def test_a_folder_sets_nothing_but_what_is_harmless(in_folder: Writes) -> None:
-    """The file of a folder is what somebody else wrote: whoever clones or unpacks it did not read it."""
+    """Somebody else may have written the file of a folder, and its user has not read it."""
     options = {row.split("\t")[1].lstrip("-") for row in Path(TABLE).read_text().splitlines() if "\t-" in row}
     harmless = {"export", "limit", "no-color", "report", "smallest"}
     assert {name for name, setting in SETTINGS.items() if setting.is_harmless} == harmless

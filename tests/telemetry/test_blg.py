@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
-from assay.telemetry.importers.blg import COUNTERS_MAX, NotReadable, TextOfLog, is_blg
+from assay.telemetry.importers.blg import COUNTERS_MAX, BinaryLog, NotReadable, TextOfLog, is_blg
 from binary_logs import BUFFER, Declared, Values, binary_log
 from foreign_files import taken
 
@@ -44,7 +44,9 @@ def table(content: bytes, tmp_path: Path) -> list[list[str]]:
     path = tmp_path / "log.blg"
     path.write_bytes(content)
     with path.open("rb") as file:
-        return list(csv.reader(io.TextIOWrapper(io.BufferedReader(TextOfLog(file)), encoding="utf-8", newline="")))
+        return list(
+            csv.reader(io.TextIOWrapper(io.BufferedReader(TextOfLog(BinaryLog(file))), encoding="utf-8", newline=""))
+        )
 
 
 def test_values_are_those_that_performance_monitor_shows(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def unfolded(blocks: Iterable[Block | Details], *, details: bool) -> Iterator[Bl
 
 
 def _fits(block: Table, width: int) -> bool:
-    """Whether no word of a table is broken at this width."""
+    """Whether every word of a table fits at this width."""
     longest = [_longest_word(column.title) for column in block.columns]
     for row in block.placed():
         for cell, place in row:

@@ -356,7 +356,7 @@ def _load(
 
 
 def _p95(values: Numbers) -> float | None:
-    """The 95th percentile of what is known: 95 % of the values are this or less, of few values as of many."""
+    """The 95th percentile of the known values: at least 95 % of them are this or less, even if they are few."""
     known = values[np.isfinite(values)]
     return float(np.quantile(known, 0.95, method="higher")) if len(known) else None
 

@@ -77,7 +77,7 @@ def without_twins(rows: Rows, hosts: Sequence[Mapping[str, Any]]) -> Rows:
     firsts = rows.where(groups.first)
     observed = list(zip(*(firsts.texts[name].column() for name in ("host", "source", "entity")), strict=True))
     things = [thing(*one) for one in observed]
-    # Of the groups of one thing those of the host are kept that knows its role, or that comes first.
+    # Several hosts may tell of one thing: the host that knows its role counts, else the first.
     ranks: dict[tuple[str, str], dict[str, tuple[bool, int]]] = {}
     for number, ((host, source, _), named) in enumerate(zip(observed, things, strict=True)):
         if named is not None and has_rows[number]:

@@ -227,6 +227,6 @@ def joined_rows(parts: Sequence[Rows]) -> Rows:
 
 
 def no_rows() -> Rows:
-    """Rows of which there are none."""
+    """An empty set of rows."""
     texts = {name: TextColumn(np.zeros(0, np.int16), []) for name in TEXT_COLUMNS}
     return Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), texts)

@@ -83,7 +83,7 @@ def _is_failure(line: Record) -> bool:
 
 
 def _counted(counts: Mapping[tuple[str, str], int]) -> Paragraph:
-    # Of a kind of which nothing is decided the first words say so.
+    # The first words tell of each kind that has nothing decided.
     decided = {kind for kind, one in counts if one != "unknown"}
     others = {
         word: sum(count for (kind, one), count in counts.items() if one == word and kind in decided)

@@ -50,7 +50,7 @@ class _OnOneScreen:
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Print the whole help if it is asked for."""
-        # What follows the name of a command is for that command.
+        # A group reads its own words alone: those after the name of a command belong to that command.
         if HELP_ALL in (args[:1] if isinstance(self, TyperGroup) else args):
             print_help(self, ctx, whole=True)
             ctx.exit()

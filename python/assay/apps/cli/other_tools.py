@@ -92,7 +92,7 @@ TOOLS = (("fio", FIO, "--block"), ("DiskSpd", DISKSPD, "--block"), ("pgbench", P
 
 
 def called_here(option: str, options: Collection[str]) -> str:
-    """Say, as a clause, what an unknown option of a verb is called here; empty where no tool is known to have it.
+    """Name our word for an option of another tool, as a clause; empty where no known tool has the option.
 
     Parameters
     ----------

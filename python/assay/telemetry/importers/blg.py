@@ -17,6 +17,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ class Raw(NamedTuple):
 
 
 Formula = Callable[[Floats, Floats, int], Floats]
-"""A value of what was done, of what it is related to, and of the ticks a second."""
+"""Makes a value of three numbers: what was done, what that is related to, and the ticks a second."""
 
 
 def _rate(scale: float, *, by_frequency: bool = False, rest: bool = False) -> Formula:
@@ -167,6 +168,24 @@ class BinaryLog:
         self._lists: dict[bytes, tuple[str, ...]] = {}
         self._same: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.counters = self._declared()
+
+    def fileno(self) -> int:
+        """Descriptor of the file."""
+        return self._file.fileno()
+
+    @cached_property
+    def instances(self) -> list[list[str]]:
+        """Instances of each counter, by a pass over all samples."""
+        found: list[dict[str, None]] = [{} for _ in self.counters]
+        last: list[tuple[str, ...]] = [()] * len(self.counters)
+        for sample in self.samples():
+            for number, raw in enumerate(sample.values):
+                if raw is not None and raw.instances is not last[number]:
+                    found[number].update(dict.fromkeys(raw.instances))
+                    last[number] = raw.instances
+            if sum(map(len, found)) > COUNTERS_MAX:
+                raise NotReadable(f"has more than {COUNTERS_MAX:,} counters and instances")
+        return [[*names] for names in found]
 
     def bias_min(self) -> int | None:
         """Minutes to add to local time to get UTC: those of the zone that the buffers' own times, in UTC, confirm."""
@@ -323,9 +342,8 @@ def _unique(names: Sequence[str]) -> tuple[str, ...]:
 class TextOfLog(io.RawIOBase):
     """The log as text of the form PDH-CSV, made while it is read."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._log = BinaryLog(file)
+    def __init__(self, log: BinaryLog) -> None:
+        self._log = log
         self._text = self._lines()
         self._rest = b""
         self._made = 0
@@ -336,7 +354,7 @@ class TextOfLog(io.RawIOBase):
 
     def fileno(self) -> int:
         """Descriptor of the log."""
-        return self._file.fileno()
+        return self._log.fileno()
 
     def tell(self) -> int:
         """Bytes of text so far."""
@@ -352,24 +370,15 @@ class TextOfLog(io.RawIOBase):
         return len(taken)
 
     def _lines(self) -> Iterator[str]:
-        counters = self._log.counters
-        columns: list[dict[str, None]] = [{} for _ in counters]
-        last: list[tuple[str, ...]] = [()] * len(counters)
-        for sample in self._log.samples():
-            for number, raw in enumerate(sample.values):
-                if raw is not None and raw.instances is not last[number]:
-                    columns[number].update(dict.fromkeys(raw.instances))
-                    last[number] = raw.instances
-            if sum(map(len, columns)) > COUNTERS_MAX:
-                raise NotReadable(f"has more than {COUNTERS_MAX:,} counters and instances")
+        counters, instances = self._log.counters, self._log.instances
         bias = self._log.bias_min()
         zone = f" ()({bias})" if bias is not None else ""
-        paths = [_quoted(one.path(name)) for one, names in zip(counters, columns, strict=True) for name in names]
+        paths = [_quoted(one.path(name)) for one, names in zip(counters, instances, strict=True) for name in names]
         yield ",".join([f'"(PDH-CSV 4.0){zone}"', *paths]) + "\n"
         before: list[Raw | None] = [None] * len(counters)
         for sample in self._log.samples():
             cells = []
-            for counter, names, old, new in zip(counters, columns, before, sample.values, strict=True):
+            for counter, names, old, new in zip(counters, instances, before, sample.values, strict=True):
                 values = dict(zip(new.instances, _values(counter, old, new).tolist(), strict=True)) if new else {}
                 cells += [_cell(values.get(name)) for name in names]
             yield ",".join([f'"{_shown(sample.t)}"', *cells]) + "\n"

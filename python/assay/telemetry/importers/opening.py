@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from assay.base.paths import open_regular, printable
-from assay.telemetry.importers.blg import NotReadable, TextOfLog, is_blg
+from assay.telemetry.importers.blg import BinaryLog, NotReadable, TextOfLog, is_blg
 from assay.telemetry.importers.importer import HEAD_CHARACTERS, NotTaken
 
 LINE_LETTERS_MAX = 32 * 2**20
@@ -67,8 +67,9 @@ def opened(path: Path) -> Iterator[tuple[TextIO, str]]:
 def _of_binary_log(raw: BinaryIO, path: Path) -> Iterator[tuple[TextIO, str]]:
     """The text that `relog` would make of a binary log of Perfmon, and its beginning."""
     try:
-        begin = io.TextIOWrapper(io.BufferedReader(TextOfLog(raw)), encoding="utf-8", newline="").read(HEAD_CHARACTERS)
-        yield _Lines(io.BufferedReader(TextOfLog(raw)), encoding="utf-8", newline=""), begin
+        log = BinaryLog(raw)
+        begin = io.TextIOWrapper(io.BufferedReader(TextOfLog(log)), encoding="utf-8", newline="").read(HEAD_CHARACTERS)
+        yield _Lines(io.BufferedReader(TextOfLog(log)), encoding="utf-8", newline=""), begin
     except NotReadable as error:
         raise NotTaken(f"{printable(path)}: is a binary log of Perfmon that {error}; {_relog(path)}") from None
 

@@ -143,7 +143,7 @@ def _dedicated_uid(before: int | None) -> int:
 
 
 def _idle_user() -> int | None:
-    """Number of a user of the system as whom nothing runs and nobody logs in; Assay's own first."""
+    """Number of an idle user of the system, by whom no process runs and nobody logs in; Assay's own comes first."""
     running = _numbers_running()
     users = sorted(pwd.getpwall(), key=lambda user: user.pw_name != SYSTEM_USER)
     for user in users:
