@@ -9,13 +9,12 @@ from hypothesis import settings
 
 from bench_fixtures import as_nobody, bench, loop_device, mounted, public_bench, run_tool
 from own_mounts import own_mounts
+from own_settings import hide_settings
 from servers.fixtures import connect, mariadb, mortal, mssql, postgresql, postgresql15, postgresql18, server
 
 # Tests start the command hundreds of times; without kept bytecode each start compiles what it imports again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# A program that works on this repository would get answers for programs, which only their own tests ask for.
-for variable in ("AI_AGENT", "CLAUDECODE"):
-    os.environ.pop(variable, None)
+hide_settings(os.environ)
 
 settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("full", max_examples=150, deadline=None)

@@ -15,6 +15,7 @@ from assay.apps.cli.app import app
 from assay.apps.cli.completing import TABLE
 from assay.apps.cli.settings import NAME, SETTINGS, blamed, chosen, settings, variable_of
 from assay.base.errors import UsageError
+from own_settings import hide_settings
 
 Writes = Callable[[str], Path]
 
@@ -235,3 +236,14 @@ def test_the_page_lists_what_may_be_set() -> None:
         name: ("folder" if one.is_harmless else "user", "table of a verb" if one.of_verb else "anywhere")
         for name, one in SETTINGS.items()
     }
+
+
+def test_other_tests_see_no_settings_of_who_runs_them(tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "assay" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("quiet = true\n")
+    environ = {"HOME": str(tmp_path), "ASSAY_QUIET": "yes", "ASSAY_SEED": "7", "AI_AGENT": "1"}
+    assert [one.name for one in settings(environ=environ)[0]] == ["quiet", "quiet"]
+    hide_settings(environ)
+    assert settings(environ=environ)[0] == []
+    assert environ == {"HOME": str(tmp_path), "ASSAY_SEED": "7", "XDG_CONFIG_HOME": os.devnull}
