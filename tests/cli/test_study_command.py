@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from document_contract import check_document
+from typer.testing import CliRunner
 
+from assay.apps.cli.app import app
 from assay.apps.cli.study import DEFAULT_TARGETS
-from assay.insight.studies.study import DatabaseKind, Kind
+from assay.insight.studies.files import study_names, study_variants
+from assay.insight.studies.study import DatabaseKind
+from assay.insight.studies.targets import Kind
 
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome
@@ -173,6 +177,15 @@ def test_a_file_says_that_its_state_carries_over(bench: Bench, mine: Path) -> No
     assert [part.get("target") for part in document["parts"]] == [None, None]
 
 
+def test_another_level_is_the_baseline(bench: Bench, mine: Path) -> None:
+    document = run(bench, mine, "--levels", "latency=4ms,8ms", "--baseline", "slow", "--json").document
+
+    assert [(one["level"], one["baseline"]) for one in document["study"]["comparisons"]] == [("4ms", "slow")]
+    again = CliRunner().invoke(app, ["study", "compare", str(bench.run), "--baseline", "4ms", "--json"])
+    (one,) = json.loads(again.stdout)["study"]["comparisons"]
+    assert (one["level"], one["baseline"]) == ("slow", "4ms")
+
+
 def test_one_level_says_that_nothing_is_compared(bench: Bench, mine: Path) -> None:
     document = run(bench, mine, "--levels", "latency=4ms", "--json").document
 
@@ -185,6 +198,37 @@ def test_every_study_is_shown(bench: Bench) -> None:
         shown = bench.assay("study", "show", name)
         assert shown.code == 0, shown.stderr
         assert shown.stdout.startswith(f"{name}: ")
+
+
+STAND_INS = {"database": "embedded:pg", "file": "f.dat", "array": "embedded+array:ps6100xv?volumes=data:1,log:1",
+             "mssql": "mssql://sa@127.0.0.1:1/x", "mariadb": "mariadb://sa@127.0.0.1:1/x",
+             "embedded": "embedded:pg", "postgresql": "postgresql://sa@127.0.0.1:1/x"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_study_is_planned_whole_and_by_two_levels_of_each_factor(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for study in study_variants(name):
+        assert study.comparison is None or study.comparison.answer
+        for kind in study.targets:
+            own = study.published or (study.target and kind in ("model", "array"))
+            line = ["study", "run", name, *([] if own else [STAND_INS[kind]]), "--dry-run"]
+            line += ["--size", "64M"] if kind == "file" else []
+            asked = [line]
+            for factor in study.factor:
+                compared = study.comparison is not None and study.comparison.by == factor.name
+                first = (
+                    factor.level(study.comparison.baseline, "") if study.comparison and compared else factor.levels[0]
+                )
+                other = next(level for level in factor.levels if level is not first)
+                asked.append([*line, "--levels", f"{factor.name}={first.key},{other.key}"])
+                if compared:
+                    asked.append([*asked[-1], "--baseline", other.name])
+            for one in asked:
+                planned = CliRunner().invoke(app, one)
+                assert planned.exit_code == 0, (one, planned.exception)
 
 
 @pytest.mark.parametrize("kind", [*get_args(Kind), *get_args(DatabaseKind)])

@@ -13,6 +13,7 @@ from assay.record.common_figures import DIRECTIONS, HOST, RATES, ROLES
 from assay.record.figures import STATISTICS
 from assay.record.judgement import judge, met
 from assay.record.limits import parse_limits, show_value
+from assay.record.standstill import with_overdriven
 
 KEYS = {name: name.replace(".", "_") for name in STATISTICS}
 
@@ -166,6 +167,18 @@ class TestJudging:
             ("host", None, None),
         ]
         assert met(verdicts) is None
+
+    def test_a_point_that_its_host_served_late_judges_no_limit(self) -> None:
+        late = {"lateness": {"overdriven": True, "overdriven_s": 9, "busy_s": 10}}
+        figures = with_overdriven({**point(f=30), "served": [late]})
+
+        verdicts = judge(parse_limits(["read.mean<=20ms", "cpu<40%"]), figures)
+
+        assert [(verdict["met"], verdict["reason"]) for verdict in verdicts[:1]] == [(None, "served array overdriven")]
+        assert "overdriven in 9 of 10 seconds" in str(verdicts[0]["why"])
+        # A limit of the host is missed all the same.
+        assert verdicts[-1]["met"] is False
+        assert with_overdriven(point(f=30)) == point(f=30)
 
     def test_a_limit_of_a_role_is_judged_on_it_alone(self) -> None:
         both = point(f=30)

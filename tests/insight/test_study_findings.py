@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from assay.base.errors import UsageError
+from assay.insight.studies.choice import choose_target
 from assay.insight.studies.files import read_study
-from assay.insight.studies.findings import study_findings
+from assay.insight.studies.findings import compared_again, study_findings
 from assay.insight.studies.follows import follows_of
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.result import ratio_95
-from assay.insight.studies.study import choose_target
 from assay.insight.studies.words import capacity_texts, change_text, comparison_rows
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
@@ -194,7 +195,7 @@ def test_a_band_follows_the_figure_that_is_compared() -> None:
         (
             (1000, 1001, 3000),
             "rise",
-            "IOPS rise at every step of the factor, 1 of 2 steps within its interval: x 1,000, y 1,001, z 3,000.",
+            "IOPS rise from x to z, with 1 of 2 steps within its interval: x 1,000, y 1,001, z 3,000.",
         ),
         (
             (1000, 3000, 2000),
@@ -478,3 +479,105 @@ class TestPublished:
 
         assert told[0] == "Of 1 published figure fitted to, 1 lies within 10 % (mean error 2.0 %, largest 2.0 %)."
         assert told[1] == "Of 1 published figure predicted, 0 lie within 10 % (mean error 25 %, largest 25 %)."
+
+
+class TestAnswer:
+    """The first sentence answers the question, and what was published follows it."""
+
+    def found(self, *answers: dict[str, Any], **more: Any) -> list[str]:
+        asked = study([one["part"] for one in answers], **more)
+        asked["comparison"]["answer"] = "Within 20 ms the volumes hold {values}"
+        return list(study_findings(asked, [part(name) for name in asked["levels"]], [], answers)["sentences"])
+
+    def test_the_first_sentence_has_the_figure_of_each_level(self) -> None:
+        said = [{"source": "EQL-OLTP", "text": "RAID 10 gave 41 % more."}]
+
+        first, second, third, *_ = self.found(answer("RAID 10", 4200), answer("RAID 50", 3000), said=said)
+
+        assert first == "Within 20 ms the volumes hold 4,200 IOPS (RAID 10) and 3,000 (RAID 50)."
+        assert second == "Published (EQL-OLTP): RAID 10 gave 41 % more."
+        assert third.startswith("RAID 50 holds 29 %")
+
+    @pytest.mark.parametrize(
+        ("other", "words"),
+        [
+            (answer("b", 1010), "1,000 IOPS (a) and 1,010 (b); no difference was found."),
+            (answer("b", 1500, None), "(b); whether they differ is not known (--repeats 3 tells)."),
+            (answer("b", 1100, band_90=[900, 1300]), "that order is likely, and not shown: the model's bands overlap."),
+        ],
+    )  # fmt: skip
+    def test_an_order_that_is_not_known_is_not_stated(self, other: dict[str, Any], words: str) -> None:
+        assert self.found(answer("a", 1000, band_90=[900, 1100]), other)[0].endswith(words)
+
+    def test_a_level_without_a_result_is_left_out_of_the_answer(self) -> None:
+        told = self.found(answer("a", 1000), answer("b", 1500) | {"limited_by": "generator"}, answer("c", 2000))
+
+        assert told[0].startswith("No result for 1 of 2 comparisons: b")
+        assert told[1] == "Within 20 ms the volumes hold 1,000 IOPS (a) and 2,000 (c)."
+
+    def test_over_many_series_each_level_has_one_sentence(self) -> None:
+        asked = study(["1", "2"])
+        asked["comparison"]["answer"] = "{values}"
+        gains = {"read": 2.0, "write": 1.5, "scan": 1.001, "log": 1.0}
+        points = [point(name, 1000 * (gain if name == "2" else 1)) | {"workload": {"name": load}}
+                  for name in ("1", "2") for load, gain in gains.items()]  # fmt: skip
+
+        told = study_findings(asked, [part(name, "none") for name in ("1", "2")], points, [])
+
+        assert told["sentences"][0] == (
+            "2 against 1: more IOPS in read, 8 outstanding (2.00 times) and write, 8 outstanding (+50 %);"
+            " no difference in scan, 8 outstanding and log, 8 outstanding."
+        )
+
+
+def test_one_run_of_each_level_tells_no_difference_that_other_runs_may_make() -> None:
+    asked = study(["a", "b", "c"])
+    points = [point(name, iops) | {"clock": "wall"} for name, iops in (("a", 1000), ("b", 1200), ("c", 9000))]
+
+    told = study_findings(asked, [part(name, "none") for name in "abc"], points, [])
+
+    assert [one["differs"] for one in told["comparisons"]] == [None, True]
+    assert told["sentences"][0].startswith(
+        "One run of each cannot tell whether b and a differ in IOPS (--repeats 3 tells)"
+    )
+    # Three repeats of each tell it.
+    parts = [part(f"{name}{times}", "none") for times in ("", " #2", " #3") for name in "abc"]
+    runs = [one | {"part": f"{one['part']}{times}"} for times in ("", " #2", " #3") for one in points]
+    asked["levels"] = {one["name"]: {"f": one["name"][0]} for one in parts}
+    assert study_findings(asked, parts, runs, [])["comparisons"][0]["differs"] is True
+
+
+def test_figures_beside_an_answer_are_those_of_all_its_repeats() -> None:
+    held = answer("a", 1000)
+    held["max"] |= {"point_id": "p-a", "read_latency_mean_ns": 19.8e6}
+    one_repeat = point("a", 1000, read_ns=20.4e6, workload={"name": "w", "kind": "io"})
+
+    told = study_findings(study(["a", "b"]), [part("a"), part("b")], [one_repeat], [held])
+
+    assert told["results"][0]["values"]["read_latency"]["value"] == pytest.approx(19.8e6)
+
+
+def test_best_levels_that_cannot_be_told_apart_are_advised_together() -> None:
+    asked = study(["x", "y", "z"])
+    told = asked | dict(found(asked, [answer("x", 1000), answer("y", 3000), answer("z", 3010)]))
+
+    assert "Where IOPS decide, choose y or z (3,010)." in follows_of(told)
+    rival = asked | dict(found(asked, [answer("x", 1000, None), answer("y", 3000, None), answer("z", 9000, None)]))
+    assert rival["sentences"][-1] == (
+        "Whether IOPS differ between the levels is not known (--repeats 3 tells): x 1,000, y 3,000, z 9,000."
+    )
+
+
+def test_levels_of_a_finished_run_are_compared_with_another_baseline() -> None:
+    asked = study(["RAID 10", "RAID 50", "RAID 6"], baseline="RAID 50")
+    manifest = {"study": asked, "parts": [part(name) for name in asked["levels"]],
+                "answers": [answer("RAID 10", 4200), answer("RAID 50", 3000), answer("RAID 6", 2500)]}  # fmt: skip
+
+    again = compared_again(manifest, [], "RAID 6")
+
+    assert [(one["level"], one["baseline"]) for one in again["comparisons"]] == [
+        ("RAID 10", "RAID 6"),
+        ("RAID 50", "RAID 6"),
+    ]
+    with pytest.raises(UsageError, match=r"RAID 7: .* levels: RAID 10, RAID 50, RAID 6"):
+        compared_again(manifest, [], "RAID 7")

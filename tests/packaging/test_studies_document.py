@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 from assay.apps.cli.app import app
 from assay.insight.calibration.published import PublishedPoint
+from assay.insight.studies.choice import choose_target
 from assay.insight.studies.files import study_names
 from assay.insight.studies.parts import study_parts
-from assay.insight.studies.study import Case, StudyComparison, StudyFactor, StudyPlan, choose_target, load_study
+from assay.insight.studies.study import Case, StudyComparison, StudyFactor, StudyPlan, load_study
 from assay.run.request import TargetRequest
 from assay.run.targets import choose_targets
 

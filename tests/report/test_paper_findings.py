@@ -57,7 +57,12 @@ def study(differs: bool | None, *, ordered: bool, values: tuple[float, ...], **m
         ),
         (
             study(None, ordered=False, values=(1000.0, 3000.0)),
-            ["Some figures have no interval: the study needs three repeats before a choice rests on them."],
+            [
+                (
+                    "One run of each level does not tell what varies between runs: the study needs three repeats before a"
+                    " choice rests on it."
+                )
+            ],
         ),
         ({"results": []}, []),
     ],

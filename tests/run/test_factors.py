@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
+from assay.insight.studies.choice import choose_target
 from assay.insight.studies.files import read_study, study_names, study_variants
 from assay.insight.studies.parts import draw_order
 from assay.insight.studies.plan_settings import with_settings
-from assay.insight.studies.study import StudyPlan, choose_target, combination_plan, combinations, load_study
+from assay.insight.studies.study import StudyPlan, combination_plan, combinations, load_study
 from assay.workloads.tpcc.plan import TpccPlan
 
 MINE = """

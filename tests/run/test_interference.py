@@ -53,6 +53,21 @@ def test_what_separating_brings_is_the_levels_apart_and_the_processors_are_said_
     assert nothing.endswith("and a host of its own for one would bring what storage cannot.")
 
 
+def test_nothing_is_said_of_levels_that_are_no_result() -> None:
+    parts: list[Any] = [{"name": one, "beside": {"name": one}} for one in ("same", "apart")]
+    points = [point(one, told(2.5, ends=[2.1, 3.0]), 0.3) for one in ("same", "apart")]
+    results = [replace(result("same", 4_000), reason="the served array was overdriven"), result("apart", 9_500)]
+
+    first, _, last = sentences_of(interference_findings(STUDY, parts, points, results))
+
+    assert first == "Same: nothing can be said of what the queries lose: the served array was overdriven."
+    assert last == "What other storage brings cannot be told: a level has no result."
+    once = [replace(result(one, nopm), one_run=True) for one, nopm in (("same", 4_000), ("apart", 5_000))]
+    assert sentences_of(interference_findings(STUDY, parts, points, once))[-1].startswith(
+        "Whether separating the storage brings anything is not known (--repeats 3 tells): +25 % +- "
+    )
+
+
 def test_without_other_storage_that_is_said() -> None:
     sentences = found({"none": 10_000, "same": 4_000}, 0.4, apart=False)
     assert sentences[-1] == "What other storage would bring was not measured: at most what both lose together."

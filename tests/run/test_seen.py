@@ -107,7 +107,7 @@ def test_the_gap_is_explained_by_cache_bytes_and_limits() -> None:
         " 8 KiB at 70 % reads: the database reaches 25 % fewer.",
         "Its buffer cache answered 98.7 % of the requests for pages; a transaction read 2 KiB and wrote 8 KiB, 4 KiB of"
         " log among it; the database was limited by its 4 users, waiting for each commit: a flush of the log takes"
-        " 1.50 ms; the raw profile by the limit read.mean<=20ms.",
+        " 1.50 ms; the raw profile is limited by read.mean<=20ms.",
     ]
 
 
@@ -130,6 +130,33 @@ def test_a_busy_server_is_the_limit_and_a_raw_profile_may_hold_nothing() -> None
     assert one["gap_share"] is None
     assert one["sentences"][0].endswith("the raw profile of 8 KiB at 70 % reads held no load within its limits.")
     assert "limited by the CPU of its server (91 % busy)" in one["sentences"][1]
+
+
+@pytest.mark.parametrize(
+    ("limited_by", "words"),
+    [
+        ("axis end", "the raw profile meets its limits up to the largest load tried: the storage may hold more."),
+        ("generator", "the raw profile is limited by the load generator: the storage may hold more."),
+        ("saturation", "the raw profile is limited by the storage itself: more load brings no more."),
+    ],
+)
+def test_what_ended_the_raw_profile_is_said(limited_by: str, words: str) -> None:
+    found = point(device("vda", "data", reads=2100, writes=900, bytes_per_s=3000 * 8192))
+    one = gap(found, {"iops": 4000.0, "bytes_per_s": 4000.0 * 8192, "point_id": "p0009"}, limited_by=limited_by)
+
+    assert one["sentences"][1].endswith(f"; {words}")
+
+
+def test_of_a_database_on_an_array_that_was_overdriven_there_is_no_gap() -> None:
+    found = point(device("v01", "data", reads=2100, writes=900, bytes_per_s=3000 * 8192))
+    found["served"] = [{"lateness": {"overdriven": True, "overdriven_s": 9, "busy_s": 10}}]
+    one = gap(found, {"iops": 4000.0, "bytes_per_s": 4000.0 * 8192, "point_id": "p0009"})
+
+    assert one["gap_share"] is None
+    assert one["sentences"] == [
+        "Nothing can be said of the gap: the served array was overdriven in 9 of 10 seconds: this host cannot serve"
+        " such load in time."
+    ]
 
 
 def test_without_an_answer_there_is_no_gap() -> None:

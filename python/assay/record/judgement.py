@@ -18,7 +18,7 @@ from assay.record.histograms import histogram_of
 from assay.record.limits import Limit, bounded_figures, show_value
 from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.point import Answer, JudgedLimit, Point, VerdictLine
-from assay.record.standstill import HOSTS_APART, STOOD_STILL, why_saturated
+from assay.record.standstill import HOSTS_APART, OVERDRIVEN, STOOD_STILL, why_saturated
 from assay.record.steady import half_width_95
 
 WORDS: Mapping[bool | None, str] = {True: "met", False: "missed", None: "unknown"}
@@ -30,6 +30,7 @@ ADVICE: Mapping[str, str] = {
     GENERATOR: "give the generator more processors or hosts, or ask for less",
     STOOD_STILL: "measure again while nothing pauses or starves this host",
     HOSTS_APART: "measure longer points, or find what delays a host",
+    OVERDRIVEN: "ask for less, or serve the array on a host with more processors",
     FROM_MEMORY: "ask for more data than memory holds, or begin with cold caches",
     NO_SUCH_IO: "measure a load that has them, or leave the limit out",
     NOT_RECORDED: "leave the limit out, or measure where it is recorded",
@@ -133,7 +134,7 @@ def _judge_one(limit: Limit, figure: Figure, point: Point, untouched: str) -> It
         if untouched and limit.direction in DIRECTIONS and reason != NO_SUCH_IO:
             reason, why = FROM_MEMORY, untouched
         # A load that was not what was meant, or asked nothing of the storage, has no value to be held against a limit.
-        held = None if reason in (GENERATOR, STOOD_STILL, HOSTS_APART, FROM_MEMORY) else value
+        held = None if reason in (GENERATOR, STOOD_STILL, HOSTS_APART, OVERDRIVEN, FROM_MEMORY) else value
         is_met = None if reason or held is None else limit.met_by(held)
         yield JudgedLimit(
             limit=limit.text, scope=scope, value=held, unit=limit.unit, met=is_met, reason=reason or None,

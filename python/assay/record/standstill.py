@@ -1,4 +1,6 @@
-"""Points in which the load was not what was meant: its generator stood still, or hosts did not measure together.
+"""Points in which the load was not what was meant.
+
+Their generator stood still, hosts did not measure together, or this host served a modelled array late.
 
 Latencies of what was under way are not the device's, and no answer rests on such a point.
 """
@@ -8,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.base.units import format_duration
+from assay.base.units import count_of, format_duration
 
 STOOD_STILL = "stood still"
 """`generator.reason` where the generator did."""
 HOSTS_APART = "hosts apart"
 """`generator.reason` where hosts began or ended too far apart; what ends a search by it has the same name."""
+
+OVERDRIVEN = "served array overdriven"
+"""`generator.reason` where the host of a served array answered later than the array's model would."""
 
 
 def judged(gaps: Mapping[str, Any] | None, saturated: bool) -> dict[str, Any]:
@@ -41,8 +46,29 @@ def were_apart(point: Mapping[str, Any]) -> bool:
     return (point.get("generator") or {}).get("reason") == HOSTS_APART
 
 
+def overdriven_words(point: Mapping[str, Any]) -> str:
+    """Why a point on a served array says nothing of the array; empty where its host kept up."""
+    for served in point.get("served") or ():
+        late = served.get("lateness") or {}
+        if late.get("overdriven"):
+            seconds = f"{late.get('overdriven_s') or 0} of {count_of(late.get('busy_s') or 0, 'second')}"
+            return f"the served array was overdriven in {seconds}: this host cannot serve such load in time"
+    return ""
+
+
+def with_overdriven(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures of a point; where its served array was overdriven, its load says nothing of the array."""
+    if not overdriven_words(figures):
+        return dict(figures)
+    generator = {"gaps": None, **(figures.get("generator") or {})}
+    reason = generator.get("reason") or OVERDRIVEN
+    return {**figures, "generator": {**generator, "saturated": True, "reason": reason}}
+
+
 def why_saturated(point: Mapping[str, Any]) -> str:
     """Why a point whose `generator.saturated` holds may not be an answer, as a clause."""
+    if (point.get("generator") or {}).get("reason") == OVERDRIVEN:
+        return overdriven_words(point) or "the served array was overdriven"
     return "its hosts measured too far apart" if were_apart(point) else "the load generator was the bottleneck"
 
 
@@ -65,6 +91,8 @@ def bounded_words(point: Mapping[str, Any], words: str, *, is_rate: bool = True)
         return words
     if were_apart(point):
         return f"{words}; its hosts measured too far apart, so the storage may do more"
+    if words_late := overdriven_words(point):
+        return f"{words}; {words_late}"
     why = "stood still for a while" if stood_still_s(point) else "had too little processor time"
     if not is_rate:
         return f"{words}; the load {why}, so the storage may do better"
@@ -77,4 +105,6 @@ def generator_words(point: Mapping[str, Any]) -> str:
         return f"generator stood still for {format_duration(seconds)}"
     if were_apart(point):
         return "hosts measured apart"
+    if overdriven_words(point):
+        return "served array overdriven"
     return "generator saturated" if (point.get("generator") or {}).get("saturated") else ""

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration
-from assay.record.standstill import stood_still_s, were_apart
+from assay.record.standstill import overdriven_words, stood_still_s, were_apart
 from assay.record.steady import judged_steady
 from assay.workloads.registry import figures_of
 
@@ -89,11 +89,18 @@ def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterab
             " measure longer, or see what delays a host",
             "warn",
         )
+    if late := ids(overdriven_words):
+        yield RunNotice(
+            f"the served array was overdriven in {id_list(late)}: this host answered later than the array's model, so"
+            " that these points say nothing of the array; ask for less, or serve it on a host with more processors",
+            "warn",
+        )
     saturated = ids(
         lambda point: (
             _gives_answers(point)
             and not stood_still_s(point)
             and not were_apart(point)
+            and not overdriven_words(point)
             and within("generator", "saturated")(point)
         )
     )

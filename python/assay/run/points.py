@@ -20,7 +20,7 @@ from assay.record.judgement import concerns, judge, met
 from assay.record.limits import Limit, parse_limits
 from assay.record.points import CUT_SHORT, blank_point
 from assay.record.shapes.point import Answer, JudgedLimit, Point
-from assay.record.standstill import HOSTS_APART, were_apart
+from assay.record.standstill import HOSTS_APART, were_apart, with_overdriven
 from assay.run.bracket import Distance, LoadReading
 from assay.run.search import search
 from assay.targets.arrays.live.events import events_of
@@ -204,7 +204,7 @@ class PointLoop:
             "workload": dict(ask.workload),
             "load": dict(ask.load),
             **blank_point(),
-            **measured.figures,
+            **with_overdriven(measured.figures),
         }
         point = cast(Point, made)
         point["limits"] = judge(

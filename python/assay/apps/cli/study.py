@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,15 +15,23 @@ from assay.apps.cli.running import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.base.units import format_duration
+from assay.insight.studies.choice import choose_target
 from assay.insight.studies.files import read_study, study_names, study_variants
+from assay.insight.studies.findings import compared_again
 from assay.insight.studies.parts import places_missing, shown_target, study_parts
 from assay.insight.studies.plan_settings import RAW, places_asked, with_settings
-from assay.insight.studies.study import StudyPlan, choose_target, has_options, load_study, target_kind
+from assay.insight.studies.study import StudyFactor, StudyPlan, load_study
+from assay.insight.studies.targets import has_options, target_kind
+from assay.insight.studies.words import comparison_rows
+from assay.record.run_folder import RunFolder
 from assay.run.part import estimate_s
 from assay.workloads.capabilities import OnDatabases
 from assay.workloads.options import TARGET, TIME
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
+
+if TYPE_CHECKING:
+    from assay.record.shapes.manifest import Manifest
 
 EXAMPLES = """
 Examples:
@@ -34,6 +43,8 @@ Examples:
 `assay study run raid-policy --set members=2`
 
 `assay study run raid-policy model:./mine.toml --levels raid=10,50`
+
+`assay study run raid-policy --levels raid=10,6 --baseline "RAID 6"`
 
 `assay study run queue-depth /data/f --size 10G`
 
@@ -72,6 +83,15 @@ Settings = Annotated[
     typer.Option(
         "--set",
         help="Option of the target at all levels (members=2); on databases a key of the plan (users=8).",
+        rich_help_panel=TARGET,
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        help="The level that others are compared with, by its key or its label; the study's own.",
+        show_default=False,
         rich_help_panel=TARGET,
     ),
 ]
@@ -165,9 +185,33 @@ def _lines(study: StudyPlan, parts: Sequence[Part[Any]]) -> list[str]:
     return lines
 
 
+@app.command(
+    name="compare", epilog='Examples:\n\n`assay study compare assay-results/20260102-study-1a2b3c --baseline "RAID 6"`'
+)
+def compare_levels(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a study's run.")],
+    baseline: Baseline = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Compare the levels of a finished study with another of its levels; nothing is measured again."""
+    del debug
+    folder = RunFolder.open(run)
+    study = compared_again(cast("Manifest", folder.manifest), folder.whole_points(), baseline)
+    if json:
+        print(print_json({"schema_version": 1, "verb": "study compare", "study": study}))
+        return
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import show, table
+
+    columns, rows = comparison_rows(study)
+    show([*map(Paragraph, study["sentences"] or []), table("", columns, rows)])
+
+
 @app.command(name="run", epilog=EXAMPLES)
 @usual(
-    "--levels", "--set", "--workload", "--size", "--repeats", "--quick", "--overwrite", "-o", "--json", "--dry-run",
+    "--levels", "--baseline", "--set", "--workload",
+    "--size", "--repeats", "--quick", "--overwrite", "-o", "--json", "--dry-run",
 )  # fmt: skip
 @measuring(
     "study",
@@ -186,6 +230,7 @@ def run(
         ),
     ] = None,
     levels: Levels = None,
+    baseline: Baseline = None,
     set_options: Settings = None,
     repeats: Repeats = None,
     quick: Quick = False,
@@ -210,11 +255,10 @@ def run(
         chosen = ""
     else:
         chosen = choose_target(study, target, options)
-    study = _with_repeats(study, chosen, quick=quick)
+    study = _with_repeats(study, chosen, quick=quick).with_baseline(baseline)
     given.shown.notices += [QUICK_NOTICE] if quick else []
-    kept = {key: _list(key, value) for key, value in _pairs(levels, "--levels", "raid=10,50").items()}
-    for factor in kept:
-        study.factor_named(factor, "--levels")
+    pairs = _pairs(levels, "--levels", "raid=10,50")
+    kept = {name: _list(study.factor_named(name, "--levels"), value) for name, value in pairs.items()}
     parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside, places=places)
     if not kept:
         given.shown.notices += places_missing(study, parts)
@@ -270,8 +314,14 @@ def _pairs(values: Sequence[str] | None, option: str, example: str) -> dict[str,
     return pairs
 
 
-def _list(factor: str, text: str) -> list[str]:
-    found = [level.strip() for level in text.split(",") if level.strip()]
-    if not found:
-        raise UsageError(f"--levels {factor}={text}: names no level")
-    return found
+def _list(factor: StudyFactor, text: str) -> list[str]:
+    """Levels of `--levels`, by key or label; either may have commas of its own."""
+    known = {name for level in factor.levels for name in (level.key, level.name)}
+    pieces, found = text.split(","), []
+    while pieces:
+        own = next((size for size in range(len(pieces), 1, -1) if ",".join(pieces[:size]).strip() in known), 1)
+        found.append(",".join(pieces[:own]).strip())
+        pieces = pieces[own:]
+    if not any(found):
+        raise UsageError(f"--levels {factor.name}={text}: names no level")
+    return [level for level in found if level]

@@ -7,34 +7,32 @@ blocks (`intervals.by_blocks`). Of one repeat a ratio's interval comes from thos
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypedDict
 
-from assay.base.units import count_of
+from assay.base.errors import UsageError
+from assay.insight.studies.answer import answer_sentences, published_words
+from assay.insight.studies.comparing import all_series, compare_series, level_label, trends_of, with_series
 from assay.insight.studies.interference import interference_findings, sentences_of
 from assay.insight.studies.published import published_findings
 from assay.insight.studies.raw_gap import gaps_of
-from assay.insight.studies.result import StudyResult, Value, apart, differ, ratio_95, ratio_over_repeats_95, unit_of
+from assay.insight.studies.result import StudyResult, Value
 from assay.insight.studies.trends import LevelTrend, study_sentences, trend_sentence
 from assay.insight.studies.words import (
     LevelAgainstBaseline,
-    bases_of,
     capacity_sentences,
     capital,
-    compared_in,
     comparison_sentence,
     no_result_sentences,
-    why_not_shown,
 )
 from assay.record.points import load_text
-from assay.record.shapes.manifest import Part
+from assay.record.shapes.manifest import Manifest, Part
 from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.study import BesideLoad, Comparison, PublishedFigure, RawGap, Result, Study, Trend
-from assay.record.standstill import HOSTS_APART, why_saturated
+from assay.record.standstill import HOSTS_APART, overdriven_words, why_saturated
 from assay.record.steady import geometric_mean_95, half_width_95
 from assay.workloads.capabilities import OnDatabases
 from assay.workloads.registry import figures_of, workloads
@@ -58,10 +56,6 @@ class _Levels(TypedDict):
     title: str
 
 
-Series = tuple[tuple[tuple[str, str], ...], int]
-"""What results of one series have in common: their other levels, and their place."""
-
-
 def study_findings(
     study: Study, parts: Sequence[Part], points: Sequence[Point], answers: Sequence[Answer]
 ) -> StudyFindings:
@@ -78,31 +72,65 @@ def study_findings(
     """
     by_id = {point["id"]: point for point in points}
     found = [result for part in parts for result in _part_results(study, part, points, answers, by_id)]
-    results = _with_series(study, _over_repeats(found))
+    results = with_series(study, _over_repeats(found))
     compared: list[LevelAgainstBaseline] = []
     trends: list[LevelTrend] = []
+    every = all_series(study, results) if study["comparison"] is not None else []
     if study["comparison"] is not None:
-        for series in _series(study, results):
-            compared += _compare_series(study, series)
-            trends += _trend(study, series)
+        for series in every:
+            compared += compare_series(study, series)
+            trends += trends_of(study, series)
     published = published_findings(study, parts, results)
     words = [comparison_sentence(study, one) for one in compared]
     chosen = [text for kind in workloads() if isinstance(kind, OnDatabases) for text in kind.choices(points)]
     gaps = gaps_of(parts, points, answers)
     beside = interference_findings(study, parts, points, results)
     listed = [_with_capacity(study, result) for result in results]
-    sentences = no_result_sentences(compared) + [capital(choice) for choice in chosen]
+    sentences = no_result_sentences(compared)
+    if every:
+        own = {series.name: list(series.results.values()) for series in every}
+        sentences += answer_sentences(study, own, compared)
+    sentences += [capital(choice) for choice in chosen]
     sentences += study_sentences(study, compared, trends, published)
     sentences += capacity_sentences(listed)
     return {
         "results": listed,
         "comparisons": [_comparison_row(one, text) for one, text in zip(compared, words, strict=True)],
         "trends": [_trend_row(one, trend_sentence(study, one)) for one in trends],
-        "sentences": [*sentences, *sentences_of(beside), *(sentence for gap in gaps for sentence in gap["sentences"])],
+        "sentences": sentences + sentences_of(beside) + _gap_words(study, gaps),
         "published": published,
         "gaps": gaps,
         "beside": beside,
     }
+
+
+def compared_again(manifest: Manifest, points: Sequence[Point], baseline: str | None) -> Study:
+    """The study of a run with its levels compared with another of them, from the manifest and the points of the run.
+
+    Raises
+    ------
+    UsageError
+        The run is no study, or its study has no such level.
+    """
+    study = manifest.get("study")
+    if not study or study["comparison"] is None:
+        raise UsageError("not the run of a study that compares levels")
+    wanted = study["comparison"]
+    factor = next(one for one in study["factors"] if one["name"] == wanted["by"])
+    keys = {text: level["key"] for level in factor["levels"] for text in (level["label"], level["key"])}
+    chosen = keys.get(baseline or wanted["baseline"])
+    if chosen is None:
+        listed = ", ".join(level["label"] for level in factor["levels"])
+        raise UsageError(f"--baseline {baseline}: {factor['title']} has no such level; levels: {listed}")
+    asked: Study = {**study, "comparison": {**wanted, "baseline": chosen}}
+    found = study_findings(asked, manifest.get("parts") or [], points, manifest.get("answers") or [])
+    return {**asked, **found}
+
+
+def _gap_words(study: Study, gaps: Sequence[RawGap]) -> list[str]:
+    """What gaps say; of a study that asks for them, with what was published after the first."""
+    told = [sentence for gap in gaps for sentence in gap["sentences"]]
+    return told if study["comparison"] is not None else [*told[:1], *published_words(study), *told[1:]]
 
 
 def _with_capacity(study: Study, result: StudyResult) -> Result:
@@ -151,6 +179,8 @@ def _trend_row(one: LevelTrend, sentence: str) -> Trend:
         "clear_steps": one.clear_steps,
         "values": list(one.values),
         "levels": list(one.levels),
+        "most_levels": list(one.most_levels),
+        "least_levels": list(one.least_levels),
         "most": one.most,
         "least": one.least,
         "sentence": sentence,
@@ -181,12 +211,6 @@ def _title(study: Study, levels: Mapping[str, str]) -> str:
     )
 
 
-def level_label(study: Study, factor: str, key: str) -> str:
-    """The label of a level."""
-    levels = next(known["levels"] for known in study["factors"] if known["name"] == factor)
-    return str(next(level["label"] for level in levels if level["key"] == key))
-
-
 def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: _Levels) -> StudyResult:
     best = answer["max"]
     result = StudyResult(
@@ -205,11 +229,19 @@ def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: _Le
     first: Value = (held, _pair(answer["interval_95"]))
     values = {figure.study: _scaled(first, _figure_of(best, figure.name) / held if held else 0.0) for figure in ended}
     point = by_id.get(point_id)
+    known = _values(point) if point is not None else {}
+    # What stands beside the answer is of all its repeats, as the answer is: one point may miss what their mean meets.
+    for figure in figures_of(answer):
+        mean = best.get(figure.name)
+        if figure.at_ends and figure.study in known and isinstance(mean, int | float):
+            known[figure.study] = _scaled(known[figure.study], mean / known[figure.study][0])
     # The search gives the band of its first figure.
     return replace(
         result,
-        values=(_values(point) if point is not None else {}) | values,
-        reason=_GENERATOR_ENDS.get(answer["limited_by"] or "") or (_not_served(point) if point is not None else ""),
+        values=known | values,
+        one_run=point is not None and point.get("clock") == "wall",
+        reason=_GENERATOR_ENDS.get(answer["limited_by"] or "")
+        or (overdriven_words(point) if point is not None else ""),
         point_ids=(point_id,),
         answered=tuple(values),
         band_90=_pair(answer.get("band_90")),
@@ -239,6 +271,7 @@ def _of_point(point: Point, place: int, told: _Levels) -> StudyResult:
         place=place,
         values=_values(point),
         reason=_doubt(point),
+        one_run=point.get("clock") == "wall",
         point_ids=(point["id"],),
         answered=tuple(figure.study for figure in figures_of(point) if figure.in_answers),
         band_90=_pair(point.get("band_90")),
@@ -261,19 +294,9 @@ def _doubt(point: Point) -> str:
         return f"{point['errors']['count']:,} {known[0].failed}"
     if point["generator"]["saturated"]:
         return why_saturated(point)
-    if not_served := _not_served(point):
-        return not_served
+    if late := overdriven_words(point):
+        return late
     return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
-
-
-def _not_served(point: Point) -> str:
-    """Why a point on a served array says nothing of the array; empty where its host kept up."""
-    for served in point.get("served") or []:
-        late = served.get("lateness") or {}
-        if late.get("overdriven"):
-            seconds = f"{late.get('overdriven_s') or 0} of {count_of(late.get('busy_s') or 0, 'second')}"
-            return f"the served array was overdriven in {seconds}: this host cannot serve such load in time"
-    return ""
 
 
 def _values(point: Point) -> dict[str, Value]:
@@ -333,6 +356,7 @@ def _pooled(pool: Sequence[StudyResult]) -> StudyResult:
         first,
         values=values,
         repeats=repeats,
+        one_run=False,
         reason=reason or ("" if values else "no load met the limits in every repeat"),
         point_ids=tuple(point_id for result in pool for point_id in result.point_ids),
     )
@@ -344,156 +368,3 @@ def _of_repeats(each: Sequence[float]) -> tuple[float, float] | None:
         return None
     _, interval = geometric_mean_95(each)
     return (min(interval[0], *each), max(interval[1], *each)) if interval else None
-
-
-# Comparisons
-
-
-def _with_series(study: Study, results: Sequence[StudyResult]) -> list[StudyResult]:
-    """The results with the names of their series: the workload where parts have several, else the other levels."""
-    if study["comparison"] is None:
-        return list(results)
-    by = study["comparison"]["by"]
-    varied = [factor["name"] for factor in study["factors"] if len(factor["levels"]) > 1 and factor["name"] != by]
-    several = any(result.place for result in results)
-    loads: dict[Series, set[str | None]] = {}
-    for result in results:
-        loads.setdefault(_series_key(result, by), set()).add(result.load)
-
-    def levels_of(result: StudyResult) -> str:
-        return ", ".join(level_label(study, name, result.levels[name]) for name in varied if name in result.levels)
-
-    def workload_of(result: StudyResult) -> str:
-        same = len(loads[_series_key(result, by)]) == 1 and result.load
-        return result.workload + (f", {result.load}" if same else "")
-
-    if not several:
-        return [replace(result, series=levels_of(result)) for result in results]
-    told = len({workload_of(result) for result in results}) == len(loads)
-    return [
-        replace(result, series=workload_of(result) if told else f"{levels_of(result)}, {workload_of(result)}")
-        for result in results
-    ]
-
-
-def _series_key(result: StudyResult, by: str) -> Series:
-    return tuple((name, key) for name, key in result.levels.items() if name != by), result.place
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResultSeries:
-    """Results that differ in the compared factor alone, by its levels in their order."""
-
-    name: str
-    results: dict[str, StudyResult]
-
-
-def _series(study: Study, results: Sequence[StudyResult]) -> list[ResultSeries]:
-    by = compared_in(study)["by"]
-    found: dict[Series, list[StudyResult]] = {}
-    for result in results:
-        if by in result.levels:
-            found.setdefault(_series_key(result, by), []).append(result)
-    order = [level["key"] for factor in study["factors"] if factor["name"] == by for level in factor["levels"]]
-    made = []
-    for group in found.values():
-        rising = sorted(group, key=lambda result: order.index(result.levels[by]))
-        made.append(ResultSeries(name=rising[0].series, results={result.levels[by]: result for result in rising}))
-    return made
-
-
-def _compare_series(study: Study, series: ResultSeries) -> Iterator[LevelAgainstBaseline]:
-    wanted = compared_in(study)
-    by, baseline = wanted["by"], wanted["baseline"]
-    keys = (
-        level["key"]
-        for factor in study["factors"]
-        if factor["name"] == by
-        for level in factor["levels"]
-        if baseline in (level["key"], level["label"])
-    )
-    key = next(keys, None)
-    base = series.results.get(key) if key is not None else None
-    for level, result in series.results.items():
-        if base is not None and level != key:
-            yield _compare(study, series, result, base)
-
-
-def _compare(study: Study, series: ResultSeries, one: StudyResult, base: StudyResult) -> LevelAgainstBaseline:
-    wanted = compared_in(study)
-    figure, by = wanted["figure"], wanted["by"]
-    values = [result.values.get(figure) for result in (one, base)]
-    estimate = ratio_over_repeats_95(one, base, list(series.results.values()), figure)
-    estimate = estimate or ratio_95(values[0], values[1])
-    bands = [_band(result, figure) for result in (one, base)]
-    reasons = [f"{level_label(study, by, r.levels[by])}: {r.reason}" for r in (one, base) if r.reason]
-    return LevelAgainstBaseline(
-        part=one.part,
-        place=one.place,
-        figure=figure,
-        unit=unit_of(figure),
-        series=series.name,
-        level=level_label(study, by, one.levels[by]),
-        baseline=level_label(study, by, base.levels[by]),
-        value=values[0][0] if values[0] else None,
-        baseline_value=values[1][0] if values[1] else None,
-        ratio=values[0][0] / values[1][0] if values[0] and values[1] and values[1][0] else None,
-        interval_95=estimate,
-        differs=None if estimate is None or reasons else apart(estimate),
-        band_90=bands[0],
-        baseline_band_90=bands[1],
-        band_basis=bases_of(one.band_basis or "", base.band_basis or ""),
-        reason="; ".join(reasons),
-    )
-
-
-def _band(result: StudyResult, figure: str) -> tuple[float, float] | None:
-    """The model's band for a figure: that of the first of its kind, which the others of answers follow."""
-    if result.band_90 is None or figure not in result.answered or result.answered[0] not in result.values:
-        return None
-    first = result.values[result.answered[0]][0]
-    factor = result.values[figure][0] / first if first else 0.0
-    return result.band_90[0] * factor, result.band_90[1] * factor
-
-
-def _trend(study: Study, series: ResultSeries) -> Iterator[LevelTrend]:
-    """Whether the figure rises or falls over all levels, and where it is largest and least."""
-    wanted = compared_in(study)
-    by, figure = wanted["by"], wanted["figure"]
-    factor = next(factor for factor in study["factors"] if factor["name"] == by)
-    held = [(key, result.values[figure]) for key, result in series.results.items()
-            if figure in result.values and not result.reason]  # fmt: skip
-    if len(held) < 3:
-        return
-    labels = {key: level_label(study, by, key) for key, _ in held}
-
-    def like(end: Value) -> tuple[str, ...]:
-        """Levels that cannot be told from one end."""
-        return tuple(labels[key] for key, value in held if value is end or not differ(value, end))
-
-    steps = [(later[0] - sooner[0], ratio_95(later, sooner)) for (_, sooner), (_, later) in itertools.pairwise(held)]
-    clear = sum(1 for _, interval in steps if interval and apart(interval))
-    direction = None
-    if factor["ordered"] and all(step < 0 for step, _ in steps):
-        direction = "fall"
-    elif factor["ordered"] and all(step > 0 for step, _ in steps):
-        direction = "rise"
-    least, most = (pick(held, key=lambda pair: pair[1][0]) for pick in (min, max))
-    first, last = (series.results[key] for key, _ in (most, least))
-    basis = bases_of(first.band_basis or "", last.band_basis or "")
-    yield LevelTrend(
-        figure=figure,
-        unit=unit_of(figure),
-        series=series.name,
-        ordered=factor["ordered"],
-        direction=direction,
-        steps=len(steps),
-        clear_steps=clear,
-        values=tuple(value for _, (value, _) in held),
-        levels=tuple(labels.values()),
-        most=labels[most[0]],
-        least=labels[least[0]],
-        most_levels=like(most[1]),
-        least_levels=like(least[1]),
-        doubt=why_not_shown(_band(first, figure), _band(last, figure), basis),
-    )

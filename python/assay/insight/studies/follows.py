@@ -25,10 +25,13 @@ def follows_of(study: Record) -> list[str]:
     """What follows from a study, in sentences; empty where nothing was found."""
     if study.get("published"):
         return _of_published(records(study["published"]))
+    compared = records(study.get("comparisons"))
     texts = [*_of_comparisons(study), *_of_capacity(study), *_of_gaps(study.get("gaps") or [])]
-    unsure = [one for one in records(study.get("comparisons")) if one.get("ratio") and not one.get("interval_95")]
-    if unsure:
-        texts.append("Some figures have no interval: the study needs three repeats before a choice rests on them.")
+    if any(one.get("ratio") and one.get("differs") is None and not one.get("reason") for one in compared):
+        texts.append(
+            "One run of each level does not tell what varies between runs: the study needs three repeats before a"
+            " choice rests on it."
+        )
     return texts
 
 
@@ -77,6 +80,7 @@ def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Rec
     is_more = known.better == "higher"
     ranked = sorted(values, key=lambda level: values[level], reverse=is_more)
     best, worst = ranked[0], ranked[-1]
+    alike = trend.get("most_levels" if is_more else "least_levels") or [best]
     shown = figure_text(values[best], unit)
     if is_state:
         return (
@@ -90,10 +94,10 @@ def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Rec
             f"Size with the figure of the level that will be reached: {figure_text(values[last], unit)} at {last}, not"
             f" {shown} at {best}."
         )
-    deciding = f"Where {noun} decide{ending_of(unit)}"
+    deciding, choice = f"Where {noun} decide{ending_of(unit)}", " or ".join(alike)
     if any(why_not_shown(one.get("band_90"), one.get("baseline_band_90"), one.get("band_basis")) for one in compared):
-        return f"{deciding}, {best} is likely the choice ({shown}), which the model does not show: measure it first."
-    return f"{deciding}, choose {best} ({shown})."
+        return f"{deciding}, {choice} is likely the choice ({shown}), which the model does not show: measure it first."
+    return f"{deciding}, choose {choice} ({shown})."
 
 
 def _of_steps(values: Mapping[str, float], best: float, unit: str, title: str, *, is_more: bool) -> str:

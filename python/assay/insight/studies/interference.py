@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from assay.insight.studies.result import StudyResult, Value, ratio_95
-from assay.insight.studies.words import capital, change_text, noun_of, percent_text
+from assay.insight.studies.words import MORE_RUNS, capital, change_text, noun_of, percent_text
 from assay.record.shapes.manifest import Part
 from assay.record.shapes.point import Beside, BesideQueries, Point
 from assay.record.shapes.study import BesideLoad, Study
@@ -44,13 +44,17 @@ def interference_findings(
             "together": told["together"],
             "slowdown": told["slowdown"], "slowdown_95": told["slowdown_95"],
             "cpu_share": _mean([share for share in busy if share is not None]),
-            "sentences": [_slowdown_sentence(result.title, told, len(repeats))],
+            "sentences": [
+                f"{result.title}: nothing can be said of what the queries lose: {result.reason}."
+                if result.reason else _slowdown_sentence(result.title, told, len(repeats))
+            ],
         })  # fmt: skip
         by_place[result.levels.get(factor, "")] = found[-1]
     if {"same", "apart"} <= set(by_place) and compared:
-        values = {result.part: result.values.get(compared["figure"]) for result in results}
+        values = {result.part: None if result.reason else result.values.get(compared["figure"]) for result in results}
+        one_run = any(result.one_run for result in results)
         same, apart = by_place["same"], by_place["apart"]
-        by_place["apart"]["sentences"].append(_apart_sentence(compared["figure"], values, same, apart))
+        by_place["apart"]["sentences"].append(_apart_sentence(compared["figure"], values, same, apart, one_run=one_run))
     elif "same" in by_place:
         by_place["same"]["sentences"].append(
             "What other storage would bring was not measured: at most what both lose together."
@@ -109,14 +113,18 @@ def _slowdown_sentence(title: str, told: Beside, repeats: int) -> str:
     return f"{title}: a query takes {told['slowdown']:.2f} times as long as alone{interval}; {counts}."
 
 
-def _apart_sentence(figure: str, values: Mapping[str, Value | None], same: BesideLoad, apart: BesideLoad) -> str:
+def _apart_sentence(
+    figure: str, values: Mapping[str, Value | None], same: BesideLoad, apart: BesideLoad, *, one_run: bool
+) -> str:
     one, other = values.get(apart["part"]), values.get(same["part"])
     if one is None or other is None or not other[0]:
-        return "What other storage brings cannot be told: a level measured nothing."
+        return "What other storage brings cannot be told: a level has no result."
     ratio = one[0] / other[0]
-    interval = ratio_95(one, other)
+    interval = ratio_95(one, other, one_run=one_run)
     change = change_text(ratio, interval)
-    if interval is not None and interval[0] <= 1 <= interval[1]:
+    if interval is None or (one_run and interval[0] <= 1 <= interval[1]):
+        text = f"Whether separating the storage brings anything is not known ({MORE_RUNS}): {change}."
+    elif interval[0] <= 1 <= interval[1]:
         text = f"Separating the storage brings nothing that was found: {change} {noun_of(figure)}."
     else:
         text = f"Separating the storage brings {change} {noun_of(figure)}."

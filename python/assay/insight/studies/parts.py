@@ -25,9 +25,8 @@ from assay.insight.studies.study import (
     combination_plan,
     combinations,
     places_of,
-    target_kind,
-    with_options,
 )
+from assay.insight.studies.targets import target_kind, with_options
 from assay.record.shapes.study import Capacity, Compared, PublishedOrder, Study
 from assay.targets.arrays.model.capacity import survived_failures
 from assay.targets.arrays.model.configuration import configure
@@ -109,7 +108,7 @@ def _refuse_no_baseline(study: StudyPlan, chosen: Sequence[Combination], source:
     if len(kept) > 1 and baseline not in kept:
         raise UsageError(
             f"{source}: {wanted.by}={','.join(kept)} are compared with {baseline}, which is not among them; add"
-            f" it: {wanted.by}={','.join([baseline, *kept])}"
+            f" it: {wanted.by}={','.join([baseline, *kept])}, or compare with another: --baseline {kept[0]}"
         )
 
 
@@ -121,6 +120,7 @@ def _facts(
         "name": study.name,
         "title": study.title,
         "question": study.question,
+        "said": [{"source": one.source, "text": one.text} for one in study.said],
         "target": None if published is not None else shown_target(target),
         "factors": [
             {
@@ -152,6 +152,8 @@ def _compared(comparison: StudyComparison) -> Compared:
         "by": comparison.by,
         "baseline": comparison.baseline,
         "also": list(comparison.also),
+        "answer": comparison.answer,
+        "answer_for": list(comparison.answer_for),
         "verb": comparison.verb,
         "fall": comparison.fall,
         "capacity": comparison.capacity,

@@ -10,7 +10,7 @@ from assay.insight.studies.words import capital, percent_text
 from assay.record.shapes.manifest import Part
 from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.study import RawGap
-from assay.record.standstill import HOSTS_APART
+from assay.record.standstill import HOSTS_APART, overdriven_words, why_saturated
 from assay.workloads.databases.seen import seen_at
 from assay.workloads.seen import SeenIo
 
@@ -56,12 +56,12 @@ class _Facts(TypedDict, total=False):
     log_bytes_per_transaction: float | None
 
 
-_RAW_LIMITED = {
-    "saturation": "storage itself: more load brought no more",
-    "axis end": "nothing up to the largest load tried",
-    "generator": "the load generator",
-    HOSTS_APART: "hosts that measured too far apart",
-    "errors": "I/O errors",
+_RAW_ENDED = {
+    "saturation": "is limited by the storage itself: more load brings no more",
+    "axis end": "meets its limits up to the largest load tried: the storage may hold more",
+    "generator": "is limited by the load generator: the storage may hold more",
+    HOSTS_APART: "ended where hosts measured too far apart: the storage may hold more",
+    "errors": "ended in I/O errors",
 }
 
 
@@ -103,6 +103,8 @@ def _gap(part: Part, point: Point, seen: SeenIo, answer: RawAnswer) -> RawGap:
     for name in _FACTS:
         if name in seen.facts:
             facts[name] = seen.facts[name]
+    doubt = why_saturated(point) if point["generator"]["saturated"] else overdriven_words(point)
+    sentences = [_gap_sentence(seen, answer, sequential=sequential), _reasons_sentence(seen, answer)]
     return {
         "part": part["name"],
         "follows": str(part["follows"]),
@@ -114,9 +116,9 @@ def _gap(part: Part, point: Point, seen: SeenIo, answer: RawAnswer) -> RawGap:
         "database_bytes_per_s": seen.bytes_per_s,
         "raw_bytes_per_s": best["bytes_per_s"] if best else None,
         "sequential": sequential,
-        "gap_share": 1 - of / most if most else None,
+        "gap_share": 1 - of / most if most and not doubt else None,
         **facts,
-        "sentences": [_gap_sentence(seen, answer, sequential=sequential), _reasons_sentence(seen, answer)],
+        "sentences": [f"Nothing can be said of the gap: {doubt}."] if doubt else sentences,
     }
 
 
@@ -162,11 +164,12 @@ def _gap_sentence(seen: SeenIo, answer: RawAnswer, *, sequential: bool) -> str:
 
 
 def _reasons_sentence(seen: SeenIo, answer: RawAnswer) -> str:
-    return capital("; ".join([*seen.reasons, f"the raw profile by {_raw_limited(answer['limited_by'])}"])) + "."
+    ended = _raw_ended(str(answer["limited_by"]), held=answer["max"] is not None)
+    return capital("; ".join([*seen.reasons, f"the raw profile {ended}"])) + "."
 
 
-def _raw_limited(limited_by: object) -> str:
-    return _RAW_LIMITED.get(str(limited_by), f"the limit {limited_by}")
+def _raw_ended(limited_by: str, *, held: bool) -> str:
+    return _RAW_ENDED.get(limited_by, f"{'is limited by' if held else 'misses'} {limited_by}")
 
 
 def _percent(share: float) -> str:

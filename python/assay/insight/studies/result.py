@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from assay.record.figures import Figure
-from assay.record.intervals import by_answer_intervals, by_blocks
+from assay.record.intervals import by_answer_intervals, by_blocks, widened
 from assay.record.shapes.study import Result
 from assay.workloads.registry import workloads
 
@@ -47,6 +47,8 @@ class StudyResult:
         What ended a search.
     reason
         Why the values must not be believed, or are missing.
+    one_run
+        Whether it was measured once on the wall clock: what varies from run to run is not in its intervals.
     repeats
         Values by figure, one a repeat, where there are several; None where one has no answer.
     answered
@@ -65,6 +67,7 @@ class StudyResult:
     values: dict[str, tuple[float, tuple[float, float] | None]]
     limited_by: str | None = None
     reason: str = ""
+    one_run: bool = False
     repeats: dict[str, tuple[float | None, ...]] = field(default_factory=dict)
     answered: tuple[str, ...] = ()
     band_90: tuple[float, float] | None = None
@@ -111,20 +114,25 @@ def ratio_over_repeats_95(
     return None if estimate is None else (math.exp(estimate.low), math.exp(estimate.high))
 
 
-def ratio_95(one: Value | None, base: Value | None) -> tuple[float, float] | None:
-    """95 % interval of one figure over another; None where either has none."""
+def ratio_95(one: Value | None, base: Value | None, *, one_run: bool = False) -> tuple[float, float] | None:
+    """95 % interval of one figure over another; None where either has none.
+
+    Of one run each, what varies from run to run is added (`intervals.widened`), as comparisons of runs do.
+    """
     if one is None or base is None or one[1] is None or base[1] is None:
         return None
     if min(one[0], base[0], *one[1], *base[1]) <= 0:
         return None
     estimate = by_answer_intervals(base[0], one[0], base[1], one[1])
+    if one_run:
+        estimate = widened(estimate, math.log(one[0] / base[0]))
     return math.exp(estimate.low), math.exp(estimate.high)
 
 
-def differ(one: Value, other: Value) -> bool:
-    """Whether two values differ beyond their interval; without one as they stand."""
-    interval = ratio_95(one, other)
-    return one[0] != other[0] if interval is None else apart(interval)
+def differ(one: Value, other: Value, *, one_run: bool = False) -> bool:
+    """Whether two values differ beyond their interval; without one nothing is known to differ."""
+    interval = ratio_95(one, other, one_run=one_run)
+    return interval is not None and apart(interval)
 
 
 def apart(interval: tuple[float, float]) -> bool:

@@ -18,17 +18,14 @@ from assay.base.fields import Strict
 from assay.base.reading import EXPECTED, nearest, shortened, validated
 from assay.base.tables import TableValue
 from assay.insight.studies.result import study_figures
+from assay.insight.studies.targets import Kind, is_on_array, target_kind
 from assay.run.chains import points_least
-from assay.targets.databases import is_database
-from assay.targets.databases.common.spec import ON_ARRAY, SPELT
 from assay.targets.databases.common.spec import Kind as DatabaseKind
-from assay.targets.files.spec import is_model
 from assay.workloads.capabilities import MeasuresIo, OnDatabases, study_plan
 from assay.workloads.plan import COMBINATIONS_MAX
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
 Scalar = str | int | float | bool
-Kind = Literal["model", "file", "database", "array"]
 
 
 def _known_figure(name: str) -> str:
@@ -158,6 +155,10 @@ class StudyComparison(Strict):
     baseline: str
     also: tuple[FigureName, ...] = ()
     """Figures drawn beside the one that is compared."""
+    answer: str = ""
+    """The sentence that answers the question, with `{values}` for the figure at each level."""
+    answer_for: tuple[str, ...] = ()
+    """Series that the question is about, where there are many: their other levels."""
     verb: str = ""
     """What a level does with the figure, where `holds`, `moves` or `has` reads wrong."""
     fall: str = ""
@@ -166,6 +167,13 @@ class StudyComparison(Strict):
     """Whether raw and usable capacity of models, and IOPS per usable TB, stand beside it."""
     states: bool = False
     """Whether the levels are states that come by themselves, such as a lost disk: nobody chooses among them."""
+
+
+class Said(Strict):
+    """What a published study says on the question."""
+
+    source: str
+    text: str
 
 
 class StudyPlan(Strict):
@@ -178,6 +186,8 @@ class StudyPlan(Strict):
     """Kinds of targets, or engines where the study makes sense on some databases alone."""
     target: str | None = None
     """The target unless one is given."""
+    said: tuple[Said, ...] = ()
+    """What published studies say on the question; it stands beside the answer."""
     published: bool = False
     """Whether the cases are the published figures of `arrays/published.toml`."""
     plan: dict[str, TableValue] = Field(default_factory=dict)
@@ -213,6 +223,21 @@ class StudyPlan(Strict):
     def is_for_engine(self, target: str) -> bool:
         """Whether the study is for the very engine of a target."""
         return target.partition(":")[0].lower() in {*self.targets} - {"database", "file", "model", "array"}
+
+    def with_baseline(self, text: str | None) -> StudyPlan:
+        """The study with another level as its baseline.
+
+        Raises
+        ------
+        UsageError
+            The study compares no levels, or has no such level.
+        """
+        if text is None:
+            return self
+        if self.comparison is None:
+            raise UsageError(f"--baseline {text}: study {self.name} compares no levels")
+        level = self.factor_named(self.comparison.by, "--baseline").level(text, "--baseline")
+        return self.model_copy(update={"comparison": self.comparison.model_copy(update={"baseline": level.key})})
 
     @property
     def varies_target(self) -> bool:
@@ -426,98 +451,3 @@ def combination_options(study: StudyPlan, combination: Combination) -> dict[str,
         if factor.of == "target" and factor.name in combination.levels:
             options |= factor.changes(combination.levels[factor.name])
     return {key: as_text(value) for key, value in (options | combination.case.target).items()}
-
-
-# Targets
-
-
-def target_kind(text: str) -> Kind:
-    """Whether a target is a model or a database; files, devices and null: are measured in real time.
-
-    Examples
-    --------
-    >>> target_kind("model:ps6100xv?raid=10"), target_kind("/data"), target_kind("embedded:/data/pg")
-    ('model', 'file', 'database')
-    """
-    if is_database(text):
-        return "database"
-    return "model" if is_model(text) else "file"
-
-
-def is_on_array(text: str) -> bool:
-    """Whether a target is on an array that the run serves."""
-    return text.lower().startswith(("array:", f"{ON_ARRAY}:"))
-
-
-def has_options(text: str) -> bool:
-    """Whether a target takes options: models, null:, array:, embedded: and duckdb: do."""
-    return text.lower().startswith(("model:", "null:", "array:", "embedded:", "embedded+array:", "duckdb:"))
-
-
-def with_options(text: str, options: Mapping[str, str]) -> str:
-    """A target with options set; those it had stay unless set.
-
-    Examples
-    --------
-    >>> with_options("model:ps6100xv?raid=10&volumes=12", {"raid": "50"})
-    'model:ps6100xv?raid=50&volumes=12'
-    """
-    name, _, given = text.partition("?")
-    merged = {item.partition("=")[0]: item.partition("=")[2] for item in given.split("&") if item} | dict(options)
-    return name + ("?" + "&".join(f"{key}={value}" for key, value in merged.items()) if merged else "")
-
-
-def choose_target(study: StudyPlan, text: str | None, options: Mapping[str, str]) -> str:
-    """The target of a study, with the options of `--set`.
-
-    Raises
-    ------
-    UsageError
-        None is given and the study has none, or the study makes no sense on it.
-    """
-    chosen = text if text is not None else study.target
-    if chosen is None:
-        raise UsageError(f"study {study.name}: give a target: {_accepted(study)}")
-    kind = target_kind(chosen)
-    # The URL of a database may hold a password.
-    shown = chosen.partition(":")[0] + ":..." if kind == "database" else chosen
-    if not study.fits(chosen):
-        raise UsageError(f"study {study.name} makes no sense on {shown!r}: it asks about {_accepted(study)}")
-    if (options or study.varies_target) and not has_options(chosen):
-        what = "--set" if options else f"study {study.name}"
-        raise UsageError(f"{what} changes options of the target, and {shown!r} has none; give {_with_options(study)}")
-    given = [item.partition("=")[0] for item in (text or "").partition("?")[2].split("&") if item]
-    for key in given if has_options(chosen) else []:
-        if given.count(key) > 1:
-            raise UsageError(f"study {study.name}: option {key!r} of the target is given twice; give it once")
-        _refuse_varied(study, key, f"option {key!r} of the target")
-    for key in options:
-        _refuse_varied(study, key, f"--set {key}")
-    return with_options(chosen, options) if options else chosen
-
-
-def _refuse_varied(study: StudyPlan, key: str, what: str) -> None:
-    """Refuse an option for all levels that levels or cases set: theirs would win."""
-    for factor in study.factor:
-        if factor.of == "target" and any(key in factor.changes(level) for level in factor.levels):
-            name = factor.name
-            raise UsageError(f"{what}: the levels of {name} set it; choose among them with --levels {name}=...")
-    if any(key in case.target for case in study.case):
-        raise UsageError(f"{what}: cases of study {study.name} set it; leave it out")
-
-
-def _accepted(study: StudyPlan) -> str:
-    words: dict[str, str] = {
-        "model": "a model (model:NAME)",
-        "file": "a file, folder or device",
-        "database": "a database (embedded:DIR, postgresql://...)",
-        "array": "databases on a served array (embedded+array:NAME)",
-        **{str(kind): text for kind, text in SPELT.items()},
-    }
-    return " or ".join(words[kind] for kind in study.targets)
-
-
-def _with_options(study: StudyPlan) -> str:
-    if study.targets == ("array",):
-        return "embedded+array:NAME"
-    return "embedded:DIR" if study.targets == ("database",) else "model:NAME"

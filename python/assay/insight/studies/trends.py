@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from assay.insight.studies.words import (
     ALL_SAID,
+    MORE_RUNS,
     LevelAgainstBaseline,
     capital,
     compared_in,
@@ -26,7 +27,8 @@ class LevelTrend:
     """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval.
 
     Levels that cannot be told from the largest, or the least, are `most_levels` and `least_levels`, in their order;
-    `doubt` is why a model makes the order of the largest and the least likely and does not show it.
+    `doubt` is why a model makes the order of the largest and the least likely and does not show it; `unknown`, that one
+    run of each level tells no order.
     """
 
     figure: str
@@ -43,6 +45,7 @@ class LevelTrend:
     most_levels: tuple[str, ...]
     least_levels: tuple[str, ...]
     doubt: str
+    unknown: bool = False
 
 
 def study_sentences(
@@ -68,6 +71,8 @@ def trend_sentence(study: Study, one: LevelTrend) -> str:
         f"{level} {figure_text(value, one.unit)}" for level, value in zip(one.levels, one.values, strict=True)
     )
     are, do = grammar_of(one.unit).are, grammar_of(one.unit).ending
+    if len(one.most_levels) == len(one.levels) and one.unknown:
+        return capital(f"{before}whether {noun} differ{do} between the levels is not known ({MORE_RUNS}): {listed}.")
     if len(one.most_levels) == len(one.levels):
         return capital(f"{before}no difference in {noun} was found between the levels: {listed}.")
     likely, not_shown = ("likely ", f", which is not shown: {one.doubt}") if one.doubt else ("", "")
@@ -81,8 +86,11 @@ def trend_sentence(study: Study, one: LevelTrend) -> str:
         return capital(f"{before}{how}{not_shown}: {listed}.")
     title = _compared_title(study)
     unsure = one.steps - one.clear_steps
-    sure = "" if not unsure else f", {unsure} of {one.steps} steps within {'its' if unsure == 1 else 'their'} interval"
-    return capital(f"{before}{noun} {likely}{one.direction}{do} at every step of {title}{sure}{not_shown}: {listed}.")
+    where = f"at every step of {title}"
+    if unsure:
+        ends = f"from {one.levels[0]} to {one.levels[-1]}"
+        where = f"{ends}, with {unsure} of {one.steps} steps within {'its' if unsure == 1 else 'their'} interval"
+    return capital(f"{before}{noun} {likely}{one.direction}{do} {where}{not_shown}: {listed}.")
 
 
 def _either(levels: Sequence[str]) -> str:

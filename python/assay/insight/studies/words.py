@@ -17,6 +17,10 @@ ALL_SAID = 6
 """Up to so many comparisons each gets its sentence among the headlines; more are summed up."""
 
 
+MORE_RUNS = "--repeats 3 tells"
+"""What to do where one run of each level cannot tell."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
     """How sentences go on with figures of a unit: what a level does with one, and what one is that is compared."""
@@ -205,6 +209,11 @@ def _found(study: Study, one: LevelAgainstBaseline) -> str:
             f"whether {one.level} and {one.baseline} differ in {noun} cannot be told, as there is no interval"
             f" (--repeats 3 gives one): {change} {against}"
         )
+    if one.differs is None:
+        return (
+            f"one run of each cannot tell whether {one.level} and {one.baseline} differ in {noun} ({MORE_RUNS}):"
+            f" {change} {against}"
+        )
     wanted = compared_in(study)
     doubt = why_not_shown(one.band_90, one.baseline_band_90, one.band_basis)
     likely, against = ("likely ", f"{against}, which is not shown: {doubt}") if doubt else ("", against)
@@ -256,6 +265,7 @@ def capacity_sentences(results: Sequence[Result]) -> list[str]:
     told = [
         f"{result['title']} {format_iops(per_tb)} ({usable} usable of {raw} raw)"
         for result in results
+        if not result["reason"]
         for held in [result.get("capacity")]
         for per_tb in [held["iops_per_usable_tb"] if held is not None else None]
         if per_tb is not None

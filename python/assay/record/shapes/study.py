@@ -48,11 +48,20 @@ class Compared(TypedDict, total=False):
     figure: Required[Name]
     by: Required[str]
     baseline: Required[str]
+    answer: Text
+    answer_for: Texts
     also: list[Name] | None
     verb: Required[str]
     fall: Text
     capacity: bool
     states: bool
+
+
+class PublishedText(TypedDict):
+    """What a published study says on the same question."""
+
+    source: str
+    text: str
 
 
 class Value(TypedDict):
@@ -132,6 +141,8 @@ class Trend(TypedDict, total=False):
     levels: Texts
     most: Text
     least: Text
+    most_levels: Texts
+    least_levels: Texts
     sentence: Text
 
 
@@ -208,6 +219,7 @@ class Study(TypedDict, total=False):
     name: Required[str]
     title: Required[str]
     question: Required[str]
+    said: list[PublishedText] | None
     target: Text
     repeats: Annotated[int, Field(ge=0, le=10**6)] | None
     seed: Integer | None
