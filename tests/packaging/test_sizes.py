@@ -40,7 +40,6 @@ EXCEPTIONS = {
     "shapes/point.py Point": 40,
     "sizing/certainty.py certainty_of": 75,
     "sizing/rules.py rules_of": 73,
-    "studies/study.py lines": 523,
     "tpch/shapes.py Dss": 25,
     "transactions/layout.py find_hottest": 63,
     "transactions/new_order.rs run": 71,

@@ -59,8 +59,8 @@ def study(differs: bool | None, *, ordered: bool, values: tuple[float, ...], **m
             study(None, ordered=False, values=(1000.0, 3000.0)),
             [
                 (
-                    "One run of each level does not tell what varies between runs: the study needs three repeats before a"
-                    " choice rests on it."
+                    "One run of each level does not tell what varies between runs: the study needs three repeats before"
+                    " a choice rests on it."
                 )
             ],
         ),

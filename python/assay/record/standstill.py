@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.base.tables import Record
 from assay.base.units import count_of, format_duration
 
 STOOD_STILL = "stood still"
@@ -35,18 +36,18 @@ def judged(gaps: Mapping[str, Any] | None, saturated: bool) -> dict[str, Any]:
     return {"saturated": saturated or stood_still, "reason": STOOD_STILL if stood_still else None}
 
 
-def stood_still_s(point: Mapping[str, Any]) -> float:
+def stood_still_s(point: Record) -> float:
     """How long the generator stood still in a point's window; 0 where it did not or that is not recorded."""
     gaps = (point.get("generator") or {}).get("gaps") or {}
     return float(gaps.get("total_ns") or 0) / 1e9
 
 
-def were_apart(point: Mapping[str, Any]) -> bool:
+def were_apart(point: Record) -> bool:
     """Whether hosts measured a point too far apart for an answer to rest on it."""
     return (point.get("generator") or {}).get("reason") == HOSTS_APART
 
 
-def overdriven_words(point: Mapping[str, Any]) -> str:
+def overdriven_words(point: Record) -> str:
     """Why a point on a served array says nothing of the array; empty where its host kept up."""
     for served in point.get("served") or ():
         late = served.get("lateness") or {}
@@ -56,23 +57,23 @@ def overdriven_words(point: Mapping[str, Any]) -> str:
     return ""
 
 
-def with_overdriven(figures: Mapping[str, Any]) -> dict[str, Any]:
+def with_overdriven(figures: Record) -> Record:
     """Figures of a point; where its served array was overdriven, its load says nothing of the array."""
     if not overdriven_words(figures):
-        return dict(figures)
+        return figures
     generator = {"gaps": None, **(figures.get("generator") or {})}
     reason = generator.get("reason") or OVERDRIVEN
     return {**figures, "generator": {**generator, "saturated": True, "reason": reason}}
 
 
-def why_saturated(point: Mapping[str, Any]) -> str:
+def why_saturated(point: Record) -> str:
     """Why a point whose `generator.saturated` holds may not be an answer, as a clause."""
     if (point.get("generator") or {}).get("reason") == OVERDRIVEN:
         return overdriven_words(point) or "the served array was overdriven"
     return "its hosts measured too far apart" if were_apart(point) else "the load generator was the bottleneck"
 
 
-def bounded_words(point: Mapping[str, Any], words: str, *, is_rate: bool = True) -> str:
+def bounded_words(point: Record, words: str, *, is_rate: bool = True) -> str:
     """What a figure of a point says of the storage: a rate is the least that it does where the load was too small.
 
     Parameters
@@ -99,7 +100,7 @@ def bounded_words(point: Mapping[str, Any], words: str, *, is_rate: bool = True)
     return f"at least {words}; the load {why}, so the storage may do more"
 
 
-def generator_words(point: Mapping[str, Any]) -> str:
+def generator_words(point: Record) -> str:
     """What is wrong with the generator of a point, in a few words; empty where nothing is."""
     if seconds := stood_still_s(point):
         return f"generator stood still for {format_duration(seconds)}"

@@ -89,12 +89,6 @@ def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterab
             " measure longer, or see what delays a host",
             "warn",
         )
-    if late := ids(overdriven_words):
-        yield RunNotice(
-            f"the served array was overdriven in {id_list(late)}: this host answered later than the array's model, so"
-            " that these points say nothing of the array; ask for less, or serve it on a host with more processors",
-            "warn",
-        )
     saturated = ids(
         lambda point: (
             _gives_answers(point)
@@ -117,7 +111,17 @@ def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterab
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
     if behind:
         yield RunNotice(f"the offered rate was not sustained in {id_list(behind)}", "warn")
+    yield from _of_late_arrays(points)
     yield from _of_unsteady(points)
+
+
+def _of_late_arrays(points: Sequence[Record]) -> Iterable[RunNotice]:
+    if late := [point.get("id") for point in points if overdriven_words(point)]:
+        yield RunNotice(
+            f"the served array was overdriven in {id_list(late)}: this host answered later than the array's model, so"
+            " that these points say nothing of the array; ask for less, or serve it on a host with more processors",
+            "warn",
+        )
 
 
 def _of_unsteady(points: Sequence[Record]) -> Iterable[RunNotice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from assay.base.tables import Record
 from assay.base.units import count_of
 from assay.document.text import joined
 from assay.insight.studies.result import StudyResult, unit_of
@@ -19,6 +20,7 @@ from assay.insight.studies.words import (
     why_not_shown,
 )
 from assay.record.shapes.study import Study
+from assay.record.source import records
 
 SERIES_MAX = 3
 """Series that get an answer of their own; of more each level has one sentence over all of them."""
@@ -53,9 +55,9 @@ def answer_sentences(
     return [text for text in told if text] + published_words(study)
 
 
-def published_words(study: Study) -> list[str]:
+def published_words(study: Study | Record) -> list[str]:
     """What was published on the question of a study, each with its source."""
-    return [f"Published ({one['source']}): {one['text']}" for one in study.get("said") or []]
+    return [f"Published ({one['source']}): {one['text']}" for one in records(study.get("said"))]
 
 
 def _of_series(

@@ -12,6 +12,7 @@ from assay.document.elements import Block, Cell, Column, FigureElement, Paragrap
 from assay.document.limits import limit_text
 from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
+from assay.insight.studies.answer import published_words
 from assay.insight.studies.files import read_study
 from assay.insight.studies.follows import follows_of
 from assay.record.shapes.need import AskedNeed
@@ -93,6 +94,7 @@ def _study_sentences(source: PaperSource, study: Record) -> list[str]:
         for result in records(study.get("results"))
     }
     by_sentence: dict[str, list[str]] = {}
+    others = {*published_words(study)}
     for one in records(study.get("comparisons")):
         base = next(
             (result.get("point_ids") or [] for result in records(study.get("results"))
@@ -101,7 +103,8 @@ def _study_sentences(source: PaperSource, study: Record) -> list[str]:
         by_sentence[str(one.get("sentence"))] = [*points.get((one.get("part"), one.get("place")), []), *base]
     whole = [point_id for ids in points.values() for point_id in ids]
     return [
-        traced(str(text), by_sentence.get(str(text), whole), source.number) for text in study.get("sentences") or []
+        str(text) if text in others else traced(str(text), by_sentence.get(str(text), whole), source.number)
+        for text in study.get("sentences") or []
     ]
 
 
