@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assay.base.errors import UsageError
 from assay.base.windows_paths import parse_maps
 from assay.workloads.io.sqlio import ParamLine, SqlioCommand, parse_param_file, parse_sqlio, read_sqlio
-from assay.workloads.io.sqlio_batch import parse_batch
+from assay.workloads.io.sqlio_batch import parse_batch, with_hint
 
 
 def test_without_flags_the_defaults_of_the_readme_apply() -> None:
@@ -47,6 +47,29 @@ def test_a_dash_from_a_word_processor_is_read_as_a_hyphen_with_a_notice(dash: st
     assert command.outstanding == 32
     assert len(command.notices) == 1
     assert f"{dash}o32" in command.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "says_random", "hinted"),
+    [
+        ("-kR -fsequential -o32 -b8", False, True), ("-kR -fsequential -o8 -b64", False, False),
+        ("-kR -fsequential -o8 -b64", True, True), ("-kR -frandom -o32 -b8", True, False),
+    ],
+)  # fmt: skip
+def test_pages_in_order_get_a_hint_that_published_scripts_mean_random_reads(
+    words: str, says_random: bool, hinted: bool
+) -> None:
+    command = with_hint(parse_sqlio(words.split()), says_random=says_random)
+
+    hints = [notice for notice in command.notices if "which -frandom asks for" in notice]
+    assert (command.access == "sequential" or not hinted, bool(hints)) == (True, hinted)
+
+
+def test_a_batch_says_random_in_a_comment_or_in_the_name_of_its_output() -> None:
+    text = "rem Random reads\nsqlio -kR -fsequential a\nrem sequential\nsqlio -kR -fsequential a\n"
+    lines = parse_batch(text + "sqlio -kR -fsequential a >> RANDOM.txt\n")
+
+    assert [line.says_random for line in lines] == [True, False, True]
 
 
 def test_a_word_that_begins_with_a_slash_is_a_file() -> None:

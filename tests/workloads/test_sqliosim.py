@@ -460,3 +460,26 @@ def test_files_are_in_the_order_of_their_numbers_and_several_logs_are_accepted()
         ("/t/10", False),
         ("/t/30", False),
     ]
+
+
+def test_the_published_configuration_printed_as_a_table_or_in_columns_is_the_same_plan() -> None:
+    content = (SAMPLES / "published.cfg").read_text()
+    lines = [line for line in content.splitlines() if line and not line.startswith(";")]
+    maps = (r"E:\sqliosim=/mnt/e", "L:=/mnt/l/")
+    rows, section = ["Section\tParameter\tValue"], ""
+    for line in lines:
+        if line.startswith("["):
+            section = line.strip("[]")
+        else:
+            rows.append("\t".join([section, *line.split("=", 1)]))
+    third = -(-len(lines) // 3)
+    beside = [
+        "".join(f"{lines[at]:<48}" for at in range(row, len(lines), third)).rstrip() for row in range(third)
+    ]  # fmt: skip
+
+    wanted = parse(content, *maps)
+    table, columns = parse("\n".join(rows), *maps), parse("\n".join(beside), *maps)
+
+    assert table.plan == columns.plan == wanted.plan
+    assert table.lines == ["t.cfg: read as rows of section, key and value, as papers print it", *wanted.lines]
+    assert columns.lines[0] == "t.cfg: read as 3 columns side by side, as papers print it"

@@ -18,6 +18,7 @@ from assay.base.reading import nearest, validated
 from assay.base.units import format_bytes
 from assay.base.windows_paths import PathMap, is_windows, local_path, parse_maps
 from assay.workloads.integrity.plan import LOG_MAX_BYTES, PAGE_BYTES, IntegrityPlan
+from assay.workloads.integrity.sqliosim_columns import lines_of
 from assay.workloads.integrity.sqliosim_keys import ALIASES, FILE, MB, ORDERED, SECTIONS, Setting, SettingValue
 
 CONFIG_MAX_BYTES = 1 << 20
@@ -99,7 +100,10 @@ class _Reader:
     maps_used: list[PathMap] = field(default_factory=list)
 
     def read(self, content: str | bytes) -> Understood:
-        given = self._sections(_decoded(content, self.source))
+        text, printed = lines_of(_decoded(content, self.source), {name.lower() for name in SECTIONS})
+        if printed:
+            self.lines.append(f"{self.source}: read as {printed}, as papers print it")
+        given = self._sections(text)
         values = {name: self._values(name, keys, given.get(name, {})) for name, keys in SECTIONS.items()}
         for section, least, most in ORDERED:
             if float(values[section][least]) > float(values[section][most]):
@@ -134,7 +138,10 @@ class _Reader:
             elif content and not content.startswith(";"):
                 key, separator, value = content.partition("=")
                 if not section or not separator:
-                    accepted = "[CONFIG], [File1], ... with lines KEY=VALUE; comments begin with ;"
+                    accepted = (
+                        "[CONFIG], [File1], ... with lines KEY=VALUE, or rows of section, key and value with a tab"
+                        " between; comments begin with ;"
+                    )
                     raise UsageError(f"{self.source}: line {number}: {_short(content)}: accepted: {accepted}")
                 self._take(sections[section], section, key.strip(), value)
         if not sections:

@@ -27,7 +27,7 @@ from assay.targets.files.target import StorageTarget
 from assay.targets.files.volume import OpenVolume
 from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.sqlio import PlanFacts, SqlioCommand, read_sqlio
-from assay.workloads.io.sqlio_batch import BatchLine, read_batch
+from assay.workloads.io.sqlio_batch import BatchLine, read_batch, with_hint
 from assay.workloads.io.sqlio_text import FileSize, format_sqlio, measurements_from_point
 from assay.workloads.plan import Part
 
@@ -98,7 +98,7 @@ def sqlio(
     if batch is None:
         if rest is not None or begin != 1:
             raise UsageError("--rest, --from-line: say how to run a --batch, and none is given")
-        sys.exit(int(_run(read_sqlio(words, maps), shown, signals)))
+        sys.exit(int(_run(with_hint(read_sqlio(words, maps)), shown, signals)))
     if words or json:
         raise UsageError("--batch: its lines have the flags, and each command has a run folder; give neither here")
     rest_s = parse_duration(rest, what="--rest") / 1e9 if rest is not None else 0.0
