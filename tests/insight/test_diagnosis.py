@@ -27,7 +27,7 @@ SECOND = 10**9
 SAMPLES = Path(__file__).parents[1] / "telemetry" / "imported"
 
 NAMES = {
-    "device-stands-still", "slow-writes", "throughput-limit", "unrecorded-storage", "single-core",
+    "device-stands-still", "reads-one-by-one", "slow-writes", "throughput-limit", "unrecorded-storage", "single-core",
     "host-cpu", "guest-cpu", "memory-pressure", "throttled-queue", "slow-path", "network-loss", "log-flush",
     "cache-too-small", "lock-wait", "latch-wait", "checkpoint-storm", "file-growth", "backup-or-vacuum",
     "noisy-neighbour", "burst-decline", "degraded-raid", "full-cache", "slow-disk", "split-io", "generator-saturated",
@@ -311,6 +311,38 @@ def test_a_served_array_with_all_its_disks_is_not_accused() -> None:
 
     assert not found.causes
     assert "degraded-raid" not in dict(found.not_looked_for)
+
+
+def of_queries_on_an_array(read_ns: float, disk_busy: float, *, sessions: float = 1.0) -> Diagnosis:
+    """A minute of queries on a served array, with every session waiting for I/O."""
+    steps = 60
+    ios = sessions * SECOND / read_ns
+    volume, disk = "volume/data01", "member0/disk1"
+    return of(
+        rows("host", "cpu", "user_share", [0.2] * steps),
+        rows("postgresql", "server", "waits_io_share", [1.0] * steps),
+        rows("postgresql", "server", "sessions_active_count", [sessions] * steps),
+        rows("array", volume, "read_latency_mean_ns", [read_ns] * steps, tier="storage"),
+        rows("array", volume, "read_ios_count", [ios] * steps, kind="delta", tier="storage"),
+        rows("array", disk, "busy_share", [disk_busy] * steps, tier="storage"),
+        rows("array", disk, "read_ios_count", [disk_busy * 150] * steps, kind="delta", tier="storage"),
+    )
+
+
+def test_queries_that_wait_for_one_read_after_another_on_a_served_array_are_found() -> None:
+    found = of_queries_on_an_array(5e6, 0.6)
+
+    assert found.first == "reads-one-by-one"
+    assert "sessions wait for I/O: 100 %" in found.answer[0]
+    assert "effective_io_concurrency" in found.answer[2]
+
+
+def test_queries_that_wait_for_the_busy_disks_of_a_served_array_are_found() -> None:
+    found = of_queries_on_an_array(60e6, 0.98, sessions=8)
+
+    assert found.first == "slow-disk"
+    assert {one.of for one in found.causes[0].signals} >= {"latency", "utilisation"}
+    assert ("storage", "hot") in {(cell.tier, cell.state) for cell in found.cells if cell.resource == "disk"}
 
 
 def test_a_needed_signal_that_is_absent_prevents_a_cause() -> None:

@@ -198,8 +198,8 @@ def _late(observed: Observations, queue: Track) -> Numbers | None:
 
 
 def _of_models(observed: Observations, host: str) -> Iterator[tuple[str, CellMeasure]]:
-    """Disks, cache, controllers and links of a modelled array, each of its own."""
-    for track in observed.find("busy_share", source="model", host=host):
+    """Disks, cache, controllers and links of an array, modelled or served, each of its own."""
+    for track in observed.find("busy_share", source=("model", "array"), host=host):
         if is_disk(track) and serves_one(observed, track):
             yield "disk", CellMeasure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
         elif is_link(track):

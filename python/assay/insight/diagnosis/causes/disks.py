@@ -48,10 +48,10 @@ def block_devices(observed: Observations) -> list[Track]:
 
 
 def storage_devices(observed: Observations) -> list[Track]:
-    """One track of each block device, of each NFS mount and of each virtual disk of a guest."""
+    """One track of each block device, NFS mount, virtual disk of a guest, and volume of a served array."""
     found: dict[tuple[str, str], Track] = {}
     for side, _ in SIDES:
-        for track in observed.latencies(("nfs", "guest"), side):
+        for track in observed.latencies(("nfs", "guest", "array"), side):
             found.setdefault((track.host, track.entity), track)
     return [*block_devices(observed), *found.values()]
 
@@ -78,6 +78,8 @@ def slow_disk(observed: Observations) -> list[Suspicion]:
         busy = observed.of(device, "busy_share")
         if busy is not None:
             signals.add("utilisation", f"{device.entity}: is busy", busy, at.DISK_BUSY)
+        if device.source == "array":
+            _add_disks(signals, "array")
         add_pressure(signals, device.host)
         for track in observed.find(
             "device_latency_mean_ns", source=device.source, entity=device.entity, host=device.host
@@ -92,15 +94,19 @@ def slow_disk(observed: Observations) -> list[Suspicion]:
 
 def _of_model(observed: Observations) -> CauseSignals:
     signals = CauseSignals(observed)
-    disks = observed.find("busy_share", source="model", where=is_disk)
-    working = [disk for disk in disks if serves_one(observed, disk)]
-    mean = observed.mean_of(working)
-    if mean is not None:
-        signals.add("utilisation", "disks of the array are busy", mean, at.DISK_BUSY, required=True)
+    _add_disks(signals, "model", required=True)
     for side, threshold in (("read", at.READ_LATENCY), ("write", at.WRITE_LATENCY)):
         for track in observed.latencies("assay", side):
             signals.add("latency", f"{track.entity}: {side}s take", track, threshold)
     return signals
+
+
+def _add_disks(signals: CauseSignals, source: str, *, required: bool = False) -> None:
+    observed = signals.observed
+    disks = observed.find("busy_share", source=source, where=is_disk)
+    mean = observed.mean_of([disk for disk in disks if serves_one(observed, disk)])
+    if mean is not None:
+        signals.add("utilisation", "disks of the array are busy", mean, at.DISK_BUSY, required=required)
 
 
 ALL_DISKS = "_Total"
@@ -117,12 +123,15 @@ _OF_ALL = (
 _ADVICE = {
     "nfs": "Compare the round trip of {0} with the whole time (nfsiostat: avg RTT, avg exe): the first is the network"
     " and the server, the rest waits in the client; then examine the server's own disks.",
+    "array": "Lower the load on {0}, or spread it over more or faster disks or another RAID policy; a larger cache of"
+    " the array or of the database keeps reads from the disks.",
     "guest": "Compare {0} with the hypervisor's devices (esxtop: DAVG, KAVG): late devices are slow storage; else look"
     " at limits of the virtual disk, its queue and snapshots.",
 }
 """What to do about what is slow, by its source."""
 _CONFIRM = {
     "nfs": "how the round trip and the whole time of an I/O differ (nfsiostat)",
+    "array": "how busy the disks of the array are",
     "guest": "the latencies and the queue of the hypervisor's devices (esxtop: DAVG, KAVG, QUED)",
 }
 _CONFIRM_DISK = "the queue and the utilisation of the device (assay record, iostat -x; Windows: Avg. Disk Queue Length)"
@@ -349,7 +358,7 @@ CAUSES = (
         name="slow-disk",
         title="Disks are too slow for the load",
         needs="latencies and queues of devices",
-        sources=("block", "nfs", "guest", "model"),
+        sources=("block", "nfs", "guest", "array", "model"),
         find=slow_disk,
     ),
     Cause(

@@ -9,13 +9,17 @@ import numpy as np
 from assay.base.units import parse_bytes
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
+from assay.insight.diagnosis.causes.database import servers, waits
 from assay.insight.diagnosis.evidence import FLAT, add_pressure, devices, in_flight, is_disk, is_link, works
-from assay.insight.diagnosis.observed import Numbers, Observations, Track
+from assay.insight.diagnosis.observed import DATABASES, Numbers, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 from assay.record.shapes.access import accesses_of
 
 QUEUE_SMALL = 4.0
 """A queue that never exceeds so few is one that a program or a driver holds."""
+
+ONE_EACH = 1.5
+"""I/Os under way for each session that waits, below which it has one at a time."""
 
 COOL = 0.70
 """Nothing is hot below this share of its time."""
@@ -274,7 +278,47 @@ def _few_asked_for(observed: Observations) -> Suspicion | None:
     return _throttled(signals, ("littles-law", "headroom"))
 
 
+def reads_one_by_one(observed: Observations) -> list[Suspicion]:
+    """Sessions that wait for I/Os which storage answers in time: each has about one under way."""
+    found = []
+    latencies = observed.latencies(("block", "nfs", "guest", "array"), "read")
+    worst = observed.largest_of(latencies)
+    in_time = None if worst is None else np.isfinite(worst) & (np.nan_to_num(worst) < at.READ_LATENCY.value)
+    outstanding = next((one for source in ("array", "block") if (one := in_flight(observed, source)) is not None), None)
+    for host, source in servers(observed):
+        for track in waits(observed, host, source, "io"):
+            active = observed.of(track, "sessions_active_count")
+            if in_time is None or outstanding is None or active is None:
+                continue
+            signals = CauseSignals(observed)
+            signals.add("waits", f"{track.entity}: sessions wait for I/O", track, at.WAITS, required=True)
+            signals.add_where("latency", "storage answers their reads in time", in_time, host=host)
+            waiting = np.maximum(np.nan_to_num(active.values * track.values), 1.0)
+            few = np.nan_to_num(outstanding, nan=np.inf) < ONE_EACH * waiting
+            words = "about one I/O is under way for each session that waits"
+            signals.add_where("queue", words, few, host=host, entity=track.entity)
+            found.append(
+                signals.agree(
+                    "reads-one-by-one",
+                    resource="disk",
+                    needs=("waits", "latency", "queue"),
+                    advice="Have more I/Os under way for each query (PostgreSQL: effective_io_concurrency, io_method,"
+                    " io_combine_limit; read-ahead of the device), or run more queries at once; faster storage shortens"
+                    " each read alone, more disks do not.",
+                    against=["With more I/Os outstanding the same storage gives no more bytes a second."],
+                )
+            )
+    return those(*found)
+
+
 CAUSES = (
+    Cause(
+        name="reads-one-by-one",
+        title="Queries read one block after another",
+        needs="waits of sessions, and latencies of storage",
+        sources=DATABASES,
+        find=reads_one_by_one,
+    ),
     Cause(
         name="split-io",
         title="I/Os are split",
