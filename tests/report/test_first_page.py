@@ -257,7 +257,7 @@ def test_how_far_the_limits_are_met_is_said_beside_where_to_run(point_id: str, *
         ("log.write.mean<=5ms", "with more load it misses log.write.mean", "give it a device of its own"),
         ("saturation", "throughput stops rising", "add devices or paths"),
         ("axis end", "nothing was found that limits it", "with a higher largest load"),
-        ("generator", "the load generator, not the storage", "from a host with more or idle processors"),
+        ("generator", "that makes the load), not the storage,", "from a host with more or idle processors"),
     ],
 )
 def test_what_ended_a_search_is_said_with_what_to_do(limited_by: str, limiting: str, next_step: str) -> None:

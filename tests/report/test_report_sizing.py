@@ -66,7 +66,9 @@ def test_a_purchase_is_said_with_what_it_rests_on(answer: dict[str, Any]) -> Non
     first = document_of(answer).sections[0].blocks[0]
     assert isinstance(first, Paragraph)
     assert first.tone == "warn"
-    assert first.text.startswith("nvme-mirror, RAID 1, 1 member comes first by a model that was not calibrated (one ")
+    assert first.text.startswith(
+        "nvme-mirror, RAID 1, 1 member (one array of a group) comes first by a model that was not calibrated (one "
+    )
     assert first.text.endswith("; measure one before you buy it.")
 
     best = {**answer["chosen"]["fewest_disks"], "model_basis": "calibrated to 4 points of mine.toml; none with log",
@@ -75,9 +77,9 @@ def test_a_purchase_is_said_with_what_it_rests_on(answer: dict[str, Any]) -> Non
     assert isinstance(first, Paragraph)
     assert (first.tone, first.text) == (
         "good",
-        "Buy nvme-mirror, RAID 1, 1 member: by a model that is calibrated to 4 points of mine.toml, none with log (one"
-        " standard deviation 7 %) and a demand that may be off by 10 %, it holds the need of the next year with a"
-        " probability of 93 %.",
+        "Buy nvme-mirror, RAID 1, 1 member (one array of a group): by a model that is calibrated to 4 points of"
+        " mine.toml, none with log (one standard deviation 7 %) and a demand that may be off by 10 %, it holds the need"
+        " of the next year with a probability of 93 %.",
     )
 
 

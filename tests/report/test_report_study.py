@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
 from assay.report.sections.study import _groups
 from assay.workloads.transactions.report.study import partition_rows, partitioned_tables, written_rows
+
+MEANING = r" \((new orders per minute|member: one array of a group|one array of a group)\)"
+"""What the first use of a word has behind it."""
 
 
 def document_of(run: Path) -> Document:
@@ -49,7 +53,7 @@ def test_every_preset_has_a_section_with_sentences_figure_and_table(tmp_path: Pa
     told = json.loads((run / "run.json").read_text())["study"]
 
     strong = [block.text for block in blocks(document, Paragraph) if block.strong]
-    assert strong == told["sentences"] != []
+    assert [re.sub(MEANING, "", text) for text in strong] == told["sentences"] != []
     figures = blocks(document, FigureElement)
     assert figures
     assert all(figure.chart.to_dict() for figure in figures)

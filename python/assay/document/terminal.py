@@ -30,6 +30,7 @@ from assay.document.elements import (
     Table,
     Tone,
 )
+from assay.document.first_use import FirstUses
 from assay.document.text import DASH, shorten
 
 PIPED_WIDTH = 100
@@ -121,7 +122,11 @@ def _piped_width() -> int:
 
 
 def unfolded(blocks: Iterable[Block | Details], *, details: bool) -> Iterator[Block]:
-    """Blocks, with those of details or a line for them."""
+    """Blocks, with those of details or a line for them, and words explained where they are used first."""
+    return FirstUses().explained(_unfolded(blocks, details=details))
+
+
+def _unfolded(blocks: Iterable[Block | Details], *, details: bool) -> Iterator[Block]:
     for block in blocks:
         if not isinstance(block, Details):
             yield block

@@ -9,6 +9,7 @@ from typing import cast
 from assay.base.tables import Record
 from assay.base.units import format_bytes
 from assay.document.elements import Block, Bullets, Column, Paragraph, Table, Tone
+from assay.document.first_use import FirstUses, terms_of
 from assay.document.limits import limited_text
 from assay.document.terminal import table
 from assay.document.text import DASH, joined, sentence
@@ -39,7 +40,12 @@ NOTHING = "Nothing was measured to its end."
 
 
 def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
-    """What a run found; everything else is in its report."""
+    """What a run found, its abbreviations explained; everything else is in its report."""
+    figures = dict.fromkeys(figure for point in points for figure in figures_of(point))
+    return [*FirstUses(terms_of(figures)).explained(_found(manifest, points))]
+
+
+def _found(manifest: Record, points: Sequence[Record]) -> list[Block]:
     study, verdict, need = manifest.get("study"), verdict_of(cast("Manifest", manifest)), manifest.get("need")
     if study and "sentences" in study:
         told = [line for line in verdict if _is_failure(line) or (line.get("asked") and line["met"] is None)]

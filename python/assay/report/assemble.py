@@ -93,7 +93,8 @@ def assemble(facts: RunFacts) -> Document:
         parameters_section(facts.manifest.get("target") or {}),
     ]
     shown = [section for section in sections if section is not None]
-    return headed(_facts_words(facts), shown, facts.manifest)
+    figures = [figure for workload in own for figure in workload.figures]
+    return headed(_facts_words(facts), shown, facts.manifest, figures)
 
 
 def _is_diagnosed(facts: RunFacts) -> bool:

@@ -17,6 +17,7 @@ from assay.document.elements import (
     Section,
     Table,
 )
+from assay.document.first_use import explained
 from assay.document.text import joined
 from assay.insight.differences import COLUMNS, RunComparison, run_letter
 from assay.insight.sides import SideName
@@ -70,7 +71,7 @@ def comparison_document(comparison: RunComparison, runs: Sequence[SideName]) -> 
         sections.append(Section(name="tables", title="Every figure", blocks=[*blocks], wide=True))
     folders = " · ".join(f"{letter}: {run.folders}" for (letter, _), run in zip(names, runs, strict=True))
     title = f"Comparison: {joined(run.title for run in runs)}"
-    return Document(title=title, facts_line=folders, sections=sections, footer="Assay")
+    return Document(title=title, facts_line=folders, sections=explained(sections), footer="Assay")
 
 
 def _table(name: str, caption: str, rows: Sequence[Sequence[str]]) -> Table:

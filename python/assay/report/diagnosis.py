@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.document.elements import Block, Bullets, Document, Notice, Notices, Paragraph, Section
+from assay.document.first_use import explained
 from assay.document.text import joined, shorten
 from assay.insight.diagnosis.diagnose import Diagnosis, DiagnosisRecord
 from assay.report.files import replace_file
@@ -47,4 +48,4 @@ def diagnosis_document(found: Diagnosis, record: DiagnosisRecord, inputs: Sequen
     ]
     hosts = [host for host in found.observed.hosts if host != UNNAMED]
     title = f"Diagnosis of {shorten(joined(hosts) or joined(inputs), TITLE_LETTERS)}"
-    return Document(title=title, facts_line=" · ".join(inputs), sections=sections, footer="Assay")
+    return Document(title=title, facts_line=" · ".join(inputs), sections=explained(sections), footer="Assay")

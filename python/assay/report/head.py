@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from assay.document.elements import Document, Section
+from assay.document.first_use import explained
 from assay.document.text import DASH, moment, shorten
+from assay.record.figures import Figure
 from assay.record.shapes.manifest import Manifest
 from assay.record.titles import run_title
 
@@ -17,7 +19,9 @@ def version_of(manifest: Manifest) -> str:
     return str((manifest.get("build") or {}).get("version") or "")
 
 
-def headed(facts: Iterable[str], sections: Sequence[Section], manifest: Manifest) -> Document:
+def headed(
+    facts: Iterable[str], sections: Sequence[Section], manifest: Manifest, figures: Iterable[Figure] = ()
+) -> Document:
     """The document of one run.
 
     Parameters
@@ -28,13 +32,15 @@ def headed(facts: Iterable[str], sections: Sequence[Section], manifest: Manifest
         What it says.
     manifest
         Says which run it is of.
+    figures
+        Whose abbreviations are explained.
     """
     version = version_of(manifest) or "of unknown version"
     run_id = str(manifest.get("run_id") or DASH)
     return Document(
         title=run_title(manifest),
         facts_line=" · ".join(word for word in facts if word),
-        sections=list(sections),
+        sections=explained(sections, figures),
         footer=f"Assay {version} · run {shorten(run_id, RUN_ID_LETTERS)}",
         version=version,
         run_id=run_id,

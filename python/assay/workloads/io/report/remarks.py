@@ -46,8 +46,7 @@ PARTS = {
 """Parts of a whole examination; a report of one says which of them it lacks."""
 
 MIX: Word = ("70/30", "70 % reads and 30 % writes")
-KNEE: Word = ("knee", "the smallest load with 95 % of the most throughput within limits: where to run")
-WORDS = (POINT, OUTSTANDING, LATENCY, PERCENTILE, BYTES, MIX, KNEE, INTERVAL, QUEUE, PRESSURE)
+WORDS = (POINT, OUTSTANDING, LATENCY, PERCENTILE, BYTES, MIX, INTERVAL, QUEUE, PRESSURE)
 
 
 def io_remarks(facts: RunFacts) -> Remarks:
