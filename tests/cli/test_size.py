@@ -106,7 +106,7 @@ def test_a_need_that_nothing_holds_says_what_comes_nearest(bench: Bench) -> None
     done = ask(bench, written(bench, NEED.replace("200GB", "20TB")), "--quiet")
     assert done.code == 1
     first, *others = done.stdout.splitlines()
-    assert first.startswith("No candidate holds the need; nearest comes ps6100xv, RAID 50, log on RAID 10, 4 members:")
+    assert first.startswith("No candidate holds the need; nearest comes ps6100xv, RAID 50, log on RAID 10, 4 members (")
     assert "capacity" in first or "fill" in first
     assert "--details" in others[-1]
 

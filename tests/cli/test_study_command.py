@@ -91,7 +91,7 @@ def test_the_sentences_are_printed_before_the_table(bench: Bench, mine: Path) ->
     assert outcome.code == 0
     assert "What does a slower device hold?" in outcome.stdout
     sentence = bench.manifest()["study"]["sentences"][0]
-    assert outcome.stdout.index(sentence[:60]) < outcome.stdout.index("against baseline")
+    assert outcome.stdout.index(sentence[:20]) < outcome.stdout.index("against baseline")
     assert outcome.stdout.splitlines()[-1] == f"run folder: {bench.run}"
     assert "4ms" not in outcome.stdout
 
