@@ -21,6 +21,7 @@ LAB_IN_PARALLEL := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 SET_UP := .venv/.assay-set-up
 SET_UP_DEV := .venv/.assay-set-up-dev
 SET_UP_DOCS := .venv/.assay-set-up-docs
+SET_UP_RELEASE := .venv/.assay-set-up-release
 BUILT := .venv/.assay-built
 
 export PATH := $(CURDIR)/.venv/rust:$(PATH)
@@ -28,7 +29,7 @@ export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help set-up build assess test test-all proof test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean docs
+.PHONY: help set-up build assess test test-all proof test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean docs wheel packages container release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +57,7 @@ test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs, the tests marked 
 proof: ## prove the verifier with 1,000 seeds of each class of fault, or ASSAY_SEEDS
 	ASSAY_SEEDS=$${ASSAY_SEEDS:-1000} cargo test --locked -p assay-integrity --test proof
 
-test-packaging: $(BUILT) $(SET_UP_DEV) ## run the slow tests: wheel, pip install, bundle without index, commands of README and tour, a fresh Debian
+test-packaging: $(BUILT) $(SET_UP_RELEASE) ## run the slow tests: wheel, pip install, bundle without index, packages, commands of README and tour, a fresh Debian
 	$(PYTEST) -m packaging --timeout 1800
 
 fuzz: $(BUILT) $(SET_UP_DEV) ## try mutated input on the command for ASSAY_FUZZ_SECONDS (600), from ASSAY_SEED (1) on
@@ -106,6 +107,18 @@ docs: $(SET_UP_DOCS) ## write the documents as a site into dist/docs; it is read
 bundle: $(SET_UP_DEV) ## write dist/assay-VERSION-ARCH.tar.gz, which installs without any index
 	$(BIN)/python packaging/bundle.py
 
+wheel: $(SET_UP_DEV) ## write dist/assay_storage-VERSION-cp311-abi3-manylinux_2_28_ARCH.whl; ARCH=aarch64 links for that machine
+	$(BIN)/python packaging/release.py wheel $(if $(ARCH),--arch $(ARCH))
+
+packages: $(BUILT) $(SET_UP_RELEASE) ## write a .deb and an .rpm into dist, for the Python of .venv, or PYTHON_VERSION=3.13
+	$(BIN)/python packaging/release.py packages $(if $(PYTHON_VERSION),--python-version $(PYTHON_VERSION))
+
+container: ## build the image assay-storage from the .deb in dist, with podman, buildah or docker
+	@packaging/container.sh
+
+release: $(BUILT) $(SET_UP_RELEASE) ## write wheels, source, bundle, packages, bill of materials, notes and checksums into dist; TRIAL=1: of any state
+	$(BIN)/python packaging/release.py $(if $(TRIAL),--trial)
+
 clean: ## remove what was built; keeps .venv, ./assay-data and ./assay-results
 	rm -rf target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(BUILT)
 	find python tests benches packaging lab -name __pycache__ -prune -exec rm -rf {} +
@@ -120,6 +133,10 @@ $(SET_UP_DEV): $(SET_UP)
 
 $(SET_UP_DOCS): $(SET_UP) pyproject.toml
 	@$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+$(SET_UP_RELEASE): $(SET_UP_DEV) pyproject.toml
+	@$(BIN)/python -m pip install --quiet --group release
 	@touch $@
 
 # `maturin develop` installs assay editable, with its dependencies: only a change of Rust or of pyproject.toml needs it.

@@ -41,11 +41,14 @@ def main() -> None:
     print(f"bundle: {archive} ({archive.stat().st_size / 2**20:.0f} MiB)")
 
 
-def make_bundle(work: Path, python_version: str, output: Path) -> Path:
-    """Build and download into `work`, archive into `output`."""
+def make_bundle(work: Path, python_version: str, output: Path, wheel: Path | None = None) -> Path:
+    """Build the wheel, unless it is given, download the others into `work`, archive into `output`."""
     wheels = work / "wheels"
-    print("bundle: building the wheel", flush=True)
-    wheel = build_wheel(wheels)
+    if wheel is None:
+        wheel = build_wheel(wheels)
+    else:
+        wheels.mkdir()
+        wheel = Path(shutil.copy(wheel, wheels))
     version = wheel.name.split("-")[1]
     print(f"bundle: downloading its dependencies for Python {python_version}", flush=True)
     download_dependencies(wheel, wheels, python_version)
@@ -64,31 +67,49 @@ def dotted(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def build_wheel(wheels: Path) -> Path:
-    """Assay's own abi3 wheel, linked against `GLIBC`."""
+def build_wheel(wheels: Path, machine: str = platform.machine()) -> Path:
+    """Assay's own abi3 wheel for x86_64 or aarch64, linked against `GLIBC`."""
     policy = "manylinux_{}_{}".format(*GLIBC)
+    print(f"building the wheel for {machine}, {policy}", flush=True)
     command = ["maturin", "build", "--release", "--locked", "--zig", "--compatibility", policy, "--out", str(wheels)]
+    if machine != platform.machine():
+        command += ["--target", add_standard_library(f"{machine}-unknown-linux-gnu")]
     # maturin asks the first python3 of PATH for zig.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run([*command, "--quiet"], environment={**os.environ, "PATH": path})
-    (wheel,) = wheels.glob("*.whl")
+    (wheel,) = wheels.glob(f"assay_storage-*_{machine}.whl")
     return wheel
+
+
+def add_standard_library(target: str) -> str:
+    """The target, once rustc has its standard library; rustup brings it."""
+    asked = ["rustc", "--print", "target-libdir", "--target", target]
+    folder = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    if not folder or not Path(folder).is_dir():
+        if shutil.which("rustup") is None:
+            sys.exit(f"bundle: rustc has no standard library for {target}; install Rust by rustup, which adds it")
+        run(["rustup", "target", "add", target])
+    return target
 
 
 def download_dependencies(wheel: Path, wheels: Path, python_version: str) -> None:
     """Wheels of everything `wheel` and its extra `all` need that run on `GLIBC` and `python_version`."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    run([*command, *platform_options(python_version), "--dest", str(wheels), f"{wheel}[all]"])
+
+
+def platform_options(python_version: str) -> list[str]:
+    """Options of pip that take only wheels which run on `GLIBC` and `python_version`."""
     machine = platform.machine()
     tags = [f"manylinux_{GLIBC[0]}_{minor}_{machine}" for minor in range(GLIBC[1], 4, -1)]
     tags += [f"manylinux2014_{machine}", f"linux_{machine}"]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--only-binary", ":all:", "--python-version", python_version, "--implementation", "cp"]
-    command += [option for tag in tags for option in ("--platform", tag)]
-    run([*command, "--dest", str(wheels), f"{wheel}[all]"])
+    options = ["--only-binary", ":all:", "--python-version", python_version, "--implementation", "cp"]
+    return options + [option for tag in tags for option in ("--platform", tag)]
 
 
-def fill_in(folder: Path, values: dict[str, str]) -> None:
-    """Put the install script and the README into the folder, with `@NAME@` replaced by its value."""
-    for source in sorted(PARTS.iterdir()):
+def fill_in(folder: Path, values: dict[str, str], parts: Path = PARTS) -> None:
+    """Put the files of `parts` into the folder, with `@NAME@` replaced by its value."""
+    for source in sorted(parts.iterdir()):
         text = source.read_text(encoding="utf-8")
         for name, value in values.items():
             text = text.replace(f"@{name}@", value)

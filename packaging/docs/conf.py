@@ -20,7 +20,8 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 SECTIONS = {
     "First steps": [
-        "recipes", "tour", "install", "command-line", "python", "other-tools", "troubleshooting", "glossary",
+        "recipes", "tour", "install", "kubernetes", "command-line", "python", "other-tools", "troubleshooting",
+        "glossary",
     ],
     "Storage": ["plans", "integrity", "mailbox", "hosts", "safety"],
     "Databases": ["databases", "oltp", "brokerage", "oltp-results", "dss", "layouts"],

