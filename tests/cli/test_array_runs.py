@@ -216,6 +216,28 @@ def test_a_server_that_is_killed_under_a_database_ends_the_run_and_is_cleaned(be
     refuse_anything_left(bench)
 
 
+@needs_loops
+@pytest.mark.slow(reason="a database is loaded")
+def test_a_volume_that_is_unmounted_while_a_point_is_measured_fails_the_point_with_its_name(bench: Bench) -> None:
+    options = "raid=10&volumes=data:1,log:1,tempdb:1&cache=64MiB&size=3G"
+    with bench.started(
+        *tpcc(bench, options, "--duration", "6s", "--no-report", "-o", bench.results), forked=False
+    ) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        (place,) = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()
+                    if str(bench.folder) in line and "/tempdb01 " in line]  # fmt: skip
+        subprocess.run(("umount", "--lazy", place), check=True)
+        outcome = running.end()
+
+    assert outcome.code == 3
+    assert "volume tempdb01: not mounted any more at " in outcome.stderr
+    points = [json.loads(line) for line in (bench.run / "points.jsonl").read_text().splitlines()]
+    assert [point["ended_by"] for point in points] == ["failed"]
+    devices = points[0]["oltp"]["storage"]["devices"]
+    assert all(device["device"].startswith("loop") for device in devices)
+    refuse_anything_left(bench)
+
+
 def refuse_words_without_cause(bench: Bench, outcome: Outcome) -> None:
     assert outcome.code == 3, outcome.stderr
     assert "the array refused writes, because room=" in outcome.complaint

@@ -178,9 +178,7 @@ class PointLoop:
         figures = times | measured.figures
         if beside is not None:
             figures["beside"] = beside.told(figures["measured_from_utc_ns"], figures["measured_to_utc_ns"])
-        if self.target is not None and self.target.served:
-            figures["served"] = watch.told(measured.rates)
-        measured = replace(measured, figures=figures)
+        measured = self._with_served(replace(measured, figures=figures), watch)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
 
     def _keep_step(self, step: Keep, watch: PointWatch) -> Point:
@@ -190,9 +188,18 @@ class PointLoop:
         point_id = self._next_id()
         named = {"id": point_id, "key": key, "repeat": step.repeat, "purpose": "grid"}
         measured = step.measured(point_id)
-        if self.target is not None and self.target.served:
-            measured = replace(measured, figures=measured.figures | {"served": watch.told(measured.rates)})
+        measured = self._with_served(measured, watch)
         return self._keep(step.ask, measured, named, judged=step.judged)
+
+    def _with_served(self, measured: Measured, watch: PointWatch) -> Measured:
+        """The point with what its served arrays did; it failed where a volume of theirs was unmounted meanwhile."""
+        if self.target is None or not self.target.served:
+            return measured
+        figures = measured.figures | {"served": watch.told(measured.rates)}
+        lost = watch.lost_volume()
+        if lost is not None:
+            figures["ended_by"] = "failed"
+        return replace(measured, figures=figures, error=measured.error or lost)
 
     def _keep(self, ask: Ask, measured: Measured, named: dict[str, Any], *, judged: bool = True) -> Point:
         made: dict[str, Any] = {

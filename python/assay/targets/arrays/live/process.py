@@ -21,6 +21,7 @@ from typing import Any, TypedDict
 
 from assay.base.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError, error_named
 from assay.base.log import event
+from assay.base.paths import printable
 from assay.record.shapes.manifest import ShownArray
 from assay.targets.arrays.live.events import ArrayCommand
 from assay.targets.arrays.live.folder import ask, clean, refuse_fuse
@@ -206,6 +207,34 @@ class ServedArray:
         with ArrayPlace.open(self.folder) as place:
             mount_again(place)
 
+    def devices(self) -> dict[str, str]:
+        """Block device under the file system of each volume.
+
+        Raises
+        ------
+        IoFailed
+            The file system of a volume is not mounted any more.
+        """
+        with ArrayPlace.open(self.folder) as place:
+            found = {one.volume: f"loop{one.number}" for one in mounted(place)}
+        lost = [name for name, _, _ in self.spec.volumes() if name not in found]
+        if lost:
+            places = ", ".join(printable(self.place_of(name)) for name in lost)
+            raise IoFailed(
+                f"volume {', '.join(lost)}: not mounted any more at {places}: what is read and written there is not on"
+                " the array; leave its mounts alone while a run is at work, and measure again"
+            )
+        return found
+
+    def lost_volume(self) -> IoFailed | None:
+        """The error that names volumes whose file systems were taken away; None where all are there."""
+        try:
+            if self.mounted and self.is_started and not self.is_gone:
+                self.devices()
+        except IoFailed as error:
+            return error
+        return None
+
     def cause(self) -> str | None:
         """Why what used the array failed, as far as the array knows."""
         try:
@@ -260,6 +289,9 @@ def explained(error: AssayError) -> AssayError:
     """The error of a run, with what an array beneath knows of its cause; the same error where no array does."""
     if error.exit_code is not ExitCode.TARGET_FAILED:
         return error
+    lost = next((lost for array in _arrays.values() if (lost := array.lost_volume()) is not None), None)
+    if lost is not None:
+        return error if str(error).startswith(str(lost)) else IoFailed(f"{lost}. What failed: {error}")
     cause = next((cause for array in _arrays.values() if (cause := array.cause())), None)
     if cause is None or str(error).startswith(cause):
         return error

@@ -187,6 +187,10 @@ class PointWatch:
             with contextlib.suppress(AssayError):
                 self._arrays[0].ask({"command": "end-script"})
 
+    def lost_volume(self) -> AssayError | None:
+        """The error that names volumes whose file systems were unmounted meanwhile; None where all are there."""
+        return next((lost for array in self._arrays if (lost := array.lost_volume()) is not None), None)
+
     def told(self, rates: Rates | None) -> list[ServedPoint]:
         """What each array did since the load began (docs/results.md, Point: `served`).
 

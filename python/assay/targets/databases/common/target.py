@@ -98,6 +98,10 @@ class DatabaseTarget:
         usual = [place for database in self.databases for place in database.usual_places()]
         later = [{f"data:{folder}": folder} for folder in [*folders, *usual] if self.has_folder(folder)]
         self.devices = devices_by_role([*(database.storage_paths() for database in self.databases), *later])
+        if self.served:
+            # A folder whose volume was unmounted lies on a disk of this host.
+            own = {device for array in self.served for device in array.devices().values()}
+            self.devices = {role: [one for one in found if one in own] for role, found in self.devices.items()}
         self._facts = self._look()
 
     def has_folder(self, folder: str) -> bool:
@@ -194,7 +198,7 @@ class DatabaseTarget:
         self.is_open, self.examined = False, ()
         with ExitStack() as stack:
             for database in self.databases:
-                if any(array.is_gone or array.cause() for array in self.served):
+                if any(array.is_gone or array.lost_volume() or array.cause() for array in self.served):
                     # What it stands on does not answer or takes no writes: it would wait for that for ever.
                     database.lose_power()
                 stack.callback(database.close)
