@@ -34,12 +34,16 @@ flow_control = true
 spanning_tree_on_storage_ports = false
 storage_network_apart = true
 switches = 2
+inter_switch_gbit = 40
+array_ports_gbit = 20
 storage_interfaces = ["eth1", "eth2"]
 
 [layout]
 workload = "transactions"
 data_raid = "10"
 log_raid = "10"
+log_disk_rpm = 0
+other_workload = "none"
 data_devices = ["nvme0n1"]
 log_devices = ["nvme1n1"]
 backup_devices = ["sdz"]

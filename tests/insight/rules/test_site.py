@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from assay.base.errors import UsageError
 from assay.insight.rules.facts.interfaces import know_storage_links
 from assay.insight.rules.facts.site import TABLES, add_site, checked, read_site, template
+from assay.insight.rules.gather import subjects_of
 from assay.insight.rules.registry import RULES
 from assay.insight.rules.rule import Fact, Subject, check
 
@@ -219,3 +220,28 @@ def test_any_value_is_read_or_refused_in_one_line_and_then_judged(chosen: list[t
         told = ""
         check(subjects, RULES)
     assert "\n" not in told
+
+
+def test_the_topology_of_a_model_is_what_a_site_says_of_its_own(path: Path) -> None:
+    target = "model:ps6100xv?raid=data:10,log:50&volumes=data:4,log:1"
+    subjects, _ = subjects_of([target])
+    told = check(subjects, RULES)
+
+    assert {one.rule.id for one in told.findings} == {"layout-raid-log", "array-raid-role"}
+    passed = {rule.id for rule, _ in told.passed}
+    assert {"layout-log-apart", "layout-raid-none", "layout-log-drives", "network-apart"} <= passed
+    assert not [one for one in told.not_checked if one.rule.subject == "hypervisor"]
+    path.write_text('[layout]\nlog_raid = "10"\n')
+    with pytest.raises(UsageError, match="log_raid = '10' contradicts '50', which was read from model:"):
+        subjects_of([target], site=path)
+
+
+def test_of_a_write_anywhere_array_the_options_for_scans_are_checked_where_scans_run(path: Path) -> None:
+    path.write_text('[layout]\nworkload = "analysis"\nother_workload = "transactions"\n')
+    subjects, _ = subjects_of(["model:fas3070"], site=path)
+
+    found = {one.rule.id for one in check(subjects, RULES).findings}
+
+    assert {"array-read-realloc", "array-write-allocation", "layout-mixed-store"} <= found
+    without, _ = subjects_of(["model:fas3070"])
+    assert "array-read-realloc" not in {one.rule.id for one in check(without, RULES).findings}

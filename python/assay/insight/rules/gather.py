@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assay.base.errors import NotSupported, UsageError
 from assay.base.paths import printable
-from assay.insight.rules.facts.arrays import array_subjects
+from assay.insight.rules.facts.arrays import array_subjects, topology_subjects
 from assay.insight.rules.facts.databases import database_subjects, layout_subject
 from assay.insight.rules.facts.devices import device_subjects, md_subjects
 from assay.insight.rules.facts.files import file_subjects
@@ -83,6 +83,8 @@ def subjects_of(
         else:
             paths.append((_path(text), ""))
             is_local = True
+    if targets and all(text.startswith("model:") for text in targets) and not paths:
+        subjects += [one for text in targets for one in topology_subjects(text)]
     if is_local:
         subjects = [*_of_host(paths), *subjects]
     if site is not None:

@@ -4,6 +4,7 @@ TRANSACTIONS_STUDY = "EqualLogic study of SQL Server under transactions (2013)"
 SCANS_STUDY = "EqualLogic study of SQL Server under decision support (2013)"
 STUDIES = "EqualLogic studies of SQL Server (2013)"
 """Where both say the same."""
+NOTEBOOK = "storage engineer's notebook on NetApp FAS (2011)"
 
 FRK = "First Responder Kit, sp_Blitz"
 CHECKLIST = "First Responder Kit, Setup Checklist"

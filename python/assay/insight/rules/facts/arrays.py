@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from assay.insight.rules.rule import Subject
@@ -31,6 +32,43 @@ def array_subjects(text: str) -> list[Subject]:
     return found
 
 
+def topology_subjects(text: str) -> list[Subject]:
+    """Layout and network as the topology of a model says: what a site says of its own.
+
+    Raises
+    ------
+    UsageError
+        The target is wrong.
+    """
+    name, options = parse_model_target(text)
+    whole = configure(name, options)
+    layout = Subject("layout", text, anchor=name, otherwise="the model does not say it")
+    volumes: dict[str, list[str]] = {}
+    for place, pool in enumerate(whole.pools):
+        for role, count in Counter(role or "data" for role in pool.roles).items():
+            volumes[role] = [f"{role}{number + 1:02d} of pool {place + 1}" for number in range(count)]
+            if role in ("data", "log"):
+                layout.know(f"{role}_raid", pool.raid, text)
+            if role == "log":
+                layout.know("log_disk_rpm", _rpm(pool), name)
+    for role in ("data", "log", "tempdb"):
+        layout.know(f"{role}_devices", volumes.get(role), text)
+        layout.lack(f"{role}_devices", f"the model has no volume for {role} (volumes=data:4,log:1)")
+    for fact in ("log_raid", "log_disk_rpm"):
+        layout.lack(fact, layout.missing.get("log_devices", ""))
+    network = Subject("network", text, anchor=name, otherwise="a model has no switches")
+    network.know("storage_network_apart", True, "the model: its links carry nothing but I/O")
+    return [layout, network]
+
+
+def _rpm(pool: Configuration) -> int:
+    try:
+        revolution = pool.value("disk.revolution")
+    except KeyError:
+        return 0
+    return round(60e9 / revolution) if revolution else 0
+
+
 def _array(pool: Configuration, whole: Configuration, array: Subject) -> Subject:
     target, file = "the target's options", array.anchor
 
@@ -48,8 +86,10 @@ def _array(pool: Configuration, whole: Configuration, array: Subject) -> Subject
     array.know("free_bytes", max(pool.usable_bytes - pool.used_bytes, 0), file)
     array.know("spares", value("disks.spares"), file)
     array.know("disk_bytes", value("disk.capacity"), file)
-    revolution = value("disk.revolution")
-    array.know("disk_rpm", round(60e9 / revolution) if revolution else 0, file)
+    array.know("disk_rpm", _rpm(pool), file)
+    array.know("write_anywhere", value("layout.write_run") is not None, file)
+    array.know("read_realloc", value("layout.read_realloc"), target)
+    array.know("write_run", value("layout.write_run"), target)
     array.know("paths", pool.host_ports, file)
     array.know(
         "path_policy",

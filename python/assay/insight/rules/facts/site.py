@@ -101,12 +101,17 @@ TABLES: dict[str, tuple[str, str, tuple[Key, ...]]] = {
         Key("spanning_tree_on_storage_ports", "storage ports are no edge ports", "false", _flag),
         Key("storage_network_apart", "storage has switches, or a VLAN with ports, of its own", "true", _flag),
         Key("switches", "switches that paths to storage are spread over", "2", _count),
+        Key("inter_switch_gbit", "rate of all links between them together, Gbit/s", "40", _amount),
+        Key("array_ports_gbit", "rate of all ports of arrays on one switch, Gbit/s", "20", _amount),
         Key("storage_interfaces", "interfaces of this host that lead to storage", '["eth1", "eth2"]', _names),
     )),
     "layout": ("layout", "Where data, log and backups lie, and what they are for.", (
         Key("workload", "what runs: transactions or analysis", '"transactions"', _one_of("transactions", "analysis")),
         Key("data_raid", "RAID policy of the data's volume", '"10"', _RAID),
         Key("log_raid", "RAID policy of the log's volume", '"10"', _RAID),
+        Key("log_disk_rpm", "turns a minute of the log's disks; 0 of flash", "15000", _count),
+        Key("other_workload", "what else runs on the same disks: transactions, analysis or none", '"none"',
+            _one_of("transactions", "analysis", "none")),
         Key("data_devices", "devices of the data, where they cannot be read", '["sdb"]', _names),
         Key("log_devices", "devices of the log", '["sdc"]', _names),
         Key("backup_devices", "devices that backups are written to", '["sdz"]', _names),
@@ -144,6 +149,9 @@ TABLES: dict[str, tuple[str, str, tuple[Key, ...]]] = {
         Key("initiator_limit", "commands under way of a host's port, or none", '"none"', _limit),
         Key("write_back", "the write cache is on, and protected", "true", _flag),
         Key("max_transfer_bytes", "largest transfer", '"256KiB"', _size),
+        Key("write_anywhere", "blocks are written where there is room (WAFL, ZFS)", "true", _flag),
+        Key("read_realloc", "scattered blocks are rewritten after a sequential read", "true", _flag),
+        Key("write_run", "most blocks written in a row on a disk", "256", _count),
     )),
     "hypervisor": ("hypervisor", "A hypervisor (a table each: [[hypervisor]]).", (
         Key("name", "its name", '"esx1"', _text),
@@ -253,7 +261,7 @@ def add_site(subjects: list[Subject], site: Mapping[str, Sequence[SiteTable]], p
     notices += _add_interfaces(subjects, site, origin)
     workload = next((one.get("workload") for one in subjects if one.kind == "layout" and one.get("workload")), None)
     for one in subjects:
-        if one.kind in ("interface", "database"):
+        if one.kind in ("interface", "database", "array"):
             one.know("workload", workload, origin)
     return notices
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from assay.insight.rules.rule import PracticeRule, When
-from assay.insight.rules.sources import KERNEL, SCANS_STUDY, STUDIES, TRANSACTIONS_STUDY
+from assay.insight.rules.sources import KERNEL, NOTEBOOK, SCANS_STUDY, STUDIES, TRANSACTIONS_STUDY
 
 TB = 10**12
 EXTERNAL = When("is_md", lambda value: not value, "the array is not Linux's own RAID", unknown=True)
 MD = When("is_md", bool, "the array is Linux's own RAID", unknown=False)
+WRITE_ANYWHERE = When("write_anywhere", bool, "the array writes blocks anywhere", unknown=False)
+SCANS = When("workload", lambda value: value == "analysis", "the workload is analysis")
 
 RULES = (
     PracticeRule(
@@ -160,6 +162,36 @@ RULES = (
         fix="raid=data:...,log:10: a pool of its own for logs.",
         source=f"{TRANSACTIONS_STUDY}: RAID 10 for transactions and logs",
         shown=lambda role, raid: f"{role} on RAID {raid}",
+    ),
+    PracticeRule(
+        id="array-read-realloc",
+        subject="array",
+        title="Scattered blocks stay scattered after scans",
+        reads=("read_realloc",),
+        good=lambda value: bool(value),
+        severity="note",
+        applies=(EXTERNAL, WRITE_ANYWHERE, SCANS),
+        wanted="on, for volumes that are overwritten at random and scanned",
+        why="Random overwrites scatter blocks, and each scan seeks for them again.",
+        fix="vol options VOLUME read_realloc on; assay study read-realloc says what it brings.",
+        source=f"{NOTEBOOK}: read_realloc for sequential reads after random writes",
+        asks="[[array]] read_realloc and write_anywhere",
+        shown=lambda _: "off",
+    ),
+    PracticeRule(
+        id="array-write-allocation",
+        subject="array",
+        title="Blocks are written in short runs",
+        reads=("write_run",),
+        good=lambda value: value >= 256,
+        severity="note",
+        applies=(EXTERNAL, WRITE_ANYWHERE, SCANS),
+        wanted="256 blocks in a row for large sequential reads",
+        why="A scan changes disks more often.",
+        fix="wafl_max_write_alloc_blocks 256; assay study write-allocation says what it brings.",
+        source=f"{NOTEBOOK}: wafl_max_write_alloc_blocks 256 for large sequential reads",
+        asks="[[array]] write_run and write_anywhere",
+        shown=lambda value: f"{value:,} blocks",
     ),
     PracticeRule(
         id="array-max-transfer",
