@@ -52,7 +52,7 @@ def test_queries_beside_transactions_are_measured_alone_and_together(bench: Benc
         assert points[name]["oltp"]["nopm"] > 0
     found = outcome.document["study"]
     assert [one["part"] for one in found["beside"]] == ["queries=same", "queries=apart"]
-    assert any("Separating the storage brings" in sentence for sentence in found["sentences"])
+    assert any("eparating the storage brings" in sentence for sentence in found["sentences"])
     again = bench.assay("study", "run", "--resume", outcome.document["run_folder"], "--json", "--no-report")
     assert [point["id"] for point in again.document["points"]] == [point["id"] for point in outcome.document["points"]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from assay.insight.studies.choice import choose_target
 from assay.insight.studies.files import read_study
 from assay.insight.studies.findings import compared_again, study_findings
 from assay.insight.studies.follows import follows_of
+from assay.insight.studies.grid import grids_of
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.result import ratio_95
 from assay.insight.studies.words import capacity_texts, change_text, comparison_rows
@@ -581,3 +583,28 @@ def test_levels_of_a_finished_run_are_compared_with_another_baseline() -> None:
     ]
     with pytest.raises(UsageError, match=r"RAID 7: .* levels: RAID 10, RAID 50, RAID 6"):
         compared_again(manifest, [], "RAID 7")
+
+
+def test_levels_of_two_factors_are_a_matrix_and_of_three_one_for_each_level_of_the_third() -> None:
+    labels = {"block": ("8K", "64K"), "reads": ("80%", "70%"), "fill": ("40", "85")}
+    asked = study(["8K"]) | {
+        "factors": [
+            {"name": name, "title": name, "of": "activity", "ordered": True,
+             "levels": [{"key": key, "label": f"{key} of {name}"} for key in keys]}
+            for name, keys in labels.items()
+        ],
+    }  # fmt: skip
+    whole = [dict(zip(labels, keys, strict=True)) for keys in itertools.product(*labels.values())]
+    results = [
+        {"levels": levels, "title": "", "reason": "late" if number == 3 else "", "place": 0,
+         "values": {"iops": {"value": 1000.0 + number, "unit": "iops", "interval_95": None}}}
+        for number, levels in enumerate(whole)
+    ]  # fmt: skip
+
+    first, second = grids_of(asked | {"results": results})
+
+    assert (first.caption, second.caption) == ("I/Os per second, 40 of fill", "I/Os per second, 85 of fill")
+    assert first.columns == ["block", "80% of reads", "70% of reads"]
+    assert first.rows == [["8K of block", "1,000", "1,002"], ["64K of block", "1,004", "1,006"]]
+    assert second.rows[0] == ["8K of block", "1,001", "-"]
+    assert grids_of(asked | {"results": results[:-1]}) == []

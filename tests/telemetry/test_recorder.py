@@ -310,7 +310,7 @@ def row(source: str, entity: str, metric: str, value: float, end_s: float = 1, i
 
 NOTHING = {
     "cpu_share": None, "iowait_share": None, "steal_share": None, "tcp_retransmit_share": None, "device_iops": None,
-    "device_bytes_per_s": None, "device_queue": None,
+    "memory_available_bytes": None, "device_bytes_per_s": None, "device_queue": None,
 }  # fmt: skip
 
 

@@ -60,6 +60,8 @@ class Remarks:
         What a study of it has to say of its method.
     study_figures
         What a study of it shows beside the figures that are compared.
+    study_tables
+        Tables of its levels side by side.
     timing
         Sentences on how long what took.
     method
@@ -81,6 +83,7 @@ class Remarks:
     notices: list[Notice] = field(default_factory=list)
     study: list[str] = field(default_factory=list)
     study_figures: list[FigureElement] = field(default_factory=list)
+    study_tables: list[Table] = field(default_factory=list)
     timing: list[str] = field(default_factory=list)
     method: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)

@@ -12,13 +12,12 @@ from assay.document.elements import Block, Bullets, Column, Paragraph, Table, To
 from assay.document.first_use import FirstUses, terms_of
 from assay.document.limits import limited_text
 from assay.document.terminal import table
-from assay.document.text import DASH, joined, sentence
+from assay.document.text import joined, sentence
 from assay.insight.studies.follows import follows_of
+from assay.insight.studies.grid import grids_of, has_only_loads
 from assay.insight.studies.words import (
-    common_figures,
     comparison_rows,
     figure_text,
-    full_name_of,
     published_texts,
 )
 from assay.record.answers import is_vague, load_words, names_of, repeats_words
@@ -241,33 +240,12 @@ def _study(study: Study) -> list[Block]:
     if study["published"]:
         heads = ("figure", "source", Column("published", number=True), Column("model", number=True), "error", "fitted")
         return [*blocks, table("", heads, map(published_texts, study["published"] or []))]
-    results = study["results"] or []
-    if len(results) > LEVELS_SHOWN:
+    grids = grids_of(study)
+    if len(study["factors"]) > 2 or has_only_loads(study["factors"]):
+        blocks += [_numbers(grid.caption, grid.columns, grid.rows) for grid in grids]
+    if len(blocks) > 2 or len(study["results"] or []) > LEVELS_SHOWN:
         return blocks
-    return [*blocks, _levels_matrix(study) or table("", *comparison_rows(study))]
-
-
-def _levels_matrix(study: Record) -> Table | None:
-    """The first figure over both factors; None where a study has other factors, or several workloads a level."""
-    factors, results = study["factors"], study["results"]
-    if len(factors) != 2 or any(factor.get("of") != "activity" for factor in factors):
-        return None
-    down, over = (factor["name"] for factor in factors)
-    found = {(one["levels"].get(down), one["levels"].get(over)): one for one in results}
-    rows, columns = (list(dict.fromkeys(key[at] for key in found)) for at in (0, 1))
-    if not len(found) == len(results) == len(rows) * len(columns):
-        return None
-    labels = [{level["key"]: level["label"] for level in factor["levels"]} for factor in factors]
-    first = common_figures(results)[0]
-    cells = [[labels[0].get(row, row), *(_value(found[row, column], first) for column in columns)] for row in rows]
-    return _numbers(
-        full_name_of(first.study), [factors[0]["title"], *(labels[1].get(one, one) for one in columns)], cells
-    )
-
-
-def _value(result: Record, figure: Figure) -> str:
-    held = result["values"].get(figure.study)
-    return figure_text(held["value"], figure.unit) if held else DASH
+    return [*blocks, table("", *comparison_rows(study))]
 
 
 def _numbers(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

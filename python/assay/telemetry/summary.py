@@ -160,8 +160,8 @@ def summarise(
     -------
     dict
         `cpu_share` (user and system), `iowait_share`, `steal_share`, `tcp_retransmit_share` (segments sent again over
-        segments sent), `device_iops`, `device_bytes_per_s`, `device_queue` (mean I/Os in flight, of all devices
-        together); null where no row covers the window or nothing was sent.
+        segments sent), `memory_available_bytes`, `device_iops`, `device_bytes_per_s`, `device_queue` (mean I/Os in
+        flight, of all devices together); null where no row covers the window or nothing was sent.
     """
     found = {(one.source, one.entity, one.metric): one for one in sums(parts, start_ns, end_ns)}
     cpu = {metric: _mean(found.get(("host", "cpu", metric))) for metric in _CPU_METRICS}
@@ -172,6 +172,7 @@ def summarise(
         "iowait_share": cpu["iowait_share"],
         "steal_share": cpu["steal_share"],
         "tcp_retransmit_share": _retransmit_share(found),
+        "memory_available_bytes": _mean(found.get(("host", "memory", "available_bytes"))),
         "device_iops": _per_second(block, "read_ios_count", "write_ios_count"),
         "device_bytes_per_s": _per_second(block, "read_bytes", "write_bytes"),
         "device_queue": _added_up(block, "queue_mean_count"),

@@ -50,8 +50,11 @@ def answer_sentences(
     if len(chosen) > SERIES_MAX:
         told = _over_series([one for one in compared if one.series in chosen])
     else:
-        told = [_of_series(study, name, held, [one for one in compared if one.series == name])
-                for name, held in chosen.items()]  # fmt: skip
+        many = len(chosen) > 1
+        told = [
+            _of_series(study, name if many else "", held, [one for one in compared if one.series == name])
+            for name, held in chosen.items()
+        ]
     return [text for text in told if text] + published_words(study)
 
 
@@ -77,7 +80,7 @@ def _of_series(
         label, value = named[0]
         values = joined([f"{value} {noun_of(figure)} ({label})", *(f"{value} ({label})" for label, value in named[1:])])
     template = wanted.get("answer") or "{values}"
-    before = f"{name}: " if name and len({one.series for one in compared}) > 1 else ""
+    before = f"{name}: " if name else ""
     return capital(before + template.replace("{values}", values) + _judged(compared) + ".")
 
 
@@ -90,12 +93,16 @@ def _judged(compared: Sequence[LevelAgainstBaseline]) -> str:
         return "; no difference was found"
     if not any(one.differs for one in known):
         return f"; whether they differ is not known ({MORE_RUNS})"
-    doubts = [text for one in known if one.differs
-              and (text := why_not_shown(one.band_90, one.baseline_band_90, one.band_basis))]  # fmt: skip
-    if doubts:
+    if doubts := _doubts([one for one in known if one.differs]):
         return f"; that order is likely, and not shown: {max(doubts, key=len)}"
     alike = [one.level for one in known if one.differs is False]
     return f"; no difference was found between {joined([known[0].baseline, *alike])}" if alike else ""
+
+
+def _doubts(compared: Sequence[LevelAgainstBaseline]) -> list[str]:
+    """Why a model does not show the order of levels that differ."""
+    found = (why_not_shown(one.band_90, one.baseline_band_90, one.band_basis) for one in compared)
+    return [text for text in found if text]
 
 
 def _over_series(compared: Sequence[LevelAgainstBaseline]) -> list[str]:
@@ -115,7 +122,9 @@ def _over_series(compared: Sequence[LevelAgainstBaseline]) -> list[str]:
             parts.append(f"no difference in {_named(alike)}")
         if unknown := [one for one in own if one.differs is None]:
             parts.append(f"not known in {_named(unknown)}")
-        told.append(capital(f"{level} against {own[0].baseline}: {'; '.join(parts)}."))
+        doubts = _doubts([*rise, *fall])
+        not_shown = f"; these orders are likely, and not shown: {max(doubts, key=len)}" if doubts else ""
+        told.append(capital(f"{level} against {own[0].baseline}: {'; '.join(parts)}{not_shown}."))
     return told
 
 

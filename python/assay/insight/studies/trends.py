@@ -59,7 +59,9 @@ def study_sentences(
         return published_sentences(published)
     if len(compared) <= ALL_SAID:
         said = [comparison_sentence(study, one) for one in compared]
-        return said + [trend_sentence(study, one) for one in trends]
+        # That nothing is known of the order, the answer says.
+        has_answer = study["comparison"] is not None and bool(study["comparison"].get("answer"))
+        return said + [trend_sentence(study, one) for one in trends if not (one.unknown and has_answer)]
     return [*far_ends(study, compared), *_summed_trends(study, trends)]
 
 

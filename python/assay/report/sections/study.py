@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any, NotRequired, TypedDict, TypeVar
 
 from assay.base.tables import Record
@@ -15,6 +16,7 @@ from assay.document.limits import limited_text
 from assay.document.palette import MAX_SERIES, chunks
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts
+from assay.insight.studies.grid import FigureGrid, grids_of
 from assay.insight.studies.words import (
     CAPACITY_COLUMNS,
     against_text,
@@ -91,7 +93,40 @@ def study_shown(facts: RunFacts, study: Study, remarks: Sequence[Remarks]) -> li
     if not study.get("results"):
         return []
     blocks = [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), *_beside_figure(study)]
-    return [*blocks, *(figure for found in remarks for figure in found.study_figures), _table(study)]
+    blocks += [figure for found in remarks for figure in found.study_figures]
+    blocks += [_grid(number, grid) for number, grid in enumerate(grids_of(study), start=1)]
+    blocks += [*(made for found in remarks for made in found.study_tables), _table(study)]
+    return [*blocks, *([of_host] if (of_host := _host(facts, study)) is not None else [])]
+
+
+def _grid(number: int, grid: FigureGrid) -> Table:
+    first, *others = grid.columns
+    columns = [Column(capital(first), weight=1.5), *(Column(one, number=True) for one in others)]
+    return Table(f"matrix-{number}", f"{grid.caption}.", columns, [[Cell(text) for text in row] for row in grid.rows])
+
+
+HOST = {"cpu_share": "CPU busy", "iowait_share": "Waiting for I/O", "memory_available_bytes": "Available memory"}
+"""What the host did at each level, by its key in a point's telemetry."""
+
+
+def _host(facts: RunFacts, study: Record) -> Table | None:
+    """Processors and memory of the host at each level; None where they were not recorded, as of models."""
+    rows = []
+    for result in study["results"]:
+        points = [point for point_id in result.get("point_ids") or [] if (point := facts.point(point_id))]
+        told = [point.get("telemetry") or {} for point in points if point.get("clock") == "wall"]
+        each = [[value for one in told if (value := one.get(key)) is not None] for key in HOST]
+        if any(each):
+            means = [fmean(values) if values else None for values in each]
+            rows.append([Cell(str(result["title"])), *map(Cell, _host_texts(means))])
+    columns = [Column("Level", weight=2.0), *(Column(title, number=True) for title in HOST.values())]
+    caption = "Processors and memory of this host at each level: means over its points."
+    return Table("levels-host", caption, columns, rows) if rows else None
+
+
+def _host_texts(means: Sequence[float | None]) -> list[str]:
+    cpu, waiting, free_bytes = means
+    return [*(percent(share) for share in (cpu, waiting)), DASH if free_bytes is None else format_bytes(free_bytes)]
 
 
 def study_method(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> list[str]:

@@ -32,12 +32,18 @@ def variants(facts: RunFacts, points: Sequence[Record]) -> dict[str, str]:
     named = {}
     for point in points:
         dss = point["dss"]
-        test = "power" if dss.get("test") == "power" else count_of(int(dss.get("streams") or 0), "stream")
+        test = test_words(point)
         words = [shorten(titles.get(point.get("part") or "", DASH), 40)] if len(parts) > 1 else []
         words += [test] if len(tests) > 1 or not words else []
         words += [f"run {dss.get('run')}"] if len(runs) > 1 else []
         named[str(point.get("id"))] = ", ".join(words)
     return named
+
+
+def test_words(point: Record) -> str:
+    """Which test a point is: the power test, or so many streams."""
+    dss = point["dss"]
+    return "power" if dss.get("test") == "power" else count_of(int(dss.get("streams") or 0), "stream")
 
 
 def waits_for(query: Record) -> str:

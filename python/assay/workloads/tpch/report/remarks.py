@@ -15,7 +15,7 @@ from assay.workloads.databases.figures import CPU_BUSY_SHARE
 from assay.workloads.tpch.figures import in_memory, own_bytes_read
 from assay.workloads.tpch.job import DISCLAIMER
 from assay.workloads.tpch.report.points import points_of, waits_for
-from assay.workloads.tpch.report.study import study_figures
+from assay.workloads.tpch.report.study import study_figures, study_tables
 
 OWN_WORDS: tuple[Word, ...] = (
     ("power", "one stream: every query by itself, with new orders before and old ones deleted after"),
@@ -37,6 +37,7 @@ def tpch_remarks(facts: RunFacts) -> Remarks:
         limiting=limiting,
         next_steps=[] if is_study else _next(asked),
         study_figures=study_figures(facts),
+        study_tables=study_tables(facts),
         method=[f"{DISCLAIMER[:1].upper()}{DISCLAIMER[1:]}."],
         words=(*OWN_WORDS, *WORDS),
     )
