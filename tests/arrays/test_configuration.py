@@ -262,6 +262,11 @@ class TestPlan:
     def test_policies_replace_what_the_file_says_under_them(self) -> None:
         assert array(raid="50").plan()["pools"][0]["member"]["raid"]["set_disks"] == 11
         assert array(raid="5").plan()["pools"][0]["member"]["spares"] == 1
+
+    def test_disks_says_how_many_make_the_one_set_of_a_member(self) -> None:
+        member = configure("fas2040", {"disks": "4"}).plan()["pools"][0]["member"]
+
+        assert (member["disks"], member["spares"], member["raid"]["set_disks"]) == (4, 0, 4)
         assert (
             array(raid="5").plan()["pools"][0]["member"]["raid"] | {"policy": "5", "set_disks": 23}
             == (array(raid="5").plan()["pools"][0]["member"]["raid"])

@@ -16,7 +16,13 @@ from assay.insight.studies.follows import follows_of
 from assay.insight.studies.grid import grids_of
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.result import ratio_95
-from assay.insight.studies.words import capacity_texts, change_text, comparison_rows
+from assay.insight.studies.words import (
+    capacity_texts,
+    change_text,
+    comparison_rows,
+    published_by_study,
+    published_texts,
+)
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 
@@ -463,6 +469,21 @@ class TestPublished:
 
         assert (row["model"], row["error_share"]) == (pytest.approx(1.5), pytest.approx(0.0))
         assert row["interval_95"][0] < 1.5 < row["interval_95"][1]
+
+    def test_a_run_stands_beside_several_figures_and_a_range_leaves_no_error_within_it(self) -> None:
+        common = {"source": "S", "figure": "iops", "note": "why", "ratio_of": None, "fit": False}
+        also = [{**common, "id": "range", "title": "R", "value": 1000.0, "within": [900.0, 1100.0]},
+                {**common, "id": "above", "title": "A", "value": 1000.0, "within": [980.0, 1000.0]}]  # fmt: skip
+        parts = [part("a", published={**common, "id": "a", "value": 500.0, "also": also})]
+        asked = study(["a"], orders=[]) | {"comparison": None, "factors": [], "levels": {}}
+        rows = {row["id"]: row for row in study_findings(asked, parts, [], [answer("a", 1050)])["published"]}
+
+        assert [row["model"] for row in rows.values()] == [1050, 1050, 1050]
+        assert [row["error_share"] for row in rows.values()] == pytest.approx([1.1, 0.0, 0.05])
+        assert published_texts(rows["range"]) == (
+            "R", "900 IOPS to 1,100 IOPS", "1,050 IOPS", "+0.0 %", "predicted", "why"
+        )  # fmt: skip
+        assert list(published_by_study(list(rows.values()))) == ["S"]
 
     def test_an_order_that_is_not_kept_is_said(self) -> None:
         told = self.findings(700, 800)

@@ -43,7 +43,7 @@ def test_the_presets_are_those_of_the_contract() -> None:
         "interference", "mailbox-layout", "oltp-degraded", "oltp-layout", "oltp-on-raid", "oltp-partition",
         "oltp-scaling", "partitions", "path-policy", "paths", "published", "queue-depth", "raid-policy",
         "raw-vs-database", "read-realloc", "san-scaling", "scale-together", "server-parameters", "steady-state",
-        "steady-state-array", "streams", "working-set", "write-allocation",
+        "steady-state-array", "streams", "wire-speed", "working-set", "write-allocation",
     ]  # fmt: skip
 
 

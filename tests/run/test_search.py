@@ -157,6 +157,16 @@ def test_a_plateau_does_not_stop_a_search_that_asks_for_the_limit_alone() -> Non
     assert 94 <= answer["edge"]["outstanding"] <= 100
 
 
+@pytest.mark.parametrize(("largest", "found"), [(7, 6), (6, 6), (100, 8), (0, None)])
+def test_a_search_with_steps_tries_no_loads_between_them(largest: int, found: int | None) -> None:
+    axis = Axis(name="outstanding", start=1, end=256, whole=True, steps=(1, 2, 4, 6, 8))
+    device = Device.passing(lambda load: load <= largest)
+    answer = device.search(axis)
+
+    assert device.loads == [load for load in axis.steps if load <= max(largest, 1) or load == 8][: len(device.loads)]
+    assert (answer["edge"] or {}).get("outstanding") == found
+
+
 @pytest.mark.parametrize("reason", ["generator", "errors", "rate not sustained"])
 def test_what_is_no_limit_stops_it_too_and_is_named(reason: str) -> None:
     answer = Device.passing(lambda load: load <= 20, fault=reason).search(depths())

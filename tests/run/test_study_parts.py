@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assay.base.errors import UsageError
-from assay.insight.calibration.published import read_published
+from assay.insight.calibration.published import full_names, read_published
 from assay.insight.studies.files import read_study
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.study import load_study
@@ -78,9 +78,10 @@ def test_reallocation_ages_first_and_goes_on_from_scan_to_scan() -> None:
     assert [plan_of(part).timing.duration_s for part in parts] == [1200, 600, 600, 600] * 2
     activities = [plan_of(part).workloads()[0].activities[0] for part in parts]
     # The published tool keeps one I/O outstanding for each worker unless told otherwise.
-    assert [activity.depth for activity in activities] == [1] * 4 + [8] * 4
-    ageing = activities[0]
-    assert (ageing.block_bytes, ageing.read_share, ageing.random_share) == (32768, 0.5, 0.3)
+    assert [activity.depth for activity in activities] == [1] * 5 + [8] * 3
+    # Both chains scan the same ageing: what eight outstanding overwrite is no gain of reallocation.
+    for ageing in (activities[0], activities[4]):
+        assert (ageing.block_bytes, ageing.read_share, ageing.random_share) == (32768, 0.5, 0.3)
 
 
 def test_write_allocation_scans_what_was_written_in_short_and_in_long_runs() -> None:
@@ -88,6 +89,8 @@ def test_write_allocation_scans_what_was_written_in_short_and_in_long_runs() -> 
 
     assert [options_of(part)["layout.write_run"] for part in parts] == ["64"] * 3 + ["256"] * 3
     assert [part.continues for part in parts] == [False, True, True] * 2
+    # First what the option is recommended for: many large sequential reads at once.
+    assert [part.levels.get("scans") for part in parts] == [None, "sixteen scans", "one scan"] * 2
 
 
 def test_queue_depth_keeps_the_target_that_is_given() -> None:
@@ -117,7 +120,14 @@ def test_published_points_have_targets_and_loads_of_their_own() -> None:
     parts, facts = parts_of("published")
 
     by_id = {part.name: part for part in parts}
-    assert set(by_id) == {point.id for point in read_published().point}
+    points = read_published().point
+    assert set(by_id) == {point.id for point in points if point.of is None}
+    also = [(part.name, one["id"]) for part in parts for one in (part.published or {}).get("also", [])]
+    assert sorted(also) == sorted((point.of, point.id) for point in points if point.of is not None)
+    assert by_id["fas-realloc-second"].continues
+    assert by_id["fas-500-mailboxes"].plan.kind == "mailbox"
+    assert plan_of(by_id["oltp-raid10-85-8k"]).search.steps[:6] == (1, 2, 3, 4, 6, 8)
+    assert facts["capacities"].keys() == {"dvx-capacity"}
     scan = by_id["dss-raid50-read-128k"]
     activity = plan_of(scan).workloads()[0].activities[0]
     assert (activity.block_bytes, activity.depth, plan_of(scan).search.axis) == (131072, 128, "none")
@@ -125,8 +135,24 @@ def test_published_points_have_targets_and_loads_of_their_own() -> None:
     assert {order["id"] for order in facts["orders"]} == {"oltp-fill-8k", "oltp-fill-64k"}
 
 
+def test_everything_that_is_published_of_arrays_is_there_with_why_the_model_differs() -> None:
+    points = {point.id: point for point in read_published().point}
+
+    asked = {key: point.within or point.value for key, point in points.items() if point.value is not None}
+    assert asked == {
+        "oltp-raid10-40-8k": 5037, "oltp-raid10-40-64k": 2118, "oltp-raid10-85-8k": 4175, "oltp-raid10-85-64k": 1858,
+        "oltp-raid10-over-raid50": 1.41, "oltp-raid10-over-raid6": 1.48, "oltp-raid50-over-raid6": 1.05,
+        "dss-raid50-read-128k": 1042e6, "iscsi-seq-1-path": (1700, 1900), "iscsi-seq-3-paths": (3600, 3800),
+        "iscsi-read-32": 13699, "iscsi-write-32": 8551, "fas-fcoe": 3231e6, "fas-iscsi": 3006e6,
+        "fas-realloc-off": 159e6, "fas-realloc-first": 161e6, "fas-realloc-second": 170e6, "fas-realloc-gain": 1.07,
+        "fas-500-mailboxes": 79.2, "dvx-host-reads": 140625, "dvx-read": (0.8e6, 0.9e6), "dvx-write": 2e6,
+        "dvx-steady-over-peak": 0.9, "dvx-capacity": 1.7e15,
+    }  # fmt: skip
+    assert {point.source for point in points.values()} <= full_names().keys()
+
+
 def test_published_points_fitted_to_are_the_four_calibration_points() -> None:
-    fitted = {point.id: point.value for point in read_published().point if point.fit}
+    fitted = {point.id: point.value for point in read_published().point if point.fit and point.array == "ps6100xv"}
 
     assert fitted == {
         "oltp-raid10-40-8k": 5037, "oltp-raid10-40-64k": 2118, "oltp-raid10-85-8k": 4175, "oltp-raid10-85-64k": 1858,

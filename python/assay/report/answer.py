@@ -16,8 +16,10 @@ from assay.document.text import joined, sentence
 from assay.insight.studies.follows import follows_of
 from assay.insight.studies.grid import grids_of, has_only_loads
 from assay.insight.studies.words import (
+    PUBLISHED_COLUMNS,
     comparison_rows,
     figure_text,
+    published_by_study,
     published_texts,
 )
 from assay.record.answers import is_vague, load_words, names_of, repeats_words
@@ -238,8 +240,9 @@ def _study(study: Study) -> list[Block]:
         Bullets([*(study["sentences"] or []), *follows_of(study)]),
     ]
     if study["published"]:
-        heads = ("figure", "source", Column("published", number=True), Column("model", number=True), "error", "fitted")
-        return [*blocks, table("", heads, map(published_texts, study["published"] or []))]
+        heads = [Column(head, number=head in ("published", "model")) for head in PUBLISHED_COLUMNS]
+        grouped = published_by_study(study["published"])
+        return [*blocks, *(table(name, heads, map(published_texts, rows)) for name, rows in grouped.items())]
     grids = grids_of(study)
     if len(study["factors"]) > 2 or has_only_loads(study["factors"]):
         blocks += [_numbers(grid.caption, grid.columns, grid.rows) for grid in grids]

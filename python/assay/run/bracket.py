@@ -128,10 +128,12 @@ class SearchCurve:
     def _above(self) -> float | None:
         """Twice the largest load, while nothing above the largest passing one fails."""
         if not self.points:
-            return self.axis.start
+            return self.axis.steps[0] if self.axis.steps else self.axis.start
         edge = self.edge
         if edge is None or self.first_failing is not None or self.stopped_by is not None:
             return None
+        if self.axis.steps:
+            return next((load for load in self.axis.steps if load > edge), None)
         return min(edge * 2, self.axis.end)
 
     def _inside(self) -> float | None:
@@ -151,7 +153,8 @@ class SearchCurve:
 
     def _middle(self, low: float, high: float, step_share: float) -> float | None:
         middle = float(int((low + high) / 2)) if self.axis.whole else (low * high) ** 0.5
-        return None if middle in self.points or high - low <= step_share * high else middle
+        done = self.axis.steps or middle in self.points or high - low <= step_share * high
+        return None if done else middle
 
     def _again(self) -> float | None:
         """A load that the answer rests on and that has too few repeats; the one with the fewest comes first."""
@@ -162,7 +165,12 @@ class SearchCurve:
     def _beyond(self) -> float | None:
         """A step above the largest load, where repeats could not tell that it fails: an upper end to the crossing."""
         edge, top = self.edge, max(self.points)
-        if edge is None or self.repeats == 0 or any(self.judged(load).decided for load in self.failing if load > edge):
+        if (
+            edge is None
+            or self.repeats == 0
+            or self.axis.steps
+            or any(self.judged(load).decided for load in self.failing if load > edge)
+        ):
             return None
         further = min(top * (1 + STEP_SHARE), edge * 2, self.axis.end)
         further = float(int(further)) if self.axis.whole else further

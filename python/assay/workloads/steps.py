@@ -28,6 +28,8 @@ class Axis:
         Gain in throughput that two successive doublings must bring for the search to go on without a limit missed.
     stops_at_plateau
         Whether the search ends where throughput rises no more.
+    steps
+        The loads that may be tried, in rising order; any between `start` and `end` where none are named.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Axis:
     resolution_share: float = 0.06
     plateau_share: float = 0.03
     stops_at_plateau: bool = True
+    steps: tuple[float, ...] = ()
 
 
 REPEATS_FACTOR = 5

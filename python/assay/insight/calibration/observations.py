@@ -308,7 +308,7 @@ def observations_of_published(
     fitted: list[Observation] = []
     held: list[Observation] = []
     for point in read_published(path).point:
-        if point.array == structure.model.name and point.value is not None and point.ratio_of is None:
+        if point.array == structure.model.name and point.can_be_fitted_to:
             (fitted if point.fit else held).append(_of_published(point, structure))
     if not fitted:
         raise UsageError(f"--from {path or 'published.toml'}: no point of {structure.model.name} is marked fit = true")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -15,6 +17,9 @@ from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import read_text, table_of, validated
 from assay.base.tables import TableValue
+
+PublishedKind = Literal["iops", "bytes_per_s", "read_latency", "write_latency", "achieved_iops", "usable_bytes"]
+"""Figures that points have, by the names that studies compare; `usable_bytes` is the capacity of the model."""
 
 
 class PublishedPoint(Strict):
@@ -27,25 +32,48 @@ class PublishedPoint(Strict):
     """Name of the model."""
     target: dict[str, TableValue] = Field(default_factory=dict)
     """Options of the model."""
-    activity: dict[str, TableValue]
+    activity: dict[str, TableValue] = Field(default_factory=dict)
     limits: tuple[str, ...] = ()
     search: dict[str, TableValue] = Field(default_factory=dict)
     timing: dict[str, TableValue] = Field(default_factory=dict)
-    figure: Literal["iops", "bytes_per_s"] = "iops"
+    plan: dict[str, TableValue] = Field(default_factory=dict)
+    """A plan of another kind, in place of activity, limits, search and timing."""
+    continues: bool = False
+    """Goes on with the state in which the point before left the model."""
+    of: str | None = None
+    """Id of the point whose run gives this figure, too."""
+    figure: PublishedKind = "iops"
     """What was published; of a search, at the largest load within the limits."""
     value: Annotated[float, Field(gt=0)] | None = None
-    """In I/Os or bytes per second, or a ratio; None where only an order was published."""
+    """In the unit of the figure, or a ratio; None where none was published. The middle of `within`, where that is
+    given."""
+    within: tuple[float, float] | None = None
+    """The range that was published."""
     ratio_of: str | None = None
     """Id of the point whose figure, divided by this point's, is the value."""
     fit: bool = False
     """Whether the model was fitted to it."""
     note: str = ""
+    """Why the model's figure differs, or what else a reader must know."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _middle(cls, given: TableValue) -> TableValue:
+        if isinstance(given, dict) and isinstance(ends := given.get("within"), list) and len(ends) == 2:
+            return {"value": sum(float(str(end)) for end in ends) / 2, **given}
+        return given
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.fit and (self.value is None or self.ratio_of is not None):
             raise ValueError("only a point with a figure of its own can be fitted to")
         return self
+
+    @property
+    def can_be_fitted_to(self) -> bool:
+        """Whether a fit can ask the model for it: a rate of I/O that starts from a fresh array."""
+        own = self.value is not None and self.ratio_of is None and self.of is None
+        return own and self.figure in ("iops", "bytes_per_s") and not self.continues and not self.plan
 
     @property
     def target_text(self) -> str:
@@ -71,6 +99,13 @@ class Published(Strict):
     order: tuple[PublishedRanking, ...] = ()
 
 
+@cache
+def full_names() -> dict[str, str]:
+    """Full names of published studies, by their short ones."""
+    text = resources.files("assay.insight.calibration").joinpath("studies.toml").read_text(encoding="utf-8")
+    return {name: str(title) for name, title in tomllib.loads(text).items()}
+
+
 def read_published(path: Path | None = None) -> Published:
     """Published figures from a file; those that come with Assay unless one is given.
 
@@ -88,7 +123,7 @@ def read_published(path: Path | None = None) -> Published:
     for point_id in ids:
         if ids.count(point_id) > 1:
             raise UsageError(f"{source}: two points are both {point_id!r}")
-    named = [(point.id, point.ratio_of) for point in published.point if point.ratio_of is not None]
+    named = [(point.id, other) for point in published.point for other in (point.ratio_of, point.of) if other]
     named += [(order.id, point_id) for order in published.order for point_id in order.points]
     for who, point_id in named:
         if point_id not in ids:

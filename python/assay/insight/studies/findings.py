@@ -92,7 +92,7 @@ def study_findings(
         sentences += answer_sentences(study, own, compared)
     sentences += [capital(choice) for choice in chosen]
     sentences += study_sentences(study, compared, trends, published)
-    sentences += capacity_sentences(listed)
+    sentences += capacity_sentences(listed) if compared else []
     return {
         "results": listed,
         "comparisons": [_comparison_row(one, text) for one, text in zip(compared, words, strict=True)],

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from assay.base.errors import UsageError
-from assay.insight.calibration.published import Published, PublishedRanking, read_published
+from assay.base.tables import Record
+from assay.insight.calibration.published import Published, PublishedPoint, PublishedRanking, read_published
 from assay.insight.studies.plan_settings import inner_table, places_asked
 from assay.insight.studies.study import (
     ELSEWHERE,
@@ -173,9 +174,12 @@ def _order(order: PublishedRanking) -> PublishedOrder:
 
 def _capacities(study: StudyPlan, target: str, parts: Sequence[Part[Any]]) -> dict[str, Capacity]:
     """Raw and usable bytes of the model under each part, where the study sets figures beside them."""
-    if study.comparison is None or not study.comparison.capacity:
-        return {}
-    texts = {part.name: part.target_text or target for part in parts}
+    asked = study.comparison is not None and study.comparison.capacity
+    texts = {
+        part.name: part.target_text or target
+        for part in parts
+        if asked or (part.published or {}).get("figure") == "usable_bytes"
+    }
     arrays = {
         name: configure(*parse_model_target(text)) for name, text in texts.items() if target_kind(text) == "model"
     }
@@ -330,17 +334,21 @@ def _published_parts(
     study: StudyPlan, published: Published, options: Mapping[str, str], repeat: int
 ) -> list[Part[Any]]:
     parts = []
+    also: dict[str, list[Record]] = {}
     for point in published.point:
-        data = {
-            **study.plan,
-            "name": point.id,
-            "title": point.title,
-            "seed": study.seed + SEED_STEP * repeat,
-            "limits": point.limits,
-            "activity": [point.activity],
-            "search": {**inner_table(study.plan, "search"), **point.search},
-            "timing": {**inner_table(study.plan, "timing"), **point.timing},
-        }
+        if point.of is not None:
+            also.setdefault(point.of, []).append(_beside_of(point))
+    for point in published.point:
+        if point.of is not None:
+            continue
+        data = point.plan | {"name": point.id, "title": point.title, "seed": study.seed + SEED_STEP * repeat}
+        if not point.plan:
+            data |= {
+                "limits": point.limits,
+                "activity": [point.activity],
+                "search": {**inner_table(study.plan, "search"), **point.search},
+                "timing": {**inner_table(study.plan, "timing"), **point.timing},
+            }
         own = {key: as_text(value) for key, value in point.target.items()} | dict(options)
         if repeat:
             own = {"seed": str(_model_seed("", own) + repeat)} | own
@@ -349,12 +357,17 @@ def _published_parts(
             title=point.title,
             plan=load_plan_of_any_kind(data, source=f"published.toml: {point.id}"),
             target_text=with_options(f"model:{point.array}", own),
-            published={
-                key: getattr(point, key) for key in ("id", "source", "figure", "value", "ratio_of", "fit", "note")
-            },
+            continues=point.continues,
+            published={**_beside_of(point), **({"also": also[point.id]} if point.id in also else {})},
         )
         parts.append(_named(part, repeat))
     return parts
+
+
+def _beside_of(point: PublishedPoint) -> Record:
+    """A published figure as the manifest's parts have it."""
+    keys = ("id", "title", "source", "figure", "value", "ratio_of", "fit", "note")
+    return {key: getattr(point, key) for key in keys} | ({"within": list(point.within)} if point.within else {})
 
 
 def draw_order(names: Sequence[Sequence[str]], seed: int) -> list[str]:

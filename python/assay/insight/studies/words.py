@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.base.units import count_of, format_iops, format_latency
+from assay.insight.calibration.published import full_names
 from assay.insight.studies.result import study_figures
 from assay.record.figures import Figure
 from assay.record.shapes.study import Compared, Comparison, PublishedFigure, Result, Study
@@ -392,22 +393,41 @@ def comparison_rows(study: Study) -> tuple[list[str], list[list[str]]]:
 
 
 def published_texts(row: PublishedFigure) -> tuple[str, ...]:
-    """A published figure: title, source, published, model, error, and whether the model was fitted to it."""
+    """A published figure: title, published, model, error, whether the model was fitted to it, and why it differs."""
     if row["kind"] == "order":
         held = {True: "holds", False: "does not hold", None: "-"}[row["holds"]]
-        return (row["title"], row["source"], "falls", row["model_text"] or "-", held, "no")
-    error = row["error_share"]
+        return (row["title"], "falls", row["model_text"] or "-", held, "predicted", row["note"] or "")
+    error, within = row["error_share"], row.get("within")
+    ends = [_published_value(end, row["unit"]) for end in within or ()] or [
+        _published_value(row["published"], row["unit"])
+    ]
     return (
         row["title"],
-        row["source"],
-        _published_value(row["published"], row["unit"]),
+        " to ".join(ends),
         _published_value(row["model"], row["unit"]),
         row["reason"] or "-" if error is None else f"{error:+.1%}".replace("%", " %"),
-        "yes" if row["fit"] else "no",
+        "fitted" if row["fit"] else "predicted",
+        row["note"] or "",
     )
+
+
+PUBLISHED_COLUMNS = ("figure", "published", "model", "error", "model is", "why, and what to know")
+"""Heads of `published_texts`."""
+
+
+def published_by_study(rows: Sequence[PublishedFigure]) -> dict[str, list[PublishedFigure]]:
+    """Published figures by the study they come from, under its full name."""
+    names = full_names()
+    grouped: dict[str, list[PublishedFigure]] = {}
+    for row in rows:
+        name = row["source"]
+        grouped.setdefault(f"{name}: {names[name]}" if name in names else name, []).append(row)
+    return grouped
 
 
 def _published_value(value: float | None, unit: str) -> str:
     if value is None or unit == "ratio":
         return "-" if value is None else f"{value:.2f} times"
+    if unit == "bytes":
+        return f"{value / 1e12:,.4g} TB"
     return figure_text(value, unit) + (" IOPS" if unit == "iops" else "")

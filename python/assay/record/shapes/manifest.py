@@ -66,15 +66,18 @@ class PlanActivity(TypedDict, total=False):
 
 
 class PublishedBeside(TypedDict, total=False):
-    """The published figure that a part stands beside: in I/Os or bytes per second, or a ratio."""
+    """A published figure that a part stands beside, in its own unit, or a ratio."""
 
     id: Required[str]
     source: Required[str]
     figure: Required[str]
+    title: Text
     value: MaybeNumber
+    within: list[float] | None
     ratio_of: Text
     fit: Flag
     note: Text
+    also: list[PublishedBeside]
 
 
 class Part(TypedDict, total=False):

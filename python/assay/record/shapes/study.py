@@ -155,6 +155,7 @@ class PublishedFigure(TypedDict, total=False):
     source: Required[str]
     unit: Required[str]
     published: Required[Annotated[float, Field(gt=0, le=1e24)] | None]
+    within: list[float] | None
     model: Required[MaybeNumber]
     interval_95: Required[Interval]
     band_90: Required[Interval]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
+from assay.insight.calibration.published import full_names
 from assay.record.shapes.manifest import Parameter
 from assay.record.source import records
 from assay.report.paper.parts import Draft, own_names
@@ -168,13 +166,6 @@ def commands(sources: Sequence[PaperSource], command: str, taken: set[str]) -> D
                  {"commands": own_names([table], "", taken)}, lettered=True)  # fmt: skip
 
 
-@cache
-def _studies() -> dict[str, str]:
-    """Full names of published studies, by their short ones."""
-    text = files("assay.insight.calibration").joinpath("studies.toml").read_text(encoding="utf-8")
-    return {name: str(title) for name, title in tomllib.loads(text).items()}
-
-
 def references(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     """Documents that the paper rests on, each with what it is cited for."""
     cited: dict[str, dict[str, None]] = {}
@@ -187,7 +178,8 @@ def references(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
     for source in sources:
         for row in records((source.study or {}).get("published")):
             name = str(row.get("source") or "")
-            cite(f"{name}: {_studies()[name]}" if name in _studies() else name, f"published figures [{source.number}]")
+            full = f"{name}: {full_names()[name]}" if name in full_names() else name
+            cite(full, f"published figures [{source.number}]")
         for one in records((source.facts.told("check") or {}).get("findings")):
             cite(one.get("source"), "best practice")
         array = (source.manifest.get("target") or {}).get("array")
@@ -199,8 +191,8 @@ def references(sources: Sequence[PaperSource], taken: set[str]) -> Draft:
             cite("Assay, docs/studies.md", "how levels are compared, and where intervals come from")
         if source.kind == "sizing":
             cite("Assay, docs/size.md", f"rules of sizing [{source.number}]")
-            for name, title in _studies().items():
-                cite(f"{name}: {title}", f"limits and derating of sizing [{source.number}]")
+            for name in ("EQL-OLTP", "EQL-DSS"):
+                cite(f"{name}: {full_names()[name]}", f"limits and derating of sizing [{source.number}]")
     cite("Assay, docs/results.md", "what figures mean")
     rows = [[Cell(str(number)), Cell(shorten(name, 300)), Cell(joined(what))]
             for number, (name, what) in enumerate(cited.items(), 1)]  # fmt: skip

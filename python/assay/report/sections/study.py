@@ -459,12 +459,13 @@ def _published(study: Record) -> list[Block]:
         )
         blocks.append(FigureElement("published", caption, f"Errors of the model: {told}.", chart))
     columns = [
-        Column("Figure", weight=3.2), Column("Source", weight=1.1), Column("Published", number=True, weight=1.7),
-        Column("Model", number=True, weight=1.7), Column("Error", number=True), Column("Used for fitting"),
+        Column("Study"), Column("Figure", weight=2.6), Column("Published", number=True, weight=1.5),
+        Column("Model", number=True, weight=1.5), Column("Error", number=True), Column("Model is"),
+        Column("Why, and what to know", weight=4),
     ]  # fmt: skip
     model = [column.title for column in columns].index("Model")
     cells = [
         [Cell(text, point_id=ids.get(row.get("id")) if at == model else None) for at, text in enumerate(texts)]
-        for row, texts in ((row, published_texts(row)) for row in told_rows)
+        for row, texts in ((row, (row["source"], *published_texts(row))) for row in told_rows)
     ]
     return [*blocks, Table("published-table", "Published figures and the model's.", columns, cells)]

@@ -118,6 +118,7 @@ class IoJob(Job):
             whole=outstanding,
             resolution_share=settings.resolution_share,
             stops_at_plateau=settings.plateau,
+            steps=tuple(sorted(step * each for step in settings.steps)),
         )
 
         return Search(

@@ -70,6 +70,8 @@ class IoSearch(SearchPlan):
         Option("--search", "Axis of a search for the most within the limits: queue-depth, rate or none.", TIME),
     ] = "none"
     plateau: bool = True
+    steps: tuple[Annotated[float, Field(gt=0, le=1e9)], ...] = ()
+    """The loads a tester tried, in rising order: the search tries no others."""
 
 
 class IoPlan(AnyPlan):

@@ -29,6 +29,7 @@ from assay.targets.arrays.model.options import (
     model_target_text,
     read_option,
     refuse_unknown_options,
+    spelt_out,
 )
 from assay.targets.arrays.model.parameters import (
     PARAMETERS,
@@ -278,9 +279,8 @@ class Configuration:
     def _changed(self) -> dict[str, ModelParameter]:
         """Parameters that options or values replace, by the dotted name they were given by."""
         changed = {}
-        for key, text in self.options.items():
-            if key in self.replaced_by:
-                dotted = self.replaced_by[key]
+        for key, text in spelt_out(self.options):
+            if dotted := self.replaced_by.get(key):
                 self._refuse_absent(dotted, f"option {key!r}")
                 changed[dotted] = parameter_of_option(dotted, key, text)
             elif "." in key:

@@ -86,7 +86,7 @@ class HostFlash(Configuration):
     def label(self) -> str:
         """The array in a few words."""
         words = [self.model.title.partition(",")[0], _counted(self.hosts, "host"), _counted(self.nodes, "data node")]
-        words += ["fast mode"] if self.option("mode", "normal") == "fast" else []
+        words += ["Insane mode"] if self.option("mode", "normal") == "insane" else []
         words += ["reclamation"] if self.option("reclamation", False) else []
         words += [_counted(self.snapshots, "snapshot")] if self.snapshots else []
         return ", ".join(words)
@@ -206,7 +206,7 @@ class HostFlash(Configuration):
 
     @cached_property
     def _host_plan(self) -> FlashHostPlan:
-        value, mode = self.value, self.option("mode", "normal")
+        value, mode = self.value, "fast" if self.option("mode", "normal") == "insane" else "normal"
         return {
             "count": self.hosts,
             "cores": max(round(value("host.cores") * value(f"host.share_{mode}")), 1),

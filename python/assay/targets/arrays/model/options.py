@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from assay.base.errors import UsageError
@@ -23,7 +23,9 @@ ROLES = ("data", "log", "tempdb")
 """What a volume can be for, as in targets/files/spec.py."""
 ROLES_ALSO: Mapping[str, str] = {"temp": "tempdb"}
 """Other words for them."""
-MODES = ("normal", "fast")
+MODES = ("normal", "insane")
+MODES_ALSO: Mapping[str, str] = {"fast": "insane"}
+"""Former names."""
 STATES = ("healthy", "degraded", "rebuilding")
 
 OPTIONS = {
@@ -32,6 +34,7 @@ OPTIONS = {
     "volume_size": "size of each volume, such as 100GB, or of each role's: data:100GB,log:20GB",
     "fill": "share of the usable capacity, such as 0.85",
     "members": "equal members in one pool, or in a pool of each role: data:2,log:1",
+    "disks": "disks of each member, all in one RAID set and without spares, such as 4",
     "paths": "ports at both ends: of each host, and of each controller",
     "host_ports": "ports of each host, where they are not as many as those of a controller",
     "host_port_rate": "line rate of a host's port, such as 10Gbit/s",
@@ -62,7 +65,7 @@ OPTIONS = {
 HOST_FLASH_OPTIONS = {
     "hosts": "hosts with flash, 1 to 128",
     "nodes": "data nodes, 1 to 10",
-    "mode": "normal or fast: how much of a host's processors the array's software takes",
+    "mode": "normal or insane, the maker's name: how much of a host's processors the array's software takes",
     "volumes": "number of volumes, dealt out to the hosts, or of each role: data:8,log:2,tempdb:2",
     "volume_size": "size of each volume, such as 100GB, or of each role's: data:100GB,log:20GB",
     "fill": "share of the usable capacity, such as 0.5",
@@ -94,6 +97,15 @@ REPLACED_BY = {
     "max_transfer": "links.max_transfer",
 }
 """Options that are another way to write a parameter."""
+
+
+def spelt_out(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Options as written, `disks` as the parameters that it stands for."""
+    for key, text in options.items():
+        if key == "disks":
+            yield from {"disks.count": text, "disks.spares": "0", "raid.set_disks": "0"}.items()
+        else:
+            yield key, text
 
 
 def parse_model_target(text: str) -> tuple[str, dict[str, str]]:
@@ -262,7 +274,7 @@ def _ratio(key: str, text: str) -> float:
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "nodes": lambda key, text: read_whole(key, text, 1, NODES_MAX),
-    "mode": lambda key, text: _choice(key, text, MODES),
+    "mode": lambda key, text: _choice(key, MODES_ALSO.get(text.lower(), text.lower()), MODES),
     "flash": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
     "memory": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
     "deduplication": _ratio,
@@ -275,6 +287,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "fill": _fill,
     "raid": _by_role(_policy),
     "members": _by_role(lambda key, text: read_whole(key, text, 1, 1 << 20)),
+    "disks": lambda key, text: read_whole(key, text, 1, 1024),
     "paths": lambda key, text: read_whole(key, text, 1, 1 << 20),
     "hosts": lambda key, text: read_whole(key, text, 1, HOSTS_MAX),
     "host_ports": lambda key, text: read_whole(key, text, 1, PORTS_MAX),
