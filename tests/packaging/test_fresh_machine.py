@@ -168,30 +168,34 @@ echo left: $(find / -xdev -path /proc -prune -o -path /root -prune -o -iname '*a
 def assert_used_and_gone(said: str) -> None:
     """The command measured, its documents were there, and nothing of it is left."""
     assert re.search(r"^assay \d+\.\d+\.\d+ \(.*, release, rustc ", said, flags=re.MULTILINE), said
-    assert re.search(r"queue depth 1: .*IOPS", said), said
+    assert re.search(r"8 KiB random .*: .* IOPS, ", said), said
     assert re.search(r'^\.TH "?ASSAY', said, flags=re.MULTILINE | re.IGNORECASE), said
     assert "complete -F _assay assay\n" in said
     assert re.search(r"^left:$", said, flags=re.MULTILINE), said
 
 
 def test_the_deb_is_installed_and_removed(typed: Callable[..., tuple[str, Path, float]], released: Path) -> None:
-    install = "apt-get update -qq; apt-get install -qq --yes --no-install-recommends ./*.deb"
-    said, _, _ = typed(
-        "bookworm", f"{install}; {USED}; apt-get purge -qq --yes assay-storage; {GONE}", [*released.glob("*.deb")]
+    steps = (
+        "apt-get update -qq; apt-get install -qq --yes --no-install-recommends ./*.deb",
+        USED,
+        "apt-get purge -qq --yes assay-storage",
+        GONE,
     )
+    said, _, _ = typed("bookworm", "\n".join(steps), [*released.glob("*.deb")])
 
     assert_used_and_gone(said)
 
 
 def test_the_rpm_is_installed_and_removed(typed: Callable[..., tuple[str, Path, float]], released: Path) -> None:
-    # rpm's own tables know no package of Debian, hence --nodeps.
-    install = "apt-get update -qq; apt-get install -qq --yes --no-install-recommends rpm python3.11"
-    said, _, _ = typed(
-        "bookworm",
-        f"{install}; rpm --install --nodeps ./*.rpm; rpm --query --requires assay-storage; {USED}; "
-        f"rpm --erase --nodeps assay-storage; {GONE}",
-        [*released.glob("*.rpm")],
+    steps = (
+        "apt-get update -qq; apt-get install -qq --yes --no-install-recommends rpm python3.11",
+        # rpm's own tables know no package of Debian, hence --nodeps.
+        "rpm --install --nodeps ./*.rpm; rpm --query --requires assay-storage",
+        USED,
+        "rpm --erase --nodeps assay-storage",
+        GONE,
     )
+    said, _, _ = typed("bookworm", "\n".join(steps), [*released.glob("*.rpm")])
 
     assert "/usr/bin/python3.11\n" in said
     assert_used_and_gone(said)

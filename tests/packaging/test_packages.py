@@ -81,6 +81,20 @@ def test_one_wheel_works_with_each_python(wheel: Path, execute, tmp_path: Path, 
     assert_works(programs / "assay", execute, tmp_path)
 
 
+def test_the_wheel_for_aarch64_is_linked_here(root: Path, execute, tmp_path: Path) -> None:
+    if shutil.which("rustup") is None:
+        pytest.skip("needs rustup, which brings Rust's library for aarch64")
+    made = execute(
+        [sys.executable, root / "packaging/release.py", "wheel", "--arch", "aarch64", "--output", tmp_path], folder=root
+    )
+    assert made.returncode == 0, made.stderr
+    (wheel,) = tmp_path.glob("*-cp311-abi3-manylinux_2_28_aarch64.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        head = archive.read("assay/_core.abi3.so")[:20]
+    # e_machine of elf(5): EM_AARCH64. That no symbol is newer than glibc 2.28 is maturin's own check.
+    assert int.from_bytes(head[18:20], "little") == 183
+
+
 def test_the_checkout_can_be_installed(root: Path, make_environment: Make, execute, tmp_path: Path) -> None:
     programs = make_environment("from-checkout")
     installed = execute([programs / "python", "-m", "pip", "install", "--quiet", "."], folder=root)
