@@ -234,3 +234,22 @@ def test_levels_are_not_compared_without_the_baseline() -> None:
         study_parts(study, target=study.target or "", levels={"raid": ["10", "6"]})
     for levels in (["10"], ["50"], ["50", "6"]):
         assert len(study_parts(study, target=study.target or "", levels={"raid": levels})[0]) == len(levels)
+
+
+def test_a_raw_profile_may_follow_on_the_model_of_the_array_under_the_databases() -> None:
+    study = read_study("raw-scaling").model_copy(update={"repeats": 1})
+    assert study.target is not None
+    parts, _ = study_parts(study, target=study.target)
+
+    assert [(part.name, part.follows) for part in parts] == [
+        ("one database, 1 member", None), ("raw, 1 member", "one database, 1 member"),
+        ("two databases, 2 members", None), ("raw, 2 members", "two databases, 2 members"),
+    ]  # fmt: skip
+    texts = [str(part.target_text) for part in parts]
+    assert texts[1] == "model:ps6100xv?raid=10&volumes=data:1,log:1&volume_size=8GiB&members=1&cache=128MiB"
+    assert "members=2" in texts[2]
+    assert texts[3].startswith("model:ps6100xv?raid=10&volumes=data:2,log:2")
+    data = study.model_dump(mode="json", exclude_unset=True)
+    data["case"][1] |= {"follows": None}
+    with pytest.raises(UsageError, match="'raw, 1 member' is on the model of an array: say which case it follows"):
+        load_study(data, source="mine")

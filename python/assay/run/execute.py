@@ -317,8 +317,9 @@ class Execution:
                 f"point {point['id']}: no I/O was counted under it, so there is nothing to compare storage with; let it"
                 " run longer, or on the host of its server"
             )
-        own = self._targets.of(part).device_names
-        if seen.devices and not seen.devices & {*own}:
+        target = self._targets.of(part)
+        own = target.device_names
+        if seen.devices and not target.is_virtual and not seen.devices & {*own}:
             self.notices.append(
                 f"{part.title}: is on {', '.join(own) or 'no device'}, and the database on"
                 f" {', '.join(sorted(seen.devices))}: they are not the same storage"

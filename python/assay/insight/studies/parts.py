@@ -303,6 +303,13 @@ def _target_text(
     """The target of a part's own, if it has one."""
     if combination.case.follows is None:
         return with_options(target, options) if options or elsewhere else None
+    if combination.case.model:
+        array = parse_database(with_options(target, options)).array
+        if array is None:
+            raise UsageError(
+                f"{source}: {combination.name} is on the model of a served array: give embedded+array:NAME"
+            )
+        return array.request().configuration().target_text
     if beside is not None:
         return beside
     directory = parse_database(target).directory

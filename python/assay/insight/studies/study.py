@@ -145,6 +145,8 @@ class Case(Strict):
     follows: str | None = None
     """Label of an earlier case on databases. This one is I/O on a file beside them, with the block size and the share
     of reads that their storage saw."""
+    model: bool = False
+    """Follows on the model of the served array under those databases, in virtual time, in place of a file."""
 
 
 class StudyComparison(Strict):
@@ -301,6 +303,10 @@ def _refuse_following(combined: Sequence[Combination], study: StudyPlan, source:
     """Refuse a case that follows none on databases, or does not measure one load of I/O."""
     for place, combination in enumerate(combined):
         case = combination.case
+        if case.model and case.follows is None:
+            raise UsageError(
+                f"{source}: case {combination.name!r} is on the model of an array: say which case it follows"
+            )
         if case.follows is None:
             continue
         plans = {one.name: combination_plan(study, one, repeat=0, source=source) for one in combined[:place]}
