@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,15 +107,33 @@ def called(words: Texts, arguments: Iterable[PathLike], options: Options) -> Tak
     AssayError
         What the command line would report.
     """
-    from typer.exceptions import TyperException
-
     command = _command(words)
     if any(param.name == "quiet" for param in command.params):
         options = {**options, "quiet": True}
-    given = [*words, *_options(command, words, options), "--", *(os.fspath(one) for one in arguments)]
-    with taking(given) as taken:
+    return _called(command, words, [*_options(command, words, options), "--", *(os.fspath(one) for one in arguments)])
+
+
+def run_of_line(line: Texts) -> Run:
+    """The run that a command line has made, the verb first; see `run_of`."""
+    words = [*itertools.takewhile(lambda word: not word.startswith("-"), line)]
+    while not _is_verb(words):
+        words.pop()
+    return finished(_called(_command(words), words, line[len(words) :]))
+
+
+def _is_verb(words: Texts) -> bool:
+    try:
+        return bool(words) and not hasattr(_command(words), "commands")
+    except (KeyError, AttributeError):
+        return False
+
+
+def _called(command: Any, words: Texts, rest: Texts) -> Taken:
+    from typer.exceptions import TyperException
+
+    with taking([*words, *rest]) as taken:
         try:
-            command.main(args=given[len(words) :], prog_name=" ".join(["assay", *words]), standalone_mode=False)
+            command.main(args=[*rest], prog_name=" ".join(["assay", *words]), standalone_mode=False)
         except TyperException as error:
             raise UsageError(error.format_message()) from None
     return taken

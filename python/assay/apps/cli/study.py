@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -15,6 +15,7 @@ from assay.apps.cli.running import start
 from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.base.units import format_duration
+from assay.insight.calibration.published import sources_text
 from assay.insight.studies.choice import choose_target
 from assay.insight.studies.files import read_study, study_names, study_variants
 from assay.insight.studies.findings import compared_again
@@ -257,8 +258,7 @@ def run(
         chosen = choose_target(study, target, options)
     study = _with_repeats(study, chosen, quick=quick).with_baseline(baseline)
     given.shown.notices += [QUICK_NOTICE] if quick else []
-    pairs = _pairs(levels, "--levels", "raid=10,50")
-    kept = {name: _list(study.factor_named(name, "--levels"), value) for name, value in pairs.items()}
+    kept = _kept_levels(study, _pairs(levels, "--levels", "raid=10,50"))
     parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside, places=places)
     if not kept:
         given.shown.notices += places_missing(study, parts)
@@ -312,6 +312,15 @@ def _pairs(values: Sequence[str] | None, option: str, example: str) -> dict[str,
             raise UsageError(f"{option}: {key.strip()!r} is given twice; give it once")
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+def _kept_levels(study: StudyPlan, pairs: Mapping[str, str]) -> dict[str, list[str]]:
+    """Levels of `--levels` by factor; published figures have none, and are chosen by their source."""
+    if not study.published:
+        return {name: _list(study.factor_named(name, "--levels"), value) for name, value in pairs.items()}
+    if strange := [*{*pairs} - {"source"}]:
+        raise UsageError(f"--levels {strange[0]}=...: published figures are chosen by source={sources_text()}")
+    return {name: [one.strip() for one in value.split(",")] for name, value in pairs.items()}
 
 
 def _list(factor: StudyFactor, text: str) -> list[str]:

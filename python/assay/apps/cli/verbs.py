@@ -170,6 +170,13 @@ _WITH_COMMANDS = (
         typed=("hcibench",),
     ),
     Verb(
+        name="paper",
+        uses=(*DRAWING, *EMBEDDED),
+        section=ASK,
+        place="assay.apps.cli.paper:app",
+        help="Make published studies again, and write their figures beside one's own.",
+    ),
+    Verb(
         name="model",
         short="Show modelled arrays, fit them, work out their reliability.",
         uses=("scipy",),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -97,6 +98,33 @@ class Published(Strict):
 
     point: Annotated[tuple[PublishedPoint, ...], Field(min_length=1)]
     order: tuple[PublishedRanking, ...] = ()
+
+    @property
+    def sources(self) -> list[str]:
+        """The studies that figures are from."""
+        return list(dict.fromkeys(point.source for point in self.point))
+
+    def of(self, sources: Sequence[str] | None) -> Self:
+        """The figures of some studies; all where None.
+
+        Raises
+        ------
+        UsageError
+            A study is unknown.
+        """
+        if sources is None:
+            return self
+        for source in sources:
+            if source not in self.sources:
+                raise UsageError(f"source={source}: no published figures are from it; known: {', '.join(self.sources)}")
+        points = tuple(point for point in self.point if point.source in sources)
+        orders = tuple(order for order in self.order if order.source in sources)
+        return self.model_copy(update={"point": points, "order": orders})
+
+
+def sources_text() -> str:
+    """The studies that figures are from, as `--levels source=` takes them."""
+    return ",".join(read_published().sources)
 
 
 @cache

@@ -74,7 +74,7 @@ def study_parts(
     source = f"study {study.name}"
     parts: list[Part[Any]] = []
     groups: list[list[list[str]]] = []
-    published = read_published() if study.published else None
+    published = read_published().of((levels or {}).get("source")) if study.published else None
     chosen = [] if published is not None else combinations(study, levels or {}, "--levels" if levels else source)
     where = _places(study, target, places or {}, source)
     chosen = [

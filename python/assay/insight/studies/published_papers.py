@@ -1,6 +1,6 @@
-"""Published studies that can be made again: their experiments as commands, and what they said; `papers/` has a file each.
+"""Published studies that can be made again: their experiments as commands, and what they said.
 
-A paper's facts are told in words of ours; what cannot be made again is listed with the reason.
+`papers/` has a file for each. Facts are told in words of ours; what cannot be made again is listed with the reason.
 """
 
 from __future__ import annotations
@@ -45,8 +45,13 @@ class Experiment(Strict):
     """What differs from the published setup."""
 
     def words(self, place: Path | None) -> list[str]:
-        """The command's words; `place` is the folder for databases and files."""
-        return [word.replace(PLACE, str(place)) for word in shlex.split(self.command)]
+        """The command's words; `place` is the folder for databases and files, `DIR` where none is named."""
+        return [word.replace(PLACE, str(place or "DIR")) for word in shlex.split(self.command)]
+
+    @property
+    def shown(self) -> str:
+        """The command as a user types it."""
+        return " ".join(["assay", *self.words(None)])
 
 
 class LeftOut(Strict):

@@ -12,17 +12,20 @@ from assay.report.head import version_of
 from assay.report.paper import appendices, configuration, front, guidance
 from assay.report.paper.measured import absent_study, name_of_source, section_of
 from assay.report.paper.parts import Draft
+from assay.report.paper.reproduction import Reproduction, reproduction
 from assay.report.paper.sources import PaperSource
 from assay.report.paper.texts import Texts
 from assay.report.paper.words import Words, paragraphs
 
-FRONT = ("summary", "objectives", "terms", "configuration", "method")
+FRONT = ("reproduction", "summary", "objectives", "terms", "configuration", "method")
 IN_GUIDANCE = {"sizing": "sizing", "check": "best-practices"}
 """Kinds of sources without a section of their own, and the section that has what they say."""
 BACK = ("best-practices", "sizing", "limitations", "settings", "commands", "points", "references")
 
 
-def paper(sources: Sequence[PaperSource], words: Words, texts: Texts, command: str) -> Document:
+def paper(
+    sources: Sequence[PaperSource], words: Words, texts: Texts, command: str, again: Reproduction | None = None
+) -> Document:
     """The document of a paper.
 
     Parameters
@@ -35,20 +38,22 @@ def paper(sources: Sequence[PaperSource], words: Words, texts: Texts, command: s
         Its templates.
     command
         The command that writes it.
+    again
+        The published study that the runs make again, if they do.
 
     Raises
     ------
     UsageError
         A template is wrong, or a study is asked for that there is not.
     """
-    sections = [_section(draft, words, texts) for draft in drafts(sources, words, command)]
+    sections = [_section(draft, words, texts) for draft in drafts(sources, words, command, again)]
     version = next(filter(None, (version_of(source.manifest) for source in sources)), "")
     target = front.target_words(sources)
     authors = [*(" ".join(name.split()) for name in words.authors)]
     by = [joined(authors)] if authors else []
     by += [f"for {_line(words.customer)}"] if words.customer else []
     made = Document(
-        title=_line(words.title) or (sources[0].title if len(sources) == 1 else f"Storage examined: {target}"),
+        title=_line(words.title) or (again.title if again is not None else _title(sources, target)),
         subtitle=_line(words.subtitle),
         authors=" ".join(by),
         facts_line=_facts_line(sources),
@@ -58,6 +63,10 @@ def paper(sources: Sequence[PaperSource], words: Words, texts: Texts, command: s
         is_paper=True,
     )
     return mapped(made, typeset)
+
+
+def _title(sources: Sequence[PaperSource], target: str) -> str:
+    return sources[0].title if len(sources) == 1 else f"Storage examined: {target}"
 
 
 def _line(text: str) -> str:
@@ -73,7 +82,9 @@ def _facts_line(sources: Sequence[PaperSource]) -> str:
     return " · ".join(filter(None, [front.prediction(sources), rests]))
 
 
-def drafts(sources: Sequence[PaperSource], words: Words, command: str) -> list[Draft]:
+def drafts(
+    sources: Sequence[PaperSource], words: Words, command: str, again: Reproduction | None = None
+) -> list[Draft]:
     """Every section before its text is made, in order."""
     taken: set[str] = {*FRONT, *BACK}  # names that blocks may not have
     names: dict[str, str] = {}
@@ -85,6 +96,7 @@ def drafts(sources: Sequence[PaperSource], words: Words, command: str) -> list[D
     held = {str((source.study or {}).get("name")) for source in sources}
     absent = [absent_study(name) for name in dict.fromkeys(words.studies) if name not in held]
     return [
+        *([] if again is None else [reproduction(again, sources, names)]),
         front.summary(sources, names, target),
         front.objectives(sources, names, words, target),
         front.terms(sources),

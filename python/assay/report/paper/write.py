@@ -15,6 +15,7 @@ from assay.report.markdown import markdown_report
 from assay.report.paper.assemble import drafts, mapped, paper
 from assay.report.paper.linked import linked
 from assay.report.paper.names import Names
+from assay.report.paper.reproduction import Reproduction, found_here
 from assay.report.paper.shown_units import in_units
 from assay.report.paper.sources import read_sources
 from assay.report.paper.texts import Texts
@@ -48,6 +49,8 @@ class PaperOptions:
         Units of throughput; those of `paper.toml` unless given.
     command
         The command that writes it.
+    reproduction
+        The published study that the runs make again, if they do.
     """
 
     runs: Sequence[Path]
@@ -60,6 +63,7 @@ class PaperOptions:
     short: bool = False
     units: Units | None = None
     command: Sequence[str] = ("assay", "report", "--paper")
+    reproduction: Reproduction | None = None
 
 
 @dataclass
@@ -68,6 +72,8 @@ class Written:
 
     files: list[Path] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
+    """What each run found, in a sentence."""
 
 
 def write_paper(asked: PaperOptions) -> Written:
@@ -93,13 +99,15 @@ def write_paper(asked: PaperOptions) -> Written:
     )
     own = words or Words()
     command = shlex.join(names.command(asked.command))
-    document = in_units(mapped(paper(sources, own, texts, command), names.text), asked.units or own.units)
+    document = in_units(
+        mapped(paper(sources, own, texts, command, asked.reproduction), names.text), asked.units or own.units
+    )
     drawings = render_figures(linked(document))
     unlinked = {name: without_links(svg) for name, svg in drawings.items()}
-    written = Written()
+    written = Written(found=[found_here(source) for source in sources])
     _make(asked.folder)
     if words is None:
-        known = [(draft.name, draft.title) for draft in drafts(sources, own, command)]
+        known = [(draft.name, draft.title) for draft in drafts(sources, own, command, asked.reproduction)]
         written.files.append(write_words(asked.folder, known, shlex.join(asked.command)))
     else:
         written.notices += unknown_remarks(words, [section.name for section in document.sections])
