@@ -89,6 +89,7 @@ NAMES_VERBS = {"__init__", "apps.api.__init__", "apps.api.measuring"}
 
 ANOTHER_IO = {
     "insight.diagnosis.causes.database",
+    "insight.diagnosis.causes.queues",
     "insight.diagnosis.measures",
     "report.sections.series",
     "telemetry.collectors.postgresql",

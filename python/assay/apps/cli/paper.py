@@ -35,11 +35,11 @@ Examples:
 
 `assay paper list`
 
-`assay paper reproduce eql-oltp`
+`assay paper reproduce fas`
 
-`assay paper reproduce eql-oltp --only raid-policy,fill -o white-paper`
+`assay paper reproduce iscsi --only outstanding,paths -o white-paper`
 
-`assay paper reproduce eql-dss --at /data/assay`
+`assay paper reproduce dvx --at /data/assay`
 """
 
 app = App(
