@@ -33,9 +33,11 @@ def test_a_paper_is_made_and_goes_on_where_it_was(bench: Bench) -> None:
     words = ("paper", "reproduce", "eql-dss", "--only", "figures,partitions", "--no-pdf", "-o", bench.folder / "paper")
     first = bench.assay(*words)
     assert first.code == 0, first.stderr
-    assert "1,042" in first.stdout and "--at DIR" in first.stdout
+    assert "1,042" in first.stdout
+    assert "--at DIR" in first.stdout
     page = (bench.folder / "paper" / "paper.html").read_text()
-    assert "the wire carries 1,280 MB/s" in page and "What was not made again" in page
+    assert "the wire carries 1,280 MB/s" in page
+    assert "What was not made again" in page
     runs = sorted((bench.folder / "paper" / "runs").glob("*/*"))
     assert len(runs) == 1
     again = bench.assay(*words)
@@ -62,14 +64,17 @@ def test_the_dry_run_prints_commands_alone(bench: Bench) -> None:
 )
 def test_what_there_is_not_is_refused(bench: Bench, words: list[str], complaint: str) -> None:
     refused = bench.assay("paper", "reproduce", *words)
-    assert refused.code == 2 and complaint in refused.complaint
+    assert refused.code == 2
+    assert complaint in refused.complaint
 
 
 def test_published_figures_are_chosen_by_their_study(bench: Bench) -> None:
     shown = bench.assay("study", "run", "published", "--levels", "source=EQL-DSS", "--dry-run").stdout
-    assert "dss-raid50-read-128k" in shown and "oltp-raid10" not in shown
+    assert "dss-raid50-read-128k" in shown
+    assert "oltp-raid10" not in shown
     refused = bench.assay("study", "run", "published", "--levels", "source=NONE")
-    assert refused.code == 2 and "known: EQL-OLTP" in refused.complaint
+    assert refused.code == 2
+    assert "known: EQL-OLTP" in refused.complaint
 
 
 def test_a_paper_without_an_experiment_is_none(tmp_path: Path) -> None:

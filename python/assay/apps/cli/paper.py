@@ -44,7 +44,7 @@ Examples:
 
 app = App(
     name="paper",
-    help="Make published studies again, and write their figures beside one's own.",
+    help="Make published studies again, and write the paper of each.",
     epilog=EXAMPLES,
     no_args_is_help=True,
 )
@@ -135,7 +135,7 @@ def reproduce(
     if not todo:
         raise UsageError(f"paper {paper.name}: {chosen[0].name} needs a folder for its database: --at DIR")
     made: dict[str, Run] = {}
-    failed: dict[str, str] = {}
+    failed: dict[str, AssayError] = {}
     for number, one in enumerate(todo, 1):
         say(f"{number}/{len(todo)} {one.name}: assay {' '.join(one.words(at))}")
         began = time.monotonic()
@@ -145,7 +145,7 @@ def reproduce(
             say(f"assay: interrupted; {shlex.join(['assay', *sys.argv[1:]])} goes on with {one.name}")
             raise
         except AssayError as error:
-            failed[one.name] = str(error)
+            failed[one.name] = error
             say(f"  left out: {error}")
         else:
             say(f"  done in {format_duration(time.monotonic() - began)}")
@@ -186,7 +186,7 @@ def _write(
     paper: PublishedPaper,
     chosen: Sequence[Experiment],
     made: dict[str, Run],
-    failed: dict[str, str],
+    failed: dict[str, AssayError],
     folder: Path,
     *,
     pdf: bool,
@@ -199,7 +199,7 @@ def _write(
     ]
     asked = Reproduction(paper, [one for one in chosen if one.name in made], [*left_out, *paper.left_out])
     if not made:
-        raise UsageError(f"paper {paper.name}: no experiment could be made: {next(iter(failed.values()))}")
+        raise next(iter(failed.values()))
     from assay.document.elements import Block, Bullets, Heading
     from assay.document.terminal import show, table
 
@@ -226,7 +226,7 @@ def _written(asked: Reproduction, runs: Sequence[Path], folder: Path, *, pdf: bo
     )
 
 
-def _why(one: Experiment, error: str | None, at: Path | None) -> str:
+def _why(one: Experiment, error: AssayError | None, at: Path | None) -> str:
     if error is not None:
         return f"It failed: {error}"
     return f"It needs a folder for its database: --at DIR ({one.shown})" if at is None else "Not asked for"

@@ -211,8 +211,7 @@ def compare_levels(
 
 @app.command(name="run", epilog=EXAMPLES)
 @usual(
-    "--levels", "--baseline", "--set", "--workload",
-    "--size", "--repeats", "--quick", "--overwrite", "-o", "--json", "--dry-run",
+    "--levels", "--baseline", "--set", "--size", "--repeats", "--quick", "--overwrite", "-o", "--json", "--dry-run",
 )  # fmt: skip
 @measuring(
     "study",

@@ -174,7 +174,8 @@ _WITH_COMMANDS = (
         uses=(*DRAWING, *EMBEDDED),
         section=ASK,
         place="assay.apps.cli.paper:app",
-        help="Make published studies again, and write their figures beside one's own.",
+        short="Make a published study again, and write the paper.",
+        help="Make published studies again, and write the paper of each.",
     ),
     Verb(
         name="model",

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
@@ -20,16 +20,6 @@ PLACE = "PLACE"
 """Stands in a command for the folder in which databases and files are made."""
 
 
-def _splits(command: str) -> str:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise ValueError(f"no command: {error}") from error
-    if not words:
-        raise ValueError("no command")
-    return command
-
-
 class Experiment(Strict):
     """One experiment of a paper, and the command that makes it again."""
 
@@ -37,7 +27,7 @@ class Experiment(Strict):
     title: str
     published: str
     """What the paper says, in words of ours."""
-    command: Annotated[str, AfterValidator(_splits)]
+    command: str
     """The command, without the program's name."""
     on: Literal["model", "storage"] = "model"
     """Whether it asks a model, or loads a database or a file in a folder that has to be named."""
