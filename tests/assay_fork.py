@@ -13,20 +13,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 
-from assay.apps.cli.verbs import declared
-
-VERBS = {verb.place.partition(":")[0] for verb in declared()}
 FORKING = multiprocessing.get_context("forkserver")
-# Most of a command's time to start. Not polars, vl_convert and typst: they start threads, which a fork has not.
-FORKING.set_forkserver_preload([
-    "assay.apps.cli.app", *sorted(VERBS), "assay.report.html", "assay.record.series",
-    "assay.targets.databases.embedded.database",
-    "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.transactions.report",
-    "altair", "jinja2", "psycopg", "assay.record.series", "pymysql", "rich.console", "rich.table",
-    "scipy.stats",
-])  # fmt: skip
+FORKING.set_forkserver_preload(["imported_command"])
 
 
 class ForkedCommand:
@@ -37,6 +29,7 @@ class ForkedCommand:
             stream.write_bytes(b"")
         umask = os.umask(0)
         os.umask(umask)
+        _start_server()
         surroundings = (arguments, folder, dict(os.environ), umask, stdout, stderr)
         self._process = FORKING.Process(target=_be_the_command, args=surroundings)
         self._process.start()
@@ -70,9 +63,24 @@ class ForkedCommand:
         self._process.kill()
 
 
+@cache
+def _start_server() -> None:
+    """Start the server where it finds its imports: it ignores an import that fails, and looks in PYTHONPATH alone."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), before]))
+    try:
+        forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
 def _be_the_command(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], umask: int, stdout: Path, stderr: Path
 ) -> None:
+    assert "imported_command" in sys.modules, "the server that forks commands has not imported them"
     # What the server imported is not looked through again: that takes longer than most commands, and copies its memory.
     gc.freeze()
     os.umask(umask)

@@ -51,15 +51,15 @@ def test_a_study_from_python_is_that_of_the_command(
 ) -> None:
     before = signal.getsignal(signal.SIGINT)
 
-    run = assay.study("raid-policy", levels=["raid=10,50"], output=tmp_path / "own")
+    run = assay.study("queue-depth", levels=["depth=1,2"], output=tmp_path / "own")
 
     assert signal.getsignal(signal.SIGINT) is before
     assert capfd.readouterr() == ("", "")
-    typed = bench.assay("study", "run", "raid-policy", "--levels", "raid=10,50", "--json", "--no-report")
+    typed = bench.assay("study", "run", "queue-depth", "--levels", "depth=1,2", "--json", "--no-report")
     assert run.manifest["study"]["results"] == typed.document["study"]["results"]
     assert run.manifest["command"][:2] == ["study", "run"]
     assert repr(run).startswith(f"<Run {run.path.name}: done")
-    assert "RAID 10" in str(run._repr_html_())
+    assert "depth 2" in str(run._repr_html_())
 
 
 def test_an_answer_from_python_is_that_of_the_command(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,7 @@ class TestOfTheModel:
             ({"members": "2"}, [MODEL_SHARE, MORE_MEMBERS_SHARE], "; none of them with 2 members"),
         ],
     )
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_is_wider_where_nothing_was_measured(
         self, options: dict[str, str], shares: list[float], words: str
     ) -> None:
@@ -114,6 +115,7 @@ class TestOfParameters:
         assert slope < -0.05
         assert spread(band_on(array())) == pytest.approx(math.hypot(MODEL_SHARE, 0.2 * slope), rel=0.05)
 
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_a_shift_of_the_fit_takes_back_what_another_parameter_does(self) -> None:
         known = {SEEK: 0.25}
         makes_up = -self._slope(SEEK, 0.25) * 0.25 / self._slope(OVERHEAD, 0.2)
@@ -207,6 +209,7 @@ class TestOfAnAnswer:
         assert band.around(1000.0) == {"band_90": [800.0, 1250.0], "band_basis": "why"}
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_the_band_of_the_worst_published_point_holds_it() -> None:
     fitted, _ = observations_of_published(configure("ps6100xv"), None)
     worst = next(each for each in fitted if "40 % full, 64 KiB" in each.label)

@@ -266,6 +266,7 @@ class TestPublished:
         assert "published point a: only one limit of mean latency" in complaint(lambda: self.read(tmp_path, text))
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_at_a_limit_the_throughput_of_a_search() -> None:
     limits = ["read.mean<=20ms", "write.mean<=20ms"]
     data = {"limits": limits, "activity": [{"block_bytes": 8192, "read_share": 0.7}]}

@@ -389,6 +389,7 @@ def test_layouts_that_are_the_same_share_a_curve(answer: dict[str, Any]) -> None
     assert "RAID 60 and RAID-DP, 2 sets of 9+2" in figure.alternative
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_figures_are_drawn(answer: dict[str, Any]) -> None:
     def texts(figure: FigureElement) -> str:
         return render(figure)

@@ -95,6 +95,7 @@ OTHER_LOCALES = [pytest.param(name, marks=pytest.mark.slow(reason="C is the hard
 
 
 @pytest.mark.parametrize("locale", ["C", *OTHER_LOCALES])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_paths_of_any_bytes_work_and_are_shown_escaped(bench: Bench, locale: str) -> None:
     os.mkdir(os.fsencode(bench.folder) + b"/caf\xe9")
     plan = os.fsencode(bench.folder) + b"/plan\xff.toml"
@@ -140,6 +141,7 @@ ON_A_FILE = pytest.mark.slow(reason="a profile of a file needs more of it")
     ],
     ids=lambda asked: " ".join(asked[:2]),
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_without_proc_it_works_or_says_so(bench: Bench, asked: list[str]) -> None:
     prefix = ["unshare", "--mount", "sh", "-c", WITHOUT_PROC, "sh"]
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
@@ -156,6 +158,7 @@ ONE = pytest.mark.slow(reason="all three at once are tried")
 
 
 @pytest.mark.parametrize("closed", [*(pytest.param(one, marks=ONE) for one in ("<&-", ">&-", "2>&-")), "<&- >&- 2>&-"])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_closed_streams_are_no_fault(bench: Bench, closed: str) -> None:
     profile = ("profile", bench.target, *SHORT, "--read", "0", "-o", bench.results)
     outcome = bench.assay(*profile, prefix=("sh", "-c", f'exec "$@" {closed}', "sh"))

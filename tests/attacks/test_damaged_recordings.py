@@ -304,6 +304,7 @@ def test_without_minutes_quarter_hours_and_samples_are_told(tmp_path: Path, monk
     assert {10 * SECOND, 15 * MINUTE} <= {length for _, length in own}
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_show_diagnosis_and_report_tell_the_damage(three_days: Path, bench: Bench) -> None:
     """All of them ended with "cannot be read"."""
     noise(three_days / "recording-000002.sqlite")
@@ -382,6 +383,7 @@ HOSTILE: dict[str, tuple[str, str, tuple[object, ...]]] = {
     "name",
     mostly_slow(HOSTILE, {"text for times", "a bomb", "buckets beyond"}, reason="the same readers read the quick ones"),
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_hostile_recording_is_told_in_lines_and_never_a_fault(tmp_path: Path, bench: Bench, name: str) -> None:
     """Files of another form, from elsewhere: views, triggers, text for numbers, bombs, times that no clock shows."""
     file, script, values = HOSTILE[name]

@@ -56,6 +56,7 @@ def names(database: Database) -> list[str]:
 @pytest.mark.parametrize(
     "suffix", [pytest.param("_assay_part", marks=pytest.mark.slow(reason="as _assay_old")), "_assay_old"]
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_database_with_the_name_of_a_copy_survives(
     postgresql: ServerProcess, loaded: Database, bench: Bench, suffix: str
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_comment_that_only_looks_like_a_mark_is_none(
     assert name in names(loaded)
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_what_a_killed_save_leaves_is_cleaned_up(postgresql18: ServerProcess, connect: Connect, bench: Bench) -> None:
     database = connect(postgresql18.fresh_database())
     load(database)
@@ -148,6 +150,7 @@ def test_tables_without_a_mark_are_not_replaced_by_a_restore(loaded: Database) -
 
 
 @pytest.mark.parametrize("name", ["postgresql15", "mariadb"])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_table_that_took_the_place_of_assays_is_not_dropped(
     connect: Connect, bench: Bench, request: pytest.FixtureRequest, name: str
 ) -> None:

@@ -232,6 +232,7 @@ OTHER_MOMENTS = pytest.mark.slow(reason="other moments of a save and a restore a
         ("drop_saved", "os.unlink", "after"),
     ],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_kill_leaves_the_old_state_or_the_new(tmp_path: Path, work: str, place: str, after: str) -> None:
     path = tmp_path / "db"
     with opened(path) as database:

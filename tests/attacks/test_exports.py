@@ -78,6 +78,7 @@ def test_what_cannot_be_expressed_is_refused_before_anything_is_measured(monkeyp
         rehearse(["csv"], [expected_point(1, {"kind": "io"}, {})])
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_one_that_fails_at_the_end_is_one_line_and_code_3(bench: Bench) -> None:
     """The real command, with an export broken only for points that were measured."""
     broken = bench.folder / "broken.py"

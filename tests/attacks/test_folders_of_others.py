@@ -35,6 +35,7 @@ LIKE_2024 = pytest.mark.slow(reason="a number that Assay did not give is tried w
     "name",
     ["data-2024", pytest.param("saved-7", marks=LIKE_2024), pytest.param("data-1.bak", marks=LIKE_2024), "notes"],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_what_assay_does_not_know_is_left_alone(bench: Bench, tmp_path: Path, name: str) -> None:
     folder = make(tmp_path / "db")
     before = contents(users_folder(folder / name))
@@ -48,6 +49,7 @@ def test_what_assay_does_not_know_is_left_alone(bench: Bench, tmp_path: Path, na
     assert is_whole(folder)
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_what_appears_while_the_server_runs_survives(tmp_path: Path) -> None:
     folder, log = tmp_path / "db", tmp_path / "log"
     with opened(folder, f"&wal={log}") as database:
@@ -65,6 +67,7 @@ def test_what_appears_while_the_server_runs_survives(tmp_path: Path) -> None:
     assert ours == {json.loads((folder / "state.json").read_text())["data"]}
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_name_that_was_assays_is_not_enough(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     with opened(folder) as database:
@@ -82,6 +85,7 @@ def test_a_name_that_was_assays_is_not_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["data-1", pytest.param("saved-1", marks=pytest.mark.slow(reason="as data-1"))])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_folder_in_the_place_of_what_counts_is_neither_used_nor_deleted(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "db"
     with opened(folder) as database:
@@ -112,6 +116,7 @@ HARDER = pytest.mark.slow(reason="a link as the folder of all is the hardest")
         "a link as the folder of all",
     ],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_tablespace_takes_no_folder_of_the_users(tmp_path: Path, stands: str) -> None:
     theirs = users_folder(tmp_path / "theirs")
     users_folder(theirs / "PG_18_202506291")
@@ -212,6 +217,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_what_a_killed_run_left_is_gone_after_the_next(tmp_path: Path) -> None:
     # Short enough for a socket's path.
     base = Path(tempfile.mkdtemp(prefix="assay-"))
@@ -246,6 +252,7 @@ def test_what_a_killed_run_left_is_gone_after_the_next(tmp_path: Path) -> None:
     base.rmdir()
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_base_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need_root()
     base = Path(tempfile.mkdtemp(prefix="assay-"))
@@ -263,6 +270,7 @@ LIKE_A_COMMA = pytest.mark.slow(reason="a comma is no name of a configuration ei
     "name",
     [b"one,two", pytest.param(b"two\nlines", marks=LIKE_A_COMMA), pytest.param(b"no text \xff", marks=LIKE_A_COMMA)],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_base_that_no_configuration_can_name_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes
 ) -> None:

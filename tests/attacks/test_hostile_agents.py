@@ -507,6 +507,7 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("bend", FIGURES.values(), ids=FIGURES.keys())
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_figures_that_are_none_end_the_point_with_the_right_host(bent: Any, bend: Any) -> None:
     found = bent("measure", bend)
     told = str(found.get("complaint") or found["error"])
@@ -558,6 +559,7 @@ STAGES = {
 
 
 @pytest.mark.parametrize("do", STAGES)
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_every_answer_is_typed(bent: Any, do: str) -> None:
     found = bent(do, STAGES[do])
     told = str(found.get("complaint") or found["error"])

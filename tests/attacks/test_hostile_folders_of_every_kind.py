@@ -123,6 +123,7 @@ def one_line(error: AssayError) -> str:
         ),
     ],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_whatever_a_folder_holds_every_reader_ends_in_one_line(
     made: Callable[[str], dict[str, bytes]], kind: str, tmp_path: Path
 ) -> None:
@@ -157,6 +158,7 @@ SIZINGS: list[tuple[str, object]] = [
 ]
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_sizing_with_a_wrong_value_is_one_line_of_file_and_place(
     made: Callable[[str], dict[str, bytes]], tmp_path: Path
 ) -> None:
@@ -177,6 +179,7 @@ POINTS: list[tuple[str, str, object]] = [
 ]
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_point_with_a_wrong_value_is_one_line_of_line_and_place(
     made: Callable[[str], dict[str, bytes]], tmp_path: Path
 ) -> None:

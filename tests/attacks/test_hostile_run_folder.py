@@ -484,6 +484,7 @@ def test_a_damaged_histogram_is_one_line(run: Path, histogram: str) -> None:
         said(caught.value)
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_through_the_command_each_is_one_line_and_usage(run: Path) -> None:
     edit(run, "points.jsonl", "total.iops", "many")
     for arguments in (("compare", run, run), ("report", run, "--no-html", "--no-pdf", "--export", "csv"),

@@ -245,6 +245,7 @@ MARIADB: dict[str, tuple[Callable[[socket.socket], bytes], str]] = {
 
 
 @pytest.mark.parametrize("answer", MARIADB)
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_answers_of_a_hostile_mariadb(answer: str) -> None:
     function, words = MARIADB[answer]
     with bounded_memory():

@@ -34,6 +34,7 @@ def interrupted_when_imported(module: str, number: signal.Signals, folder: Path,
 @pytest.mark.parametrize(
     "module", ["typing", "typer.core", "assay.base.errors", "assay.apps.cli.options", "assay.workloads.io"]
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_while_modules_load(tmp_path: Path, module: str, number: signal.Signals) -> None:
     code, said = interrupted_when_imported(module, number, tmp_path, "profile", "null:", "--dry-run")
     assert (code, said) == (130, "assay: interrupted\n")
@@ -42,6 +43,7 @@ def test_while_modules_load(tmp_path: Path, module: str, number: signal.Signals)
 
 @SIGNALS
 @pytest.mark.parametrize("module", ["rich.segment", "rich.table"])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_while_a_verb_loads_what_it_needs(tmp_path: Path, module: str, number: signal.Signals) -> None:
     code, said = interrupted_when_imported(module, number, tmp_path, "model", "list")
     assert (code, said) == (130, "assay: interrupted\n")
@@ -58,6 +60,7 @@ main()
 
 @SIGNALS
 @pytest.mark.parametrize("verb", ["profile", "none"])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_while_the_interpreter_shuts_down(verb: str, number: signal.Signals) -> None:
     script = AT_EXIT.format(number=number.name, verb=verb)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -88,6 +91,7 @@ main()
 
 
 @SIGNALS
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_even_if_a_library_makes_an_error_of_it(number: signal.Signals) -> None:
     script = IN_LIBRARY.format(number=number.name)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -110,6 +114,7 @@ main()
 
 
 @SIGNALS
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_even_within_code_that_is_a_text(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "broken.py").write_text(IN_A_TEXT.format(number=number.name))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}

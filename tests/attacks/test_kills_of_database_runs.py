@@ -62,6 +62,7 @@ def wait_until_alone(folder: Path) -> None:
         reason="each verb and signal ends what it started in the same way",
     ),
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_killed_run_leaves_nothing_and_the_next_one_works(bench: Bench, verb: str, how: str) -> None:
     seed = int(os.environ.get("ASSAY_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
     chance = random.Random(seed)

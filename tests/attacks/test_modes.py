@@ -86,6 +86,7 @@ def umask(mask: int) -> Iterator[None]:
         reason="a database of each kind is private in tests/targets",
     ),
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_others_read_nothing_that_a_verb_makes(bench: Bench, verb: str, mask: str) -> None:
     target = bench.target.parent
     target.chmod(0o700)

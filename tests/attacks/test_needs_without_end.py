@@ -66,6 +66,7 @@ ENDLESS: list[NeedAsWritten] = [
 
 
 @pytest.mark.parametrize("need", ENDLESS, ids=range(len(ENDLESS)))
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_need_simulates_no_more_than_its_bound(need: NeedAsWritten, monkeypatch: pytest.MonkeyPatch) -> None:
     models = Counting(monkeypatch)
     size(need, Judge())
@@ -105,6 +106,7 @@ def test_what_is_given_up_hangs_on_no_order_of_threads(monkeypatch: pytest.Monke
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_need_of_hardly_any_io_is_held() -> None:
     """A log of less than one write in the window reached 0 % of its rate, so that no size held the need."""
     need = asked({"iops": 0.01}, candidate=[{"array": "nvme-mirror"}], rules={"degraded": False, "rebuilding": False})

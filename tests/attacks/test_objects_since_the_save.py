@@ -190,6 +190,7 @@ def number_of(database: Database) -> object:
 
 
 @pytest.mark.parametrize("kind", CASES)
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_an_object_made_since_the_save_stands_against_a_restore(
     database: Database, saved_state: str, kind: str
 ) -> None:
@@ -371,6 +372,7 @@ MARIADB = {
 
 
 @pytest.mark.parametrize("kind", MARIADB)
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_what_hangs_on_tables_of_mariadb_stands_against_a_restore(mariadb_database: Database, kind: str) -> None:
     make, name, drop = MARIADB[kind]
     database = mariadb_database
@@ -402,6 +404,7 @@ def test_other_objects_of_mariadb_survive_a_restore(mariadb_database: Database) 
         database.execute("DROP " + " ".join(one.removesuffix("()").split()[:2]).removesuffix("()"))
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_what_was_in_definitions_of_mariadb_at_the_save_is_no_loss(mariadb: ServerProcess) -> None:
     with loaded(mariadb) as database:
         for kind in ("column", "index"):

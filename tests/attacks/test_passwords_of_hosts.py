@@ -27,6 +27,7 @@ def with_descendants(process: int) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_no_process_of_a_run_over_hosts_has_it_in_its_environment(tmp_path: Path, typed: bool) -> None:
     """The coordinator had it there as long as it ran: what is taken out of an environment stays readable in /proc."""
     with socket.create_server(("127.0.0.1", 0)) as database:

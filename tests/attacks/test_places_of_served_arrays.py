@@ -348,6 +348,7 @@ def test_a_volume_that_holds_another_file_system_is_not_formatted(bench: Bench, 
         (("--at", "-a"), ""),
     ],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_odd_names_are_refused_or_are_names(bench: Bench, arguments: tuple[str, ...], complaint: str) -> None:
     """`--at /` was a fault of Assay itself."""
     outcome = bench.assay(*ARRAY, *arguments)

@@ -63,6 +63,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "../wal/*/summaries",
     ],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_mount_beneath_is_refused(tmp_path: Path, database: Path, victim: Path, place: str) -> None:
     (path,) = database.parent.glob(f"db/{place}") if "*" not in place else database.parent.glob(place[3:])
     with mount_namespace() as namespace:
@@ -181,6 +182,7 @@ done
 """
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_link_that_flips_is_never_followed(public_bench: Bench, victim: Path) -> None:
     need_root()
     shared = public_bench.folder
@@ -243,6 +245,7 @@ def test_a_process_of_another_user_that_stands_in_the_data_is_not_stopped(tmp_pa
         assert process.wait(60) == -signal.SIGINT
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_number_that_another_process_has_by_now_keeps_no_database_from_starting(tmp_path: Path) -> None:
     need_root()
     folder = make(tmp_path / "db")
@@ -263,6 +266,7 @@ def test_a_number_that_another_process_has_by_now_keeps_no_database_from_startin
             assert other.poll() is None
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_killed_server_leaves_no_memory_behind(tmp_path: Path) -> None:
     need_root()
     folder = make(tmp_path / "db")

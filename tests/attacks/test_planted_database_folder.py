@@ -66,6 +66,7 @@ def give(tree: Path, uid: int) -> None:
 
 
 @pytest.mark.parametrize("how", ["a folder of another's", "a way that others may write to", "a link of another's"])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_planted_cluster_runs_nothing(bench: Bench, tmp_path: Path, how: str) -> None:
     need_root()
     shared = tmp_path / "shared"
@@ -96,6 +97,7 @@ def test_a_planted_cluster_runs_nothing(bench: Bench, tmp_path: Path, how: str) 
     assert contents(planted) == before
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_configuration_is_assays_own_at_each_start(database: Path, tmp_path: Path) -> None:
     data = database / "data-1"
     proof = tmp_path / "proof"
@@ -283,6 +285,7 @@ def test_the_way_is_this_users_or_roots_alone(bench: Bench, tmp_path: Path, mode
 
 
 @pytest.mark.parametrize("place", ["way", "way/inner", "way/inner/db", "log"])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_neither_folder_nor_way_is_anothers(bench: Bench, tmp_path: Path, place: str) -> None:
     need_root()
     (tmp_path / "way/inner").mkdir(parents=True)
@@ -307,6 +310,7 @@ def test_an_access_list_counts_as_others(bench: Bench, tmp_path: Path) -> None:
     assert (outcome.code, "may be written to by other users" in outcome.stderr) == (2, True)
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_links_of_ones_own_are_followed(tmp_path: Path) -> None:
     (tmp_path / "real/deep").mkdir(parents=True)
     (tmp_path / "short").symlink_to("real/../real/deep")

@@ -58,6 +58,7 @@ def feed(writer: FlightWriter, seconds: int, begin_ns: int, *, first_s: int = 1)
     ("jump_s", "words"),
     [(-3600, "went back by 3,600 s"), (86_400, "went forward, or the host slept, by 86,400 s"), (-7, "back by 7 s")],
 )
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_clock_that_is_set_is_told_and_costs_no_sample(tmp_path: Path, jump_s: int, words: str) -> None:
     """Samples of both passes of an hour were folded into one another, and the second had no minutes for an hour."""
     with FlightWriter(tmp_path, keep_bytes=64 << 20, host="db1") as writer:
@@ -91,6 +92,7 @@ def test_a_clock_that_is_slewed_is_no_news(tmp_path: Path) -> None:
     assert len(read_recording(tmp_path)) == 999
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_clock_that_never_stands_still_fills_neither_memory_nor_file(tmp_path: Path) -> None:
     """A clock that jumps at each sample: notices are bounded."""
     with FlightWriter(tmp_path, keep_bytes=64 << 20, host="db1") as writer:
@@ -160,6 +162,7 @@ def test_ten_thousand_processes_are_twenty_programs(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_two_thousand_file_systems_of_which_many_hang_keep_nothing_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each one that hangs cost two seconds, one after the other, in which nothing else was recorded."""
     now_s = [1000.0]

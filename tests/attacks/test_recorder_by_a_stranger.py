@@ -56,6 +56,7 @@ def of_level(folder: Path, level: int) -> Counter[int]:
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_recorder_that_ends_at_any_write_tells_each_sample_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

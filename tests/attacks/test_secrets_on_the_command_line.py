@@ -74,6 +74,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("target", MISTAKES)
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_no_message_repeats_it_whatever_the_target_is_mistaken_for(bench: Bench, target: str) -> None:
     said_about(bench, "profile", target)
     assert bench.made() == []
@@ -138,6 +139,7 @@ def test_one_that_is_no_text_is_refused(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("typed", "code", "says"), [(f"{PASSWORD}\n", 3, b"127.0.0.1"), ("\x04", 2, b"no password")])
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_one_that_a_terminal_asks_for_is_not_shown(bench: Bench, typed: str, code: int, says: bytes) -> None:
     """On a terminal the line is asked for, and read without echo; Ctrl-D gives none."""
     controller, terminal = os.openpty()

@@ -71,6 +71,7 @@ def one_line(run: Path) -> str:
         return ""
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_small_file_of_thirty_million_rows(tmp_path: Path) -> None:
     with pq.ParquetWriter(tmp_path / "series.parquet", columns(1).schema, compression="zstd") as writer:
         million = columns(10**6)
@@ -82,6 +83,7 @@ def test_a_small_file_of_thirty_million_rows(tmp_path: Path) -> None:
     assert peak < WITHIN_BYTES
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_one_text_of_a_gigabyte(tmp_path: Path) -> None:
     """A dictionary of one long text takes nothing compressed, and the footer may claim anything."""
     pq.write_table(columns(10, text="x" * 2**25), tmp_path / "series.parquet", compression="zstd")

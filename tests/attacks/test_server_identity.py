@@ -40,6 +40,7 @@ def closed_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_run_of_roots_has_a_server_without_rights(bench: Bench, closed_folder: Path) -> None:
     need_root()
     before = {uid for process in psutil.process_iter(["uids"]) for uid in process.info["uids"]}
@@ -89,6 +90,7 @@ mount --no-canonicalize --bind /proc/self/fd/9 {installed} && exec "$@"
     return prefix
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_an_ordinary_users_server_is_the_users_own(public_bench: Bench, as_ordinary_user: list[str]) -> None:
     # Like /tmp: every user may make entries, and none may exchange another's.
     public_bench.folder.chmod(0o1777)
@@ -104,6 +106,7 @@ def test_an_ordinary_users_server_is_the_users_own(public_bench: Bench, as_ordin
     assert {path.lstat().st_uid for path in (public_bench.folder / "db").rglob("*")} == {owner}
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_server_ends_with_its_launcher(tmp_path: Path) -> None:
     with opened(tmp_path / "db") as database:
         number = database.server_pid()
@@ -119,6 +122,7 @@ def test_a_server_ends_with_its_launcher(tmp_path: Path) -> None:
         assert database.query("SELECT 1") == [(1,)]
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_what_libpq_asks_of_other_servers_does_not_refuse_our_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

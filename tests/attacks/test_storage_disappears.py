@@ -68,6 +68,7 @@ AT_WORK = {"verify": "stress for", "profile": "measuring", "mailbox": "measuring
 
 
 @pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_server_that_is_killed_is_the_reason_and_the_last_word(tmp_path: Path, verb: str) -> None:
     with mount_namespace() as namespace:
         code, lines = under_load(namespace, tmp_path, verb)

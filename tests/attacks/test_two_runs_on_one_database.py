@@ -21,6 +21,7 @@ def oltp(bench: Bench, *arguments: str) -> Outcome:
     return bench.assay("oltp", "tpcc", *arguments, "--no-report", "--quiet", "-o", bench.results)
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_the_second_run_is_refused_with_the_holders_name(server: ServerProcess, connect: Connect, bench: Bench) -> None:
     url = server.fresh_database()
     first = connect(url)
@@ -42,6 +43,7 @@ def test_the_second_run_is_refused_with_the_holders_name(server: ServerProcess, 
         connect(url).hold()
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_a_command_holds_its_database_from_beginning_to_end(
     postgresql18: ServerProcess, connect: Connect, bench: Bench
 ) -> None:
@@ -81,6 +83,7 @@ def test_the_lock_outlasts_saving_and_restoring(server: ServerProcess, connect: 
             connect(url).hold()
 
 
+@pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
 def test_it_is_taken_again_after_the_server_was_away(mortal: ServerProcess, connect: Connect) -> None:
     url = mortal.fresh_database()
     first, second = connect(url), connect(url)

@@ -324,6 +324,7 @@ class TestTwoRuns:
             assert running.end().code == 130
 
     @pytest.mark.parametrize("second", ["profile", "verify"])
+    @pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
     def test_the_second_is_refused_with_the_holder(self, bench: Bench, second: str) -> None:
         leave_file(bench.target, bytes(4 * MIB))
         with self.first(bench) as pid:
@@ -332,6 +333,7 @@ class TestTwoRuns:
         assert outcome.code == 2
         assert f"is in use by process {pid} (assay profile)" in outcome.complaint
 
+    @pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
     def test_through_another_name(self, bench: Bench) -> None:
         leave_file(bench.target, bytes(4 * MIB))
         (bench.folder / "link").symlink_to(bench.target)
@@ -375,6 +377,7 @@ class TestTwoRuns:
         # Otherwise it would take the other run's writes for misdirected ones of the storage.
         assert (outcome.code, "is in use by process" in outcome.complaint) == (2, True)
 
+    @pytest.mark.slow(reason="seconds of attacks; quicker ones of the kind run in make test")
     def test_readers_share_and_keep_writers_out(self, bench: Bench) -> None:
         bench.target.write_bytes(os.urandom(MIB))
         with self.first(bench, "--read", "100"):

@@ -52,6 +52,7 @@ def tpcc(bench: Bench, options: str, *arguments: Any) -> tuple[Any, ...]:
     return ("oltp", "tpcc", target, "load", "run", "check", "--warehouses", "1", "--users", "4", *map(str, arguments))
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_profile_serves_its_array_pulls_a_disk_meanwhile_and_takes_all_away(bench: Bench) -> None:
     target = f"array:ps6100xv?raid=10&volumes=data:1&size=16M&at={bench.folder}/group"
     plan = events(bench, ("1s", "pull member0/disk3 keep-spare"), ("1.2s", "slow path0 x2"))
@@ -75,6 +76,7 @@ def test_a_profile_serves_its_array_pulls_a_disk_meanwhile_and_takes_all_away(be
     refuse_anything_left(bench)
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_run_during_which_a_disk_is_pulled_is_diagnosed_with_it(bench: Bench) -> None:
     target = f"array:ps6100xv?raid=10&volumes=data:1&size=16M&at={bench.folder}/group"
     plan = events(bench, ("1s", "pull member0/disk3 keep-spare"))
@@ -94,6 +96,7 @@ def test_a_run_during_which_a_disk_is_pulled_is_diagnosed_with_it(bench: Bench) 
 
 
 @pytest.mark.parametrize("is_made", [True, False], ids=["made by the run", "of the user"])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_the_server_of_a_run_that_is_gone_removes_the_folder_it_made(bench: Bench, is_made: bool) -> None:
     if not is_made:
         (bench.folder / "group").mkdir()

@@ -86,6 +86,7 @@ def chunk_at(descriptor: int, at: int) -> bytes | None:
         return None
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_second_disk_of_raid_5_takes_data_with_it_and_says_so(bench: Bench) -> None:
     with serving(bench) as served, direct(served.data) as file:
         content = pattern(8 << 20)
@@ -112,6 +113,7 @@ def test_a_second_disk_of_raid_5_takes_data_with_it_and_says_so(bench: Bench) ->
         ("lying", 4),
     ],
 )
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_power_cut_takes_what_a_cache_that_lies_has_acknowledged(bench: Bench, cache: str, code: int) -> None:
     with serving(bench, "--cache", cache) as served:
         volumes = ("--volume", f"data={served.data},log={served.folder / 'log01'}")
@@ -127,6 +129,7 @@ def test_a_power_cut_takes_what_a_cache_that_lies_has_acknowledged(bench: Bench,
 
 
 @pytest.mark.parametrize(("sums", "code"), [("--no-sums", 4), ("--sums", 0)])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_silent_corruption_is_found_by_verify_where_the_array_has_no_sums(bench: Bench, sums: str, code: int) -> None:
     with serving(bench, sums) as served:
         volumes = ("--volume", f"data={served.data},log={served.folder / 'log01'}")
@@ -340,6 +343,7 @@ def test_what_cannot_be_served_is_refused_before_anything_is_mounted(
     assert not (bench.folder / "array").exists()
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_commands_that_make_no_sense_are_refused_by_the_array(bench: Bench) -> None:
     with serving(bench) as served:
         for arguments, complaint in (

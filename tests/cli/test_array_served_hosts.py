@@ -39,6 +39,7 @@ def write(served: Served, content: bytes, at: int = 0) -> None:
             os.pwritev(file, [aligned(content[place : place + MIB])], at + place)
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_bytes_snapshots_power_cuts_and_disks_of_an_array_with_flash_in_its_hosts(bench: Bench) -> None:
     before, after = incompressible(4 * MIB, 1), incompressible(MIB, 2)
     with serving(bench, array=SMALL) as served:
@@ -147,6 +148,7 @@ def test_a_power_cut_takes_what_a_memory_without_battery_holds(bench: Bench, cac
         assert (read(file, 64 << 10, 0) == bytes(64 << 10)) == lost
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_commands_that_such_an_array_does_not_have_are_refused_in_a_line(bench: Bench) -> None:
     with serving(bench, array=HOSTS) as served:
         for arguments, complaint in (

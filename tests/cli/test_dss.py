@@ -105,6 +105,7 @@ def test_a_cold_test_starts_the_server_anew_before_each_query(bench: Bench) -> N
     assert log.count("ready to accept connections") == 1 + 1 + 3
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_query_that_takes_too_long_is_ended_and_the_run_goes_on(bench: Bench, column_store: str) -> None:
     outcome = dss(bench, column_store, "run", "--test", "power", "--query-timeout", "1us", "--json")
 
@@ -133,6 +134,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(
     assert said in outcome.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_what_is_not_there_or_not_ours_is_refused(bench: Bench, column_store: str) -> None:
     unloaded = dss(bench, f"duckdb:{bench.folder}/new.duckdb", "run")
     assert (unloaded.code, "load one first" in unloaded.stderr) == (2, True)
@@ -151,6 +153,7 @@ def test_what_is_not_there_or_not_ours_is_refused(bench: Bench, column_store: st
     assert (lost.code, "counts the refresh sets" in lost.stderr) == (2, True)
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_refresh_sets_go_on_when_the_tables_hold_again_what_they_held_at_first(bench: Bench, column_store: str) -> None:
     with duckdb.connect(f"{bench.folder}/t.duckdb") as connection:
         connection.execute("INSERT INTO assay_chunk (kind, unit, part, row_count) SELECT f, s, 0, 0 FROM (VALUES"
@@ -169,6 +172,7 @@ def test_wrong_rows_are_found(bench: Bench, column_store: str) -> None:
     assert [one["table"] for one in outcome.document["dss"]["rows"] if not one["met"]] == ["lineitem"]
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_column_stores_and_tables_of_another_workload_are_refused_on_rows(bench: Bench) -> None:
     target = f"embedded:{bench.folder}/pg"
     refused = dss(bench, target, "load", "--columnstore", "lineitem", *QUICK)

@@ -92,6 +92,7 @@ def test_ctrl_c_in_the_middle_of_streams_drops_the_test_and_resume_runs_it(
     assert len(again.document["dss"]["queries"]) == 44
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_load_that_is_killed_goes_on_chunk_by_chunk(bench: Bench, postgresql18: ServerProcess) -> None:
     url = postgresql18.fresh_database()
     with (
@@ -138,6 +139,7 @@ def test_a_load_into_duckdb_that_is_killed_goes_on(bench: Bench) -> None:
         database.close()
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_query_without_memory_is_told_and_the_run_goes_on(bench: Bench) -> None:
     target = f"duckdb:{bench.folder}/t.duckdb"
     assert dss(bench, target, "load", "--scale", "0.1").code == 0

@@ -83,6 +83,7 @@ def test_places_and_plans_that_cannot_be_are_refused(bench: Bench, arguments: tu
     assert len(outcome.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_the_password_of_a_place_is_nowhere(bench: Bench) -> None:
     url = "postgresql://someone:topsecret@127.0.0.1:1"
     for more in (["--dry-run"], []):

@@ -74,6 +74,7 @@ def hanging_file(tmp_path: Path) -> Iterator[HangingFile]:
 
 
 @pytest.mark.parametrize("backend", ["io-uring", "threads"])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_point_on_it_ends_the_run_with_all_there_is(bench: Bench, hanging_file: HangingFile, backend: str) -> None:
     arguments = ("profile", hanging_file.path, "--overwrite", hanging_file.path, "--backend", backend)
     load = ("--queue-depth", "1,4,8", "--warmup", "0s", "--duration", "0.5s", "--io-timeout", "2s")

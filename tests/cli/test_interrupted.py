@@ -107,6 +107,7 @@ def test_in_the_report_the_measurements_are_kept(bench: Bench, number: signal.Si
 
 
 @SIGNALS
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_the_verb_report_ends_with_one_line(bench: Bench, number: signal.Signals) -> None:
     bench.measure("null:?latency=1ms", "--queue-depth", "1")
     with started_to_the_first_figure(bench, "report", bench.run) as running:

@@ -101,6 +101,7 @@ class TestWithTheLibrary:
 
         asyncio.run(ask())
 
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_over_standard_input_and_output(self, results: Path) -> None:
         from mcp import Client, StdioServerParameters
         from mcp.client.stdio import stdio_client

@@ -56,6 +56,7 @@ class TestOpenLoop:
 
 
 class TestSearch:
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_large_blocks_end_the_axis_where_memory_does(self, bench: Bench) -> None:
         search = ("--search", "queue-depth", "--block", "64M", "--read", "100", "--repeats", "0")
 

@@ -261,6 +261,7 @@ main()
 """
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_an_interrupt_while_a_band_is_computed_keeps_the_points(bench: Bench) -> None:
     search = ("--search", "queue-depth", "--read", "70", "--repeats", "0", "--limit", "read.mean<=20ms")
     command = ("profile", MODEL, *search, *TIMES, "--no-report", "-o", bench.results)

@@ -50,6 +50,7 @@ def test_the_geometry_of_a_published_ratio_can_be_stated(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("layout", ["7+3", "0+1", "7", "9000+1", "6+2,"])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_what_is_no_layout_is_refused(bench: Bench, layout: str) -> None:
     done = ask(bench, "sata-jbod", "--layout", layout)
     assert (done.code, "--layout" in done.stderr) == (2, True)
@@ -96,6 +97,7 @@ def test_the_same_seed_gives_the_same_digits(bench: Bench) -> None:
     assert [one["closed"] for one in first] == [one["closed"] for one in other]
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_it_can_be_interrupted_at_once(bench: Bench) -> None:
     # Some minutes of simulation.
     asked = ("ps6100xv", "--rebuild", "5h", "--trials", "100000000", "--no-report", "-o", bench.results)
@@ -147,6 +149,7 @@ def test_ageing_is_a_column_of_its_own(bench: Bench) -> None:
         (["ps6100xv", "--failure-shape", "0"], ["--failure-shape", "0"]),
     ],
 )
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_bad_input_is_refused_in_one_line(bench: Bench, arguments: list[str], parts: list[str]) -> None:
     done = ask(bench, *arguments)
     assert done.code == 2

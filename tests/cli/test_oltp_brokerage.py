@@ -82,6 +82,7 @@ def test_a_server_killed_in_the_middle_is_waited_for_and_all_conditions_hold(
     assert not any("users saw" in notice for notice in outcome.document["notices"])
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_ctrl_c_while_the_market_holds_orders_leaves_the_data_consistent(
     bench: Bench, postgresql18: ServerProcess
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_run_in_which_nothing_ends_ends_with_its_cause(bench: Bench, postgresq
     assert "wait for locks or for storage" in outcome.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_lost_row_is_found_and_has_its_exit_code(bench: Bench, postgresql18: ServerProcess) -> None:
     url = postgresql18.fresh_database()
     assert brokerage(bench, url, "load", *SMALL).code == 0
@@ -150,6 +152,7 @@ def test_more_than_there_is_room_for_is_refused_with_what_fits(bench: Bench) -> 
     assert "or fewer" in said
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_users_and_clerks_beyond_the_connections_are_refused(bench: Bench, postgresql18: ServerProcess) -> None:
     url = postgresql18.fresh_database()
     assert brokerage(bench, url, "load", *SMALL).code == 0
@@ -158,6 +161,7 @@ def test_users_and_clerks_beyond_the_connections_are_refused(bench: Bench, postg
     assert "max_connections" in refused.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_tables_of_another_workload_are_refused(bench: Bench, postgresql18: ServerProcess) -> None:
     refused = brokerage(bench, postgresql18.loaded_database(), "load", *SMALL)
     assert (refused.code, "another workload of Assay's" in refused.stderr) == (2, True)

@@ -100,6 +100,7 @@ def execute(url: str, sql: str) -> None:
         connection.execute(sql.encode())
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_tables_that_assay_did_not_make_are_refused_and_stay(bench: Bench, postgresql18: ServerProcess) -> None:
     url = postgresql18.fresh_database()
     execute(url, "CREATE TABLE stock (mine int)")
@@ -196,6 +197,7 @@ def test_ctrl_c_drops_the_point_and_resume_goes_on(bench: Bench, postgresql18: S
     assert manifest["oltp"]["actions_done"] == {"tpcc": ["load", "run", "check"]}
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_more_users_than_connections_are_refused_before_anything_is_written(
     bench: Bench, postgresql18: ServerProcess
 ) -> None:

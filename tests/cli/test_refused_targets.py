@@ -49,6 +49,7 @@ class TestFolders:
         assert (outcome.code, "no permission to create files" in outcome.complaint) == (2, True)
         assert public_bench.made() == []
 
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_an_unprivileged_user_measures_in_a_folder_of_his_own(
         self, public_bench: Bench, as_nobody: list[str]
     ) -> None:
@@ -193,6 +194,7 @@ class TestFullFileSystem:
         assert (outcome.code, "40 MiB" in outcome.complaint) == (3, True)
         assert list(point.iterdir()) == []
 
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_one_that_becomes_full_during_layout_is_left_as_it_was(
         self,
         bench: Bench,

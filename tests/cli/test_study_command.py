@@ -351,6 +351,7 @@ class TestModels:
 
         assert first["study"]["results"] == second["study"]["results"]
 
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_parts_that_continue_find_the_state_the_one_before_left(self, bench: Bench, mine: Path) -> None:
         mine.write_text(CHAIN)
 

@@ -174,6 +174,7 @@ def test_settings_of_the_server_are_levels(bench: Bench, embedded_target: str) -
         (("steady-state", "--levels", "beside=quiet,vacuum"), "have no statements for"),
     ],
 )
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_what_a_kind_of_server_cannot_do_is_refused(
     bench: Bench, mariadb: ServerProcess, arguments: tuple[str, ...], words: str
 ) -> None:

@@ -78,6 +78,7 @@ def test_a_journal_of_another_target_is_refused(crashed: Bench, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("content", "said"), [(b"somebody's" * 1000, "not a journal"), (b"", "is empty"), (None, "truncated")]
 )
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_what_is_no_journal_is_refused(crashed: Bench, tmp_path: Path, content: bytes | None, said: str) -> None:
     journal = tmp_path / "j"
     journal.write_bytes(journal.read_bytes()[:1000] if content is None else content)

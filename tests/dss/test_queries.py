@@ -42,6 +42,7 @@ def test_a_query_is_one_statement_of_each_dialect_with_its_parameters(number: in
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("number", QUERIES)
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_rows_are_ordered_by_plain_columns(number: int, dialect: str) -> None:
     """Nulls sort as the engine has them: an order of them written out keeps engines from using an index."""
     text = query_text(number, VALIDATION[number], dialect)

@@ -95,6 +95,7 @@ def server(request: pytest.FixtureRequest) -> PostgresqlServer | MariadbServer:
     return found
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_every_database_gets_the_same_rows(server: PostgresqlServer | MariadbServer) -> None:
     url = server.fresh_database()
     parts = urlsplit(url)
@@ -123,6 +124,7 @@ def test_every_database_gets_the_same_rows(server: PostgresqlServer | MariadbSer
     assert (inserted["chunks_done"], inserted["chunks_total"]) == (1, 1)
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_duckdb_takes_batches_as_they_are() -> None:
     made = batches(_core.chunks_of(KIND, SCALE), 700)
     with duckdb.connect() as connection:

@@ -81,6 +81,7 @@ class DeskOverHosts(Desk, OverHosts[DeskPlan]):
 
 
 @pytest.mark.usefixtures("in_threads")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_search_is_one_search_over_all_hosts_for_any_workload(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_KINDS", registry._KINDS.copy())
     registry.register(DeskOverHosts())
@@ -130,6 +131,7 @@ def test_a_point_that_hosts_measured_apart_is_no_answer(assay: Assay, monkeypatc
 
 
 @pytest.mark.usefixtures("in_threads")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_one_that_was_apart_once_is_measured_again(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
     apart(monkeypatch, until=1)
     (answer,) = assay(*DESK)["answers"]
@@ -171,6 +173,7 @@ def test_only_the_window_in_which_all_ran_counts_and_telemetry_names_its_host(as
 
 
 @pytest.mark.usefixtures("in_threads")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_files_of_hosts_are_their_own_and_resume_measures_nothing_again(assay: Assay, tmp_path: Path) -> None:
     words = (*AS_GIVEN, "--block", "8K", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s", "--size", "4M")
     found = assay("profile", tmp_path / "f-{host}.dat", *words, "--hosts", "local,local")
@@ -354,6 +357,7 @@ def refused(assay: Assay, *words: str | Path) -> str:
     return str(found["complaint"])
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_names_of_hosts_are_checked(assay: Assay) -> None:
     for hosts in ("a,,b", "-oProxyCommand=x", "a b", "db1:bin/assay"):
         assert "is no host; accepted: NAME" in refused(assay, "null:", "--hosts", hosts)
@@ -457,6 +461,7 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("older", 3, "host older: no agent of Assay begins there (exit code 2: No such command 'agent'"),
     ],
 )
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_host_that_is_no_use_is_told(assay: Assay, host: str, code: int, words: str) -> None:
     found = assay("profile", "null:", "--hosts", host)
     assert found["exit_code"] == code
@@ -464,6 +469,7 @@ def test_a_host_that_is_no_use_is_told(assay: Assay, host: str, code: int, words
 
 
 @pytest.mark.usefixtures("ssh")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_ssh_starts_the_same_agent_whatever_the_shell_prints_before(assay: Assay) -> None:
     found = assay("profile", *MODEL, *AS_GIVEN, "--hosts", "me@db1,local")
     assert found["exit_code"] == 0

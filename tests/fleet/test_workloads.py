@@ -68,6 +68,7 @@ def test_a_run_of_queries_is_one_test_of_the_streams_of_all_hosts() -> None:
 
 
 @pytest.mark.parametrize("option", ["--hosts", "--cluster"])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_assess_is_of_one_host(bench: Bench, option: str) -> None:
     done = bench.assay("assess", bench.folder, option, "local,local")
     assert done.code == 2

@@ -120,6 +120,7 @@ def test_runs_that_differ_by_chance_alone_seldom_seem_changed(n: int, r: float) 
     assert {metric: count for metric, count in alarms.items() if count / PAIRS > FALSE_ALARMS_MAX} == {}
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_tail_that_differs_by_chance_alone_seldom_seems_changed() -> None:
     alarms, judged = 0, 0
     for pair in range(PAIRS // 2):
@@ -134,6 +135,7 @@ def test_a_tail_that_differs_by_chance_alone_seldom_seems_changed() -> None:
 
 
 @pytest.mark.parametrize("repeats", [2, 3, 5])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_repeats_that_differ_from_run_to_run_seldom_seem_changed(repeats: int) -> None:
     generator = numpy.random.default_rng(4)
     template = make_point(1, ios=1)

@@ -80,6 +80,7 @@ def counted(server: Server) -> dict[str, int]:
     return {table: database.count(table) for table in row_counts("brokerage", CUSTOMERS, json.dumps(SHAPE))}
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_every_table_is_loaded_and_consistent(server: Server) -> None:
     drawn = {"customer_account", "account_permission", "watch_item", "trade_history", "cash_transaction",
              "holding_history", "holding", "holding_summary"}  # fmt: skip
@@ -94,6 +95,7 @@ def test_every_table_is_loaded_and_consistent(server: Server) -> None:
 
 
 @pytest.mark.parametrize("procedures", [False, True], ids=["statements", "procedures"])
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_all_transactions_run_and_the_exchange_answers_orders(server: Server, procedures: bool) -> None:
     counted(server)
     database = loaded(server)

@@ -141,6 +141,7 @@ POSTGRESQL: dict[str, tuple[Talk, str]] = {
 
 
 @pytest.mark.parametrize("attack", POSTGRESQL)
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_load_on_a_hostile_postgresql_ends_in_one_line(attack: str) -> None:
     talk, said = POSTGRESQL[attack]
     assert said in ended("postgresql", talk)
@@ -221,6 +222,7 @@ MSSQL: dict[str, tuple[Talk, str]] = {
 
 
 @pytest.mark.parametrize("attack", MSSQL)
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_load_on_a_hostile_sql_server_ends_in_one_line(attack: str) -> None:
     talk, said = MSSQL[attack]
     assert said in ended("mssql", talk)

@@ -37,6 +37,7 @@ def all_chunks(warehouses: int) -> list[tuple[str, int, int]]:
     ]
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_several_connections_load_every_row_in_its_chunk(server: Server) -> None:
     found = first_load(server)
     status, warehouses = found.status, found.database.warehouses

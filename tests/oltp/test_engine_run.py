@@ -110,6 +110,7 @@ def test_a_deck_gives_the_mix_exactly(database: Database) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["repeatable-read", "serializable"])
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_what_users_do_to_each_other_is_tried_again_and_nothing_is_lost(database: Database, isolation: str) -> None:
     before = database.next_orders()
     changes: dict[str, Any] = {"users": 16, "home": "all", "procedures": False, "isolation": isolation}

@@ -74,6 +74,7 @@ def test_it_is_exported(run: Path, name: str, tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in paths)
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_its_report_is_written_again(run: Path) -> None:
     (page,) = write_report(run, pdf=False)
     assert load(run).manifest["run_id"] in page.read_text()

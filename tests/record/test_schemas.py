@@ -41,6 +41,7 @@ def broken(document: dict[str, Any], name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_the_command_prints_each(bench: Bench, name: str) -> None:
     printed = bench.assay("schema", name)
     assert printed.code == 0, printed.stderr

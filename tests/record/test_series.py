@@ -351,6 +351,7 @@ def test_many_segments_are_numbered_together_and_take_little_more_than_their_row
     assert numbered.count("metric") == SEGMENTS // 10
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_putting_rows_in_order_keeps_no_second_table(folder: Path) -> None:
     writer = SeriesWriter(folder)
     for number in reversed(range(5)):

@@ -35,6 +35,7 @@ def test_rows_of_several_files_are_put_in_order_of_time(
     assert [path.name for path in tmp_path.iterdir()] == [PARQUET_NAME]
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_without_rows_and_after_an_error_there_is_no_file(tmp_path: Path) -> None:
     with SeriesFile(tmp_path):
         pass

@@ -102,6 +102,7 @@ def study_drawings(folder: Path, name: str) -> dict[str, str]:
     return render_figures(assemble(load_facts(study_run(folder, name, bands=True))))
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_every_figure_of_an_examination_can_be_read(drawings: dict[str, str]) -> None:
     assert_readable(drawings)
 

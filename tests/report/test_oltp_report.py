@@ -228,6 +228,7 @@ def test_areas_have_a_value_of_every_kind_at_every_step() -> None:
     assert sum(whole) == pytest.approx(100, abs=0.01)
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_devices_of_roles_of_their_own_go_by_their_roles() -> None:
     sample, fields = run()
     rows = [
@@ -411,6 +412,7 @@ def test_the_sections_stand_in_the_order_a_reader_decides_by(one: Document, sear
     ]  # fmt: skip
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_transactions_do_not_disturb_what_the_examination_measured() -> None:
     alone = assemble(facts_of((small(), {})))
     sample = small()
@@ -444,6 +446,7 @@ def test_a_run_cut_short_has_the_figures_of_its_last_point() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_no_text_of_a_server_is_ever_code(name: str) -> None:
     sample, fields = run()
     frame = facts_of((sample, fields), series=True).series

@@ -199,6 +199,7 @@ def test_a_file_without_findings_is_refused(tmp_path: Path, text: str | None, sa
 
 
 @pytest.mark.usefixtures("unchecked_charts")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_marks_of_drawings_lead_to_their_points_on_the_page_alone(tmp_path: Path) -> None:
     folder = tmp_path / "paper"
     write_paper(PaperOptions(runs=both_runs(tmp_path), folder=folder, formats=["html", "md"]))
@@ -214,6 +215,7 @@ def test_marks_of_drawings_lead_to_their_points_on_the_page_alone(tmp_path: Path
 
 
 @pytest.mark.usefixtures("unchecked_charts")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_marks_of_transactions_lead_to_their_points(tmp_path: Path) -> None:
     sample, fields = search()
     run = write_run(tmp_path, sample, **fields)

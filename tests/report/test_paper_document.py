@@ -176,6 +176,7 @@ def test_every_number_is_in_the_json_of_the_runs(document: Document, runs: list[
     assert unknown_numbers(document, runs) == {}
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_numbers_of_sentences_on_transactions_and_sizings_are_in_their_json(tmp_path: Path) -> None:
     sample, fields = search()
     sizing = answered({"size": "200GB", "iops": 500})

@@ -59,6 +59,7 @@ def drawings(document: Document) -> dict[str, str]:
     return render_figures(document)
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_every_link_of_the_page_leads_somewhere(document: Document, drawings: dict[str, str]) -> None:
     page = Page(html_report(document, drawings))
     assert len(page.ids) == len(set(page.ids))

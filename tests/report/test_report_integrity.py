@@ -237,6 +237,7 @@ def test_a_phase_begins_with_its_point_or_after_the_phase_before_it() -> None:
     assert [row["label"] for row in rows[:2]] == ["prepare 1", "stress 1"]
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_phases_do_not_disturb_what_the_examination_measured() -> None:
     alone = assemble(facts_of((small(), {})))
     both = assemble(facts_of(assess(every_kind()[:3])))
@@ -280,6 +281,7 @@ def test_a_run_of_verify_without_a_result_says_so() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_no_text_of_a_finding_is_ever_code(name: str) -> None:
     sample, fields = failed_run()
     result = fields["integrity"]

@@ -164,6 +164,7 @@ def test_the_pdf_embeds_only_fonts_typst_carries(document: Document, drawings: d
     assert all(re.search("Libertinus|DejaVu|NewCM", font) for font in fonts)
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_the_same_run_gives_the_same_page(tmp_path: Path, one_point: Sample) -> None:
     run = write_run(tmp_path, one_point)
     first, second = (pages(assemble(load_facts(run)))[0] for _ in "ab")
@@ -264,6 +265,7 @@ def test_a_search_that_found_no_load_says_so() -> None:
 
 
 @pytest.mark.usefixtures("unchecked_charts")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_point_or_manifest_that_lacks_a_field_is_still_a_report() -> None:
     sample = Sample(6)
     sample.search("oltp", io(8192, 0.7, "mix"))

@@ -41,6 +41,7 @@ def document_of(answer: dict[str, Any]) -> Document:
     return sizing_document({"sizing": answer, "run_id": "r", "started_utc_ns": 0})
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_every_section_is_there_and_tables_hold_what_was_found(answer: dict[str, Any]) -> None:
     document = document_of(answer)
     assert [one.name for one in document.sections] == ["summary", "need", "candidates", "growth", "what-if", "rules"]

@@ -92,6 +92,7 @@ def test_levels_are_measured_at_once(begin: Begin, monkeypatch: pytest.MonkeyPat
     assert len(waited) == 4
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_failure_ends_the_run_at_its_turn(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     run, measure = begin(3), IoJob.measure
     failing = run.study["order"][1] if run.study is not None else ""
@@ -108,6 +109,7 @@ def test_a_failure_ends_the_run_at_its_turn(begin: Begin, monkeypatch: pytest.Mo
     assert {point["part"] for point in run.folder.points()} == {run.folder.manifest["study"]["order"][0]}
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_an_interrupted_run_goes_on_to_the_same_points(begin: Begin) -> None:
     whole, broken = begin(3), begin(3)
     whole.run()

@@ -288,6 +288,7 @@ LESS = pytest.mark.slow(reason="the curve with most noise is tried")
 @pytest.mark.parametrize(
     ("noise", "volumes"), [pytest.param(0.01, 1, marks=LESS), (0.04, 1), pytest.param(0.03, 6, marks=LESS)]
 )
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_the_interval_of_the_crossing_covers_it(noise: float, volumes: int) -> None:
     """On 1,000 noisy curves; the interval of the most throughput covers that at the crossing."""
     seeds, covered, covers_throughput = 1000, 0, 0

@@ -45,6 +45,7 @@ def test_a_total_is_spread_over_volumes_that_take_turns() -> None:
     assert rate[8] < rate[9] < rate[10]
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_search_steps_finer_than_one_io_a_volume() -> None:
     volumes = 6
     many = array(volumes=str(volumes), volume_size="5GB")

@@ -163,6 +163,7 @@ def test_the_saved_state_comes_back(database: Database) -> None:
     assert database.schema().scale == 3
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_statements_run_in_parallel_and_fail_together(database: Database) -> None:
     load(database)
     seen: list[tuple[int, int]] = []
@@ -215,6 +216,7 @@ def test_a_server_elsewhere_has_no_folders_here(server: ServerProcess, connect: 
     assert "is not on this host" in database.notices[0]
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_lost_connection_is_made_again_for_a_question(server: ServerProcess, connect: Connect) -> None:
     database = connect(server.fresh_database())
     database.open()

@@ -149,6 +149,7 @@ def holder(database_folder: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_two_processes_never_share_a_folder(
     database_folder: Path, embedded: Embedded, holder: subprocess.Popen[str]
 ) -> None:
@@ -161,6 +162,7 @@ def test_two_processes_never_share_a_folder(
 @pytest.mark.parametrize(
     "launcher_too", [pytest.param(False, marks=pytest.mark.slow(reason="with its launcher, less is left")), True]
 )
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_server_whose_owner_was_killed_makes_way(
     database_folder: Path, embedded: Embedded, holder: subprocess.Popen[str], launcher_too: bool
 ) -> None:
@@ -192,6 +194,7 @@ def test_the_socket_is_short_and_ours_however_long_the_path(database_folder: Pat
     assert not Path(path).parent.exists()
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_nobody_else_gets_in(database_folder: Path, embedded: Embedded) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root to become somebody else")
@@ -221,6 +224,7 @@ except psycopg.OperationalError as error:
 # The log elsewhere
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_the_log_may_be_elsewhere(database_folder: Path, embedded: Embedded) -> None:
     database = embedded(database_folder / "db", f"&wal={database_folder}/wal")
     database.open()
@@ -246,6 +250,7 @@ def test_the_log_may_be_elsewhere(database_folder: Path, embedded: Embedded) -> 
         embedded(database_folder / "db", f"&wal={database_folder}/other").open()
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_two_databases_may_share_a_folder_for_logs(database_folder: Path, embedded: Embedded) -> None:
     first = embedded(database_folder / "a", f"&wal={database_folder}/wal")
     first.open()
@@ -297,6 +302,7 @@ def fill_disk(ballast: Path) -> None:
             pass
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_full_disk_is_said(mounted: Callable[..., Path], embedded: Embedded) -> None:
     disk = mounted("-t", "tmpfs", "-o", "size=300m", "none")
     database = embedded(disk / "db")
@@ -319,6 +325,7 @@ def test_a_full_disk_is_said(mounted: Callable[..., Path], embedded: Embedded) -
     assert again.query("SELECT count(*) FROM few") == [(1,)]
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_server_without_room_stops_at_once_and_recovers_with_room(
     mounted: Callable[..., Path], embedded: Embedded
 ) -> None:

@@ -52,6 +52,7 @@ def copies() -> set[str]:
     return {str(path.parent) for base in ("/tmp", "/var/tmp") for path in Path(base).glob("assay-run-*/*postgres*")}
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_what_is_below_a_closed_home_is_shown_to_a_user_of_the_servers_own(
     closed_home: Path, closed_programs: Path, embedded: Embedded
 ) -> None:
@@ -97,6 +98,7 @@ LIKE_WRITABLE = pytest.mark.slow(reason="copied as what others may write to is")
         pytest.param("not readable", marks=LIKE_WRITABLE),
     ],
 )
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_programs_that_others_could_change_are_copied(
     closed_home: Path, closed_programs: Path, embedded: Embedded, how: str
 ) -> None:
@@ -119,6 +121,7 @@ def test_programs_that_others_could_change_are_copied(
     assert copies() == before
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_number_that_has_become_anothers_is_given_up(closed_home: Path, embedded: Embedded) -> None:
     database = embedded(closed_home / "db", f"&wal={closed_home}/wal")
     database.open()
@@ -201,6 +204,7 @@ def with_users(users: Path, text: str) -> list[str]:
     return prefix
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_without_mount_namespaces_the_server_runs_as_a_number_below_a_closed_home(closed_home: Path) -> None:
     folder = closed_home / "db"
 

@@ -56,6 +56,7 @@ def test_what_is_saved_comes_back_bit_by_bit(database_folder: Path, embedded: Em
     assert again.saved() is None
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_saving_again_replaces_and_dropping_leaves_nothing(database_folder: Path, database: EmbeddedPostgresql) -> None:
     database.execute("DELETE FROM filled")
     database.save()
@@ -70,6 +71,7 @@ def test_saving_again_replaces_and_dropping_leaves_nothing(database_folder: Path
     assert list((database_folder / "db").glob("saved-*")) == []
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
     database_folder: Path, database: EmbeddedPostgresql, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +92,7 @@ def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
     assert len(list((database_folder / "db").glob("data-*"))) == 1
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
     database_folder: Path, database: EmbeddedPostgresql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +112,7 @@ def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
     assert len(list((database_folder / "db").glob("saved-*"))) == 1
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(
     database_folder: Path, database: EmbeddedPostgresql
 ) -> None:

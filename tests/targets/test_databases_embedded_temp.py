@@ -46,6 +46,7 @@ def mounts(database_folder: Path) -> Path:
     return made
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_what_does_not_fit_into_memory_goes_to_the_volume_of_temporary_files(mounts: Path) -> None:
     with opened(mounts.parent) as database:
         assert Path(database.storage_paths()["temp"]).is_relative_to(mounts / "tempdb01")

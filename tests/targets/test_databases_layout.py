@@ -82,6 +82,7 @@ def test_rows_go_where_their_warehouse_belongs(database: Database) -> None:
 
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys))
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_every_table_can_be_partitioned(database: Database, table: str) -> None:
     lay_out(database, TableLayout(table=table, ways=3), scale=WAREHOUSES, connections=1)
 

@@ -285,6 +285,7 @@ def test_servers_whose_data_lie_side_by_side_have_saved_states_of_their_own(
         ("PGTARGETSESSIONATTRS", "standby"),
     ],
 )
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_the_environment_does_not_lead_elsewhere(
     connect: Connect, request: pytest.FixtureRequest, database_folder: Path, monkeypatch: pytest.MonkeyPatch,
     variable: str, value: str,

@@ -60,6 +60,7 @@ def check(url: str, certificates: Path, encrypted: str) -> None:
             open_database(parse_database(asked, {}), TABLES).open()
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_postgresql(postgresql15: PostgresqlServer, certificates: Path) -> None:
     owner = postgresql15.programs.identity.owner
     for name in ("server.key", "server.pem"):
@@ -78,6 +79,7 @@ def test_postgresql(postgresql15: PostgresqlServer, certificates: Path) -> None:
         postgresql15.restart()
 
 
+@pytest.mark.slow(reason="seconds of a real server; make test loads and runs each kind once")
 def test_mariadb(mariadb: MariadbServer, certificates: Path) -> None:
     owner = mariadb.programs.identity.owner
     for path in certificates.iterdir():

@@ -162,6 +162,7 @@ def size_of(folder: Path) -> int:
 
 
 @pytest.mark.usefixtures("small_budget")
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_the_budget_is_never_exceeded_and_the_past_grows_coarse(tmp_path: Path) -> None:
     sizes = []
     with FlightWriter(tmp_path, keep_bytes=SMALL_BYTES, host="db1") as writer:
@@ -323,6 +324,7 @@ def test_a_budget_that_is_too_small_is_refused(tmp_path: Path) -> None:
     ],
     ids=["no database", "no table", "a view", "no zlib", "no series", "a bomb"],
 )
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, harm: object) -> None:
     with FlightWriter(tmp_path, keep_bytes=64 << 20, host="db1") as writer:
         writer.begin({"host": "db1"})

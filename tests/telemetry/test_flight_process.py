@@ -53,6 +53,7 @@ def last(folder: Path, source: str) -> int:
 
 
 @pytest.mark.parametrize("mortal", ["postgresql18"], indirect=True)
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_database_that_goes_away_is_a_gap_and_comes_back(
     mortal: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

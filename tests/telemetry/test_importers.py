@@ -194,6 +194,7 @@ class TestSysstat:
         with pytest.raises(NotTaken, match="cut off"):
             taken(written(tmp_path, text[: len(text) * 2 // 3]))
 
+    @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
     def test_samples_are_read_one_by_one(self, tmp_path: Path) -> None:
         """A document of 1,000 samples takes no more memory than its largest one."""
         import tracemalloc
@@ -426,6 +427,7 @@ def test_a_time_that_no_clock_has_is_left_out() -> None:
     assert into.taken.notes == ["rows with a time before 1970 or after 2262 are left out"]
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_numbers_that_no_counter_has_are_left_out_or_refused(tmp_path: Path) -> None:
     """Numbers of every sample become others: all that is handed over stays within what a recording holds."""
     read = 0

@@ -147,6 +147,7 @@ def test_values_that_are_no_numbers_are_accounted_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_mutated_files_are_read_or_refused(name: str) -> None:
     original = (SAMPLES / name).read_text()
     pieces = (
@@ -189,6 +190,7 @@ def test_mutated_files_are_read_or_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [" ", "x ", "1 ", "[a:", "a mounted on /", "a | ", "Tue Mar ", "(", "T0001,"])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_no_format_takes_longer_than_a_line_is_long(unit: str) -> None:
     """A search that goes back and forth over one line would take hours here."""
     text = unit * (64 * 1024 // len(unit))

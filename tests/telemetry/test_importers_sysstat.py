@@ -141,6 +141,7 @@ def test_a_table_without_its_first_line_is_refused_with_the_command(tmp_path: Pa
         taken(written(tmp_path, SAR.split("\n", 1)[1]))
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_mutated_tables_are_read_or_refused() -> None:
     pieces = ("", "\n", "9" * 40, "-", ":", "AM", "x", "12:00:00 PM", ";", "\t", "all", "DEV", "%", ",")
     read = 0

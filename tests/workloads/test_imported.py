@@ -375,6 +375,7 @@ def test_millions_of_bytes_of_mutated_files_of_each_format_are_read_or_refused()
         assert taken > 10, name
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_numbers_that_nothing_measures_are_refused_or_left_out() -> None:
     numbers = (
         "1e308",

@@ -112,6 +112,7 @@ def test_space_alone_decides_where_little_is_asked() -> None:
 
 @pytest.mark.parametrize(("iops", "block"), [(1500, "8KiB"), (4500, "8KiB"), (1000, "64KiB")])
 @pytest.mark.parametrize("raid", ["10", "50"])
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_arithmetic_refuses_nothing_that_a_model_holds(iops: int, block: str, raid: str) -> None:
     asked = need(
         {"iops": iops, "block": block, "log": "0%"},
@@ -200,6 +201,7 @@ def test_what_comes_nearest_misses_least() -> None:
     assert reasons[0].kind == "fill"
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_rebuild_that_takes_too_long_and_a_loss_that_is_too_likely_refuse() -> None:
     few = {"iops": 300, "size": "100GB"}
     for limits, kind in (({"rebuild": "1min"}, "rebuild window"), ({"loss": "0.0001%"}, "loss")):
@@ -227,6 +229,7 @@ def test_what_ports_do_not_carry_is_refused_by_arithmetic() -> None:
     assert reason.kind == "port rate"
 
 
+@pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")
 def test_a_lost_disk_may_decide() -> None:
     # Between what a healthy array holds and what one that rebuilds does.
     asked = need({"iops": 3000, "log": "0%"}, head_room="0%",

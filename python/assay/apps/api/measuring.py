@@ -250,9 +250,9 @@ def study(
     Examples
     --------
     >>> import assay, tempfile
-    >>> found = assay.study("raid-policy", levels=["raid=10,50"], output=tempfile.mkdtemp()).manifest["study"]
-    >>> [result["levels"]["raid"] for result in found["results"]]
-    ['10', '50']
+    >>> found = assay.study("queue-depth", levels=["depth=1,2"], output=tempfile.mkdtemp()).manifest["study"]
+    >>> [result["levels"]["depth"] for result in found["results"]]
+    ['1', '2']
     """
     named: dict[str, object] = {"levels": levels, "set": set, "quick": quick, "output": output, "report": report}
     return run_of(["study", "run"], [name] if target is None else [name, target], named | options)
