@@ -91,7 +91,7 @@ RULES = (
     PracticeRule(
         id="layout-mixed-store",
         subject="layout",
-        title="Transactions and a warehouse share disks",
+        title="Transactions and decision support share disks",
         reads=("workload", "other_workload"),
         good=lambda workload, other: other in ("none", workload),
         wanted="disks of their own for each",
