@@ -42,8 +42,8 @@ def test_the_presets_are_those_of_the_contract() -> None:
         "block-and-mix", "block-mix-fill", "cache-size", "columnstore", "degraded", "dss-profile-vs-database", "fill",
         "hosts", "interference", "mailbox-layout", "oltp-degraded", "oltp-layout", "oltp-on-raid", "oltp-partition",
         "oltp-scaling", "partitions", "path-policy", "paths", "published", "queue-depth", "raid-policy",
-        "raw-vs-database", "read-realloc", "san-scaling", "scale-together", "server-parameters", "steady-state",
-        "steady-state-array", "streams", "wire-speed", "working-set", "write-allocation",
+        "raw-scaling", "raw-vs-database", "read-realloc", "san-scaling", "scale-together", "server-parameters",
+        "steady-state", "steady-state-array", "streams", "wire-speed", "working-set", "write-allocation",
     ]  # fmt: skip
 
 
