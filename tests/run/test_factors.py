@@ -315,3 +315,11 @@ def test_any_order_keeps_chains_whole(seed: int, sizes: list[int]) -> None:
         at = order.index(group[0])
         assert order[at : at + len(group)] == group
     assert order == draw_order(groups, seed)
+
+
+def test_settings_are_held_against_the_levels_that_run() -> None:
+    study = read_study("oltp-partition", "embedded:/data")
+    with pytest.raises(UsageError, match="ways=8: 8 partitions need 8 warehouses"):
+        with_settings(study, {"warehouses": "4"})
+    changed, left = with_settings(study, {"warehouses": "4"}, {"ways": ["1", "4"]})
+    assert (changed.plan["warehouses"], left) == (4, {})

@@ -190,3 +190,22 @@ def test_a_table_of_trades_is_cut_at_their_keys_and_knows_what_refers_to_it() ->
     assert TABLES.references_of("mssql", "orders") == []
     statements = partition_statements("trade", brokerage.TABLES.keys["trade"], [7], ["t_id"])
     assert statements[0] == "CREATE PARTITION FUNCTION assay_part_ranges (bigint) AS RANGE RIGHT FOR VALUES (7)"
+
+
+@pytest.mark.parametrize(
+    ("layout", "directories"),
+    [
+        (TableLayout(table="stock", ways=4), ("/a", "/b", "/c", "/d")),
+        (TableLayout(table="stock", ways=8), ("/a", "/b", "/c", "/d", "/e")),
+        (TableLayout(table="stock", ways=4, directories=("/own",)), ("/own",)),
+        (TableLayout(places=3, table="stock", ways=4), ()),
+        (TableLayout(places=3), ()),
+    ],
+)
+def test_partitions_go_to_volumes_of_their_own_unless_places_are_named(
+    layout: TableLayout, directories: tuple[str, ...]
+) -> None:
+    over = layout.over(["/a", "/b", "/c", "/d", "/e"])
+    assert over.directories == directories
+    assert over.spreads == layout.spreads
+    assert layout.over(["/a"]) == layout

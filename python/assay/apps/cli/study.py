@@ -244,7 +244,8 @@ def run(
     asked = {key: value for key, value in {"repeats": repeats, "seed": seed}.items() if value is not None}
     if asked:
         study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")
-    study, options = with_settings(study, _pairs(set_options, "--set", "members=2"))
+    kept = _kept_levels(study, _pairs(levels, "--levels", "raid=10,50"))
+    study, options = with_settings(study, _pairs(set_options, "--set", "members=2"), kept)
     beside = options.pop(RAW, None) if any(case.follows for case in study.case) else None
     places = {key: options.pop(key) for key in sorted(places_asked(study)) if key in options}
     if study.published:
@@ -257,7 +258,6 @@ def run(
         chosen = choose_target(study, target, options)
     study = _with_repeats(study, chosen, quick=quick).with_baseline(baseline)
     given.shown.notices += [QUICK_NOTICE] if quick else []
-    kept = _kept_levels(study, _pairs(levels, "--levels", "raid=10,50"))
     parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside, places=places)
     if not kept:
         given.shown.notices += places_missing(study, parts)

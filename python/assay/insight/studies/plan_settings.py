@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast, get_origin
 
 from pydantic.fields import FieldInfo
@@ -34,7 +34,9 @@ _IDENTITY = ("kind", "name", "title", "seed", "user_limits", "search")
 """Keys of plans of every kind that make a study what it is."""
 
 
-def with_settings(study: StudyPlan, given: Mapping[str, str]) -> tuple[StudyPlan, dict[str, str]]:
+def with_settings(
+    study: StudyPlan, given: Mapping[str, str], levels: Mapping[str, Sequence[str]] | None = None
+) -> tuple[StudyPlan, dict[str, str]]:
     """The study with what `--set` says of its plan, and what is left: options of the target.
 
     Parameters
@@ -43,6 +45,8 @@ def with_settings(study: StudyPlan, given: Mapping[str, str]) -> tuple[StudyPlan
         Its plan runs on databases; of others all is left.
     given
         Keys as in the plan, those of its tables by themselves and without `_s` (`duration`, `warmup`, `rest`).
+    levels
+        Levels by factor that will run; all unless given.
 
     Raises
     ------
@@ -68,7 +72,7 @@ def with_settings(study: StudyPlan, given: Mapping[str, str]) -> tuple[StudyPlan
     changed = study.model_dump(mode="json", exclude_unset=True) | {"plan": _with(study, study.plan, own)}
     if beside:
         changed["beside"] = _with(study, study.beside, beside, prefix=BESIDE_KEY)
-    return load_study(changed, source="--set"), left
+    return load_study(changed, source="--set", levels=levels), left
 
 
 def _with(

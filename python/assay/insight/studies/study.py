@@ -247,8 +247,15 @@ class StudyPlan(Strict):
         return any(factor.of == "target" for factor in self.factor) or any(case.target for case in self.case)
 
 
-def load_study(data: Mapping[str, TableValue], *, source: str) -> StudyPlan:
+def load_study(
+    data: Mapping[str, TableValue], *, source: str, levels: Mapping[str, Sequence[str]] | None = None
+) -> StudyPlan:
     """A study from its TOML or JSON form.
+
+    Parameters
+    ----------
+    levels
+        Levels by factor of which the plans are checked; all unless given.
 
     Raises
     ------
@@ -279,7 +286,7 @@ def load_study(data: Mapping[str, TableValue], *, source: str) -> StudyPlan:
             _refuse_unknown_places(factor, source)
     if bool(study.beside) != any(factor.of == "beside" for factor in study.factor):
         raise UsageError(f"{source}: a plan `beside` needs a factor of `beside`, and the factor needs the plan")
-    combined = [] if study.published else combinations(study, {}, source)
+    combined = [] if study.published else combinations(study, levels or {}, source)
     for combination in combined:
         plan = combination_plan(study, combination, repeat=0, source=source)
         if combination.case.continues and plan.search.axis != "none":

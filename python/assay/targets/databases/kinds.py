@@ -87,6 +87,7 @@ def lay_out(database: Database, layout: TableLayout, *, scale: int, connections:
     if database.in_process:
         # All its tables are kept by columns.
         return {"places": [], "partition": None}
+    layout = layout.over(database.usual_places())
     if database.dialect == "postgresql":
         from assay.targets.databases.postgresql import layout as layout_postgresql
 

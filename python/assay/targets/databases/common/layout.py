@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from typing_extensions import TypedDict
@@ -54,6 +54,18 @@ class TableLayout:
         if self.places > 1:
             return self.places
         return len(self.directories) if self.table else len(self.directories[:1])
+
+    def over(self, usual: Sequence[str]) -> TableLayout:
+        """The layout with its partitions in places of their own, where the database has several and none is named.
+
+        Parameters
+        ----------
+        usual
+            Folders that the database has for places.
+        """
+        if not self.table or self.places > 1 or self.directories or len(usual) < 2:
+            return self
+        return replace(self, directories=(*usual[: self.ways],))
 
     @property
     def spreads(self) -> bool:
