@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,3 +120,17 @@ def test_a_point_is_told_by_what_mailboxes_asked_for_and_not_by_all_its_ios() ->
         "Mailboxes at 60 per s: 60 transactional I/Os per s of 60 asked by 500 mailboxes; 163 IOPS with logs,"
         " maintenance and copies; database read latency 8.80 ms; database write latency 750 us."
     )
+
+
+@pytest.mark.parametrize(("per_s", "is_named"), [(19.0, True), (5.0, False)])
+def test_maintenance_is_named_where_a_test_failed_beside_it(per_s: float, is_named: bool) -> None:
+    told: Any = {
+        "databases": [{"maintenance_read": {"per_s": per_s}}] * 5, "achieved_iops": 60.0, "passed": False,
+        "bad_pages": 0, "verified": None, "ended_early": False,
+    }  # fmt: skip
+
+    overall = list(mailbox_lines(told))[-1]
+
+    named = "failed; maintenance made 95 reads of 256 KiB a second beside 60 transactional I/Os"
+    assert overall["met"] is False
+    assert overall["meaning"].startswith(named) == is_named

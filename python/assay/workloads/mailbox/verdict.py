@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.base.units import format_duration, format_throughput
+from assay.base.units import format_duration, format_iops, format_throughput
 from assay.record.shapes.point import VerdictLine
 from assay.workloads.mailbox.figures import ACHIEVED
 from assay.workloads.mailbox.result import ACHIEVED_SHARE, half_width_iops, has_achieved, seconds_to_decide
@@ -40,7 +40,7 @@ def mailbox_lines(told: Mailbox) -> Iterator[VerdictLine]:
         )  # fmt: skip
     yield _pages_line(told)
     unknown = "ended early" if told.get("ended_early", True) else "unknown: what is unknown above may fail it"
-    words = {True: "passed", False: "failed", None: unknown}[told.get("passed")]
+    words = {True: "passed", False: _failed_words(told), None: unknown}[told.get("passed")]
     line = _line("overall test result", None, None, overall(told), CRITERIA_ALONE if is_unchecked(told) else words)
     # A model is not asked for checksums: the performance criteria decide what the command returns.
     yield {**line, "asked": not is_unchecked(told), "sums_up": True}
@@ -70,6 +70,18 @@ def _achieved_words(achieved: float, target: float, seconds: float, mailboxes: i
     return (
         f"{text}; unknown: its 95 % interval, {ends}, holds the {ACHIEVED_SHARE * target:,.0f} that are the least;"
         f" measure for {longer} or longer"
+    )
+
+
+def _failed_words(told: Mailbox) -> str:
+    """That a test failed; maintenance is named where it made more reads than mailboxes made transactional I/Os."""
+    reads = [one.get("maintenance_read") for one in told.get("databases") or ()]
+    per_s, achieved = sum((one.get("per_s") or 0.0) for one in reads if one), told.get("achieved_iops")
+    if achieved is None or per_s <= achieved:
+        return "failed"
+    return (
+        f"failed; maintenance made {format_iops(per_s)} reads of 256 KiB a second beside {format_iops(achieved)}"
+        " transactional I/Os, and is likely what they wait for (--maintenance sets its rate)"
     )
 
 
