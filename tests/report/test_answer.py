@@ -116,3 +116,14 @@ def test_a_study_is_sentences_and_a_table_without_cells_of_verdicts() -> None:
     assert isinstance(levels, Table)
     assert [cell.text for cell in levels.rows[0]][-1] == "cpu<80%"
     assert lost == Paragraph("Integrity: FAILED.", tone="bad")
+
+
+def test_a_point_without_a_figure_of_its_own_is_no_limit() -> None:
+    manifest, points = run_of("oltp")
+    own = next(line for line in manifest["verdict"] if line["point_id"] and not line["limit"])
+    own |= {"value": None, "met": None, "meaning": "3 of 22 queries in 0.29 s; no score"}
+
+    told = " ".join(texts(manifest, points[:1]))
+
+    assert "None" not in told
+    assert "4 of 5 limits met" in told

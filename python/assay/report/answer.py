@@ -175,7 +175,7 @@ def _matrix(answers: Sequence[Record]) -> list[Block]:
 
 def _point(point: Record, lines: Sequence[Record]) -> list[Block]:
     """A run of one point in two lines: what was measured, and how it stands."""
-    asked = [line for line in lines if standing_word(line) != "no limit"]
+    asked = _judged(lines)
     # What a kind judges of the whole run has a limit and the point as well; the point's own line has none.
     question = next((line for line in lines if not line.get("limit")), lines[0])["question"]
     workload = workload_recorded(point) if point.get("total") else None
@@ -207,10 +207,16 @@ def _loads(groups: Sequence[Sequence[Record]]) -> list[Block]:
 def _measured(lines: Sequence[Record]) -> Paragraph:
     """What was measured at a load, and its limits, in one line."""
     told = [line["meaning"] for line in lines if not line.get("limit")]
-    asked = [line for line in lines if standing_word(line) != "no limit"]
+    asked = _judged(lines)
     judged, tone = _limits(asked) if asked else ("", "plain")
     text = "; ".join([*told, *([judged] if judged else [])])
     return Paragraph(f"{lines[0]['question']}: {text}.", tone=tone)
+
+
+def _judged(lines: Sequence[Record]) -> list[Record]:
+    """Lines of limits and of what is decided; what a point has no figure of is told with the point."""
+    held = (line for line in lines if standing_word(line) != "no limit")
+    return [line for line in held if line.get("limit") or line.get("met") is not None]
 
 
 def _limits(lines: Sequence[Record]) -> tuple[str, Tone]:
