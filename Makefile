@@ -57,7 +57,7 @@ test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs, the tests marked 
 proof: ## prove the verifier with 1,000 seeds of each class of fault, or ASSAY_SEEDS
 	ASSAY_SEEDS=$${ASSAY_SEEDS:-1000} cargo test --locked -p assay-integrity --test proof
 
-test-packaging: $(BUILT) $(SET_UP_RELEASE) ## run the slow tests: wheel, pip install, bundle without index, packages, commands of README and tour, a fresh Debian
+test-packaging: $(BUILT) $(SET_UP_RELEASE) ## run the slow tests: wheel, pip install, bundle without index, packages, commands of README, tour and recipes, a fresh Debian
 	$(PYTEST) -m packaging --timeout 1800
 
 fuzz: $(BUILT) $(SET_UP_DEV) ## try mutated input on the command for ASSAY_FUZZ_SECONDS (600), from ASSAY_SEED (1) on

@@ -80,6 +80,8 @@ def test_two_runs_are_compared(tmp_path: Path) -> None:
     assert runs[0].points["queue_depth"].to_list() == [1, 2]
     reply = assay.compare(*(run.path for run in runs))
     assert "A = " in reply._repr_html_()
+    # Nothing was searched for.
+    assert "Most within limits" not in reply._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -108,3 +110,35 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         if cell["cell_type"] == "code":
             exec(cell["source"], names)
     assert isinstance(names["run"], assay.Run)
+
+
+ENDS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "assess": ("{folder}", {"only": ["log"], "size": "64M", "budget": "20s"}, "8 KiB sequential write"),
+    "verify": ("{folder}/f.dat", {"size": "16M", "duration": "1s"}, "pages"),
+    "oltp": (
+        "embedded:{folder}/pg",
+        {"actions": ["load", "run"], "warehouses": 1, "users": [1], "warmup": "0s", "duration": "2s"},
+        "NOPM",
+    ),
+    "dss": ("duckdb:{folder}/t.duckdb", {"actions": ["load", "run"], "scale": "0.01", "test": "power"}, "22 queries"),
+    "mailbox": ("model:fas2040?fill=0.5", {"mailboxes": 200, "duration": "10m"}, "achieved"),
+}
+"""Each verb with a target, options that make it short, and a word of its verdict."""
+
+
+@pytest.mark.slow(reason="runs a verb to its end, one of them with a server")
+@pytest.mark.parametrize("verb", ENDS)
+def test_a_verb_runs_to_its_end(verb: str, bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    target, options, word = ENDS[verb]
+
+    run = getattr(assay, verb)(target.format(folder=bench.target.parent), output=bench.results, **options)
+
+    assert capfd.readouterr() == ("", "")
+    assert run.manifest["status"] == "done"
+    assert run.path.parent == bench.results
+    assert run.points.height >= 1
+    assert any(word in f"{line['question']} {line['limit']} {line['meaning']}" for line in run.manifest["verdict"])
+    assert repr(run).startswith(f"<Run {run.path.name}: done")
+    page = run._repr_html_()
+    assert "<script" not in page
+    assert word in page

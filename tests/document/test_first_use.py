@@ -57,7 +57,7 @@ def test_several_new_words_of_one_text_have_their_own_meanings() -> None:
 
 
 def test_words_of_headings_and_cells_are_explained_in_the_caption() -> None:
-    made = Table("t", "Loads.", [Column("Knee")], [[Cell("2 members")]])
+    made = Table("t", "Loads", [Column("Knee")], [[Cell("2 members")]])
     (block,) = FirstUses().explained([made])
     assert isinstance(block, Table)
     assert block.caption == f"Loads. Knee: {KNEE}; member: one array of a group."

@@ -103,7 +103,10 @@ class FirstUses:
         caption = self._told(table.caption)
         texts = [column.title for column in table.columns] + [cell.text for row in table.rows for cell in row]
         notes = self._notes("\n".join(texts))
-        return f"{caption} {notes[0].upper()}{notes[1:]}.".strip() if notes else caption
+        if not notes:
+            return caption
+        stop = "." if caption and caption[-1] not in ".?!" else ""
+        return f"{caption}{stop} {notes[0].upper()}{notes[1:]}.".strip()
 
     def _notes(self, text: str) -> str:
         return "; ".join(f"{term.word}: {term.meaning}" for term in self._new(text))

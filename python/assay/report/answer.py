@@ -164,9 +164,9 @@ def _matrix(answers: Sequence[Record]) -> list[Block]:
     rows = [[format_bytes(block), *(held[block, share] for share in shares)] for block in blocks]
     limits = dict.fromkeys(", ".join(one.get("limits") or ()) for one in answers)
     within = f" within {'; '.join(limits)}" if any(limits) else ""
-    stopped = [_stopped(one, by="") for one in answers]
+    stopped = [_stopped(one, by="limited by ") for one in answers]
     most = max(stopped, key=stopped.count)
-    title = f"{first.title}{within}; limited by {most} in {stopped.count(most)} of {len(stopped)}"
+    title = f"{first.title}{within}; {most} in {stopped.count(most)} of {len(stopped)}"
     return [Paragraph(f"{title}."), _numbers("", columns, rows)]
 
 

@@ -95,6 +95,6 @@ def comparison_blocks(comparison: RunComparison, runs: Sequence[SideName]) -> li
         *([Paragraph(comparison.basis)] if comparison.basis else []),
         Bullets([f"{run_letter(index)} = {run.title}, {run.folders}" for index, run in enumerate(runs)]),
         Details(f"{len(rows)} rows of points: --details prints them", [points]) if len(rows) > ROWS_SHOWN else points,
-        narrow("Most within limits, knee and edge", answers),
+        *([narrow("Most within limits, knee and edge", answers)] if answers else []),
         *(Paragraph(f"not compared: {line}") for line in comparison.unmatched),
     ]

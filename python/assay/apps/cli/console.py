@@ -21,6 +21,7 @@ from typer.exceptions import TyperException
 from assay.apps.cli.live_frame import Piece, frame, screen_of
 from assay.apps.cli.other_tools import called_here, verb_of
 from assay.apps.cli.settings import blamed
+from assay.apps.cli.taken import taken_now
 from assay.base.audience import Audience, problem, reads_a_program
 from assay.base.command_line import end_at_signals
 from assay.base.errors import AssayError, ExitCode, Interrupted
@@ -315,8 +316,9 @@ class Console:
             self._screen.draw(frame(status, self._screen.width, bars=self._screen.bars))
 
     def tell(self, text: str) -> None:
-        """Print a line that must not be missed, progress or not."""
-        self._print(text)
+        """Print a line that must not be missed, progress or not; a caller in Python finds it in the run."""
+        if taken_now() is None:
+            self._print(text)
 
     def point_done(self, point: Mapping[str, Any]) -> None:
         """Show a finished point."""

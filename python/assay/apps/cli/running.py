@@ -22,7 +22,8 @@ from assay.base.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.base.extras import PDF, require
 from assay.base.paths import printable
 from assay.base.units import count_of, format_bytes, format_duration
-from assay.document.terminal import notes_and_details, show
+from assay.document.elements import Block
+from assay.document.terminal import Details, notes_and_details, show
 from assay.fleet.choosing import choose_over_hosts
 from assay.fleet.target import end_hosts
 from assay.record.points import current_points
@@ -345,10 +346,12 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
         print(print_json(run_document(folder)), flush=True)
         return
     manifest, points = folder.manifest, current_points(folder.points())
-    show(answer_of(manifest, points))
+    blocks: list[Block | Details] = [*answer_of(manifest, points)]
     if not options.quiet:
         told = gravest_first(manifest["notices"], points, manifest.get("target") or {}, manifest.get("answers") or [])
-        show(notes_and_details(told, report=(folder.path / "report.html").exists()), details=options.details)
+        blocks += notes_and_details(told, report=(folder.path / "report.html").exists())
+    show(blocks, details=options.details)
+    if not options.quiet:
         print_end(folder.path, folder.manifest)
 
 
