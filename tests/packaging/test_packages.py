@@ -16,7 +16,7 @@ import pytest
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(1800)]
 
-PROFILE = ("profile", "null:?latency=200us", "--queue-depth", "1", "--duration", "1s", "--no-report", "--json")
+PROFILE = ("profile", "null:?latency=200us", "--queue-depth", "1", "--duration", "1s", "--json")
 
 Make = Callable[[str], Path]
 

@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 
 from assay.record.shapes.terms import Amount, Count, Flag, MaybeAmount, MaybeCount, MaybeNumber, Number, Text, Texts
 
-Reasons = Annotated[list["Reason"], Field(min_length=1)]
 Used = Annotated[dict[str, Amount], Field(max_length=8)]
 """Shares of what there is by resource; a figure has room for eight lines."""
 
@@ -20,6 +19,10 @@ class Reason(TypedDict):
     kind: str
     text: str
     share: MaybeAmount
+
+
+# The class, not its name: a name in quotes is looked up in the module that uses the type, from Python 3.14 on.
+Reasons = Annotated[list[Reason], Field(min_length=1)]
 
 
 class Size(TypedDict):
