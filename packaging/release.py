@@ -85,7 +85,7 @@ def make(parts: Iterable[str], machines: Iterable[str], python: str, output: Pat
         wheels = {machine: bundle.build_wheel(output, machine) for machine in machines if "wheel" in parts}
         made += wheels.values()
         if "sdist" in parts:
-            bundle.run(["maturin", "sdist", "--quiet", "--out", str(output)])
+            bundle.run([str(Path(sys.executable).with_name("maturin")), "sdist", "--out", str(output)])
             made.append(output / f"assay_storage-{version()}.tar.gz")
         if {"bundle", "packages", "sbom"} & set(parts):
             folder = output if "bundle" in parts else Path(work)
