@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer
 
 from error_messages import VALUE, messages, raised
 
@@ -23,7 +24,9 @@ PATTERNS = {
 def texts() -> list[str]:
     """Every text of the program, with a mark where a value is put in."""
     found = list(messages())
-    for path in (ROOT / "python/assay").rglob("*.py"):
+    # The parser of the command line says what is wrong with it in words of its own.
+    parser = Path(typer.__file__).parent
+    for path in [*(ROOT / "python/assay").rglob("*.py"), *parser.rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr):
                 found.append("".join(str(one.value) if isinstance(one, ast.Constant) else VALUE for one in node.values))
