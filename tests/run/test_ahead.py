@@ -33,16 +33,25 @@ STUDY = {
 }  # fmt: skip
 ARRAY = "model:ps6100xv?disks.count=6&disks.spares=0&cache=64M&volumes=2&volume_size=20GB"
 
-Begin = Callable[[int], Execution]
+MAILBOXES = {
+    "name": "mailboxes", "title": "Mailboxes", "question": "?", "targets": ["model"],
+    "plan": {
+        "kind": "mailbox", "mailboxes": 20, "mailbox_size_bytes": "4M", "databases": 1,
+        "timing": {"warmup_s": 1, "duration_s": 5},
+    },
+    "factor": [{"name": "raid", "title": "RAID policy", "levels": ["10", "5"]}],
+}  # fmt: skip
+
+Begin = Callable[..., Execution]
 
 
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
     """A study that is ready to run on so many cores."""
 
-    def ready(cores: int) -> Execution:
+    def ready(cores: int, asked: Mapping[str, Any] = STUDY) -> Execution:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(cores))
-        parts, study = study_parts(load_study(STUDY, source="test"), target=ARRAY)
+        parts, study = study_parts(load_study(asked, source="test"), target=ARRAY)
         request = TargetRequest(paths=[ARRAY])
         target, chosen = choose_targets(request, parts)
         folder = new_folder(tmp_path, "study", [], request.to_dict(), chosen, study)
@@ -129,6 +138,17 @@ def test_an_interrupted_run_goes_on_to_the_same_points(begin: Begin) -> None:
     again.run()
     figures = [[(point["key"], point["total"]) for point in run.folder.points()] for run in (whole, again)]
     assert figures[0] == figures[1]
+
+
+def test_a_run_goes_on_though_mailboxes_of_a_part_were_measured_before(begin: Begin) -> None:
+    run = begin(2, MAILBOXES)
+    ended = run.run()
+    told = run.folder.manifest["mailbox"]
+    run.folder.update(status="interrupted")
+    again = execution(run.folder, run.target, run.parts, display=SILENT, interrupt=threading.Event(), with_report=False)
+    assert again.run() is ended
+    assert len(run.folder.points()) == 2
+    assert run.folder.manifest["mailbox"] == told
 
 
 def test_an_interrupt_ends_a_simulation_whose_end_a_part_waits_for() -> None:

@@ -86,7 +86,7 @@ class Ahead:
             try:
                 context = PartContext.of(
                     self._context,
-                    folder=cast(RunFolder, Nowhere()),
+                    folder=cast(RunFolder, Nowhere(self._context.folder.manifest)),
                     display=stream,
                     finished=dict(self._context.finished),
                     before=before,

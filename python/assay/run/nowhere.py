@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,11 +14,14 @@ class Nowhere:
 
     Attributes
     ----------
+    manifest
+        What a run that goes on had found before; read alone.
     rows
         The rows that were written last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, manifest: Mapping[str, object] | None = None) -> None:
+        self.manifest = manifest or {}
         self.rows: Sequence[Rows] = ()
 
     def append_point(self, point: dict[str, object]) -> None:

@@ -39,9 +39,10 @@ class Reproduction:
 
 
 def found_here(source: PaperSource) -> str:
-    """What a run found, in a sentence."""
+    """What a run found, in a sentence; of published figures how near those that were fitted to and the others are."""
     verdict, sentences = findings_of(source)
-    return verdict or next(iter(sentences), NO_ANSWER)
+    count = 2 if (source.study or {}).get("published") else 1
+    return verdict or " ".join(sentences[:count]) or NO_ANSWER
 
 
 def reproduction(asked: Reproduction, sources: Sequence[PaperSource], sections: dict[str, str]) -> Draft:
