@@ -75,7 +75,8 @@ systemctl() {
 assay() {
     local code=0 words=("${@/#30m/5s}")
     case "$1 $*" in
-        assess*|profile*|verify*) words+=(--quick) ;;
+        assess*|profile*) words+=(--quick) ;;
+        verify*--crash-journal*) words+=(--duration 5s) ;;
         record*'--for 7d'*) timeout --signal INT 20 assay "$@" || code=$?; [ $code = 124 ]; return ;;
     esac
     command assay "${words[@]}" || code=$?
