@@ -75,7 +75,7 @@ def test_help_is_a_line_an_option(bench: Bench) -> None:
     assert "─" not in "".join(shown)
     assert bench.assay("--agent").stdout == bench.assay().stdout
     told = complaint(bench.assay("study", "--agent").stderr)
-    assert (told["code"], told["accepted"]) == (2, ["list", "show", "run"])
+    assert (told["code"], told["accepted"]) == (2, ["list", "show", "compare", "run"])
 
 
 def test_parts_of_a_message() -> None:
