@@ -11,8 +11,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 RUST_TESTED := --workspace --exclude assay-python
 
 PYTEST := $(BIN)/python -m pytest
-# One worker more than cores: tests wait for servers and clocks. One that has nothing left to do takes tests from others.
-IN_PARALLEL := --numprocesses $(shell echo $$(($$(nproc) + 1))) --dist worksteal
+# Two workers more than cores: tests wait for servers and clocks. One that has nothing left to do takes tests from others.
+IN_PARALLEL := --numprocesses $(shell echo $$(($$(nproc) + 2))) --dist worksteal
 
 # A machine takes a core; the files that take longest begin.
 LAB_IN_PARALLEL := --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -50,7 +50,7 @@ test: $(BUILT) $(SET_UP_DEV) ## run the tests: Rust, Python, examples in docstri
 	$(PYTEST) -m "timing and not slow"
 
 test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs, the tests marked slow, and more random examples
-	cargo test --locked $(RUST_TESTED)
+	ASSAY_ALL=1 cargo test --locked $(RUST_TESTED)
 	$(PYTEST) $(IN_PARALLEL) --hypothesis-profile full -m "not (packaging or timing)"
 	$(PYTEST) --hypothesis-profile full -m timing
 

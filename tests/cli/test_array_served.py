@@ -473,7 +473,8 @@ def test_a_server_that_is_killed_while_chunks_move_goes_on_where_it_stood(bench:
 @pytest.mark.parametrize(
     ("array", "complaint"),
     [
-        ("fas3070?volumes=data:1", "no group that another one could join"),
+        ("sata-jbod?raid=10&volumes=data:1", "no group that another one could join"),
+        ("fas3070?volumes=data:1", "no group that could grow"),
         ("ps6100xv?raid=data:10,log:50&volumes=data:1,log:1", "roles have members of their own"),
     ],
 )

@@ -28,6 +28,7 @@ from assay.record.shapes.manifest import Target as TargetShape
 from assay.record.shapes.terms import Count, MaybeAmount, MaybeCount
 
 REST_MAX_S = 86_400.0
+STEPS_MAX = 1000
 
 
 # What an agent says
@@ -221,6 +222,7 @@ class AxisOf(WireMessage):
     resolution_share: Annotated[float, Field(gt=0, le=10)]
     plateau_share: Annotated[float, Field(ge=0, le=10)]
     stops_at_plateau: bool
+    steps: Annotated[list[Annotated[float, Field(gt=0, le=1e15)]], Field(max_length=STEPS_MAX)]
 
 
 class Searches(_Step):

@@ -183,10 +183,10 @@ class FleetJob(Job):
 
     def _search(self, steps: Mapping[str, Searches]) -> Search:
         axes: list[AxisOf] = [step.axis for step in steps.values()]
-        starts = [axis.start for axis in axes]
+        starts, names = [axis.start for axis in axes], list(steps)
         first = next(iter(steps.values()))
-        axis = Axis(**dict(axes[0]) | {"start": sum(starts), "end": sum(axis.end for axis in axes)})
-        names = list(steps)
+        loads = tuple(map(sum, zip(*(axis.steps for axis in axes), strict=False)))
+        axis = Axis(**dict(axes[0]) | {"start": sum(starts), "end": sum(axis.end for axis in axes), "steps": loads})
 
         def ask(load: float) -> Ask:
             parts = dict(zip(names, split_load(load, starts, whole=axis.whole), strict=True))

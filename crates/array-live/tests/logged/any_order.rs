@@ -142,7 +142,7 @@ impl Proof {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::extent::cases(150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn within_the_tolerance_every_acknowledged_byte_is_there(

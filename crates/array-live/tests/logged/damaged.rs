@@ -90,7 +90,7 @@ impl Left {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::extent::cases(60), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_files_lose_no_byte_or_are_an_error_and_never_a_wrong_byte(

@@ -3,6 +3,8 @@
 
 #[path = "../damage/mod.rs"]
 mod damage;
+#[path = "../extent/mod.rs"]
+mod extent;
 #[path = "../foreign/mod.rs"]
 mod foreign;
 #[path = "../../../array-model/tests/plans/mod.rs"]

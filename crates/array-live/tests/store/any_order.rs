@@ -93,7 +93,7 @@ fn policy() -> impl Strategy<Value = RaidPolicy> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::extent::cases(200), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn within_the_tolerance_every_acknowledged_byte_is_there(

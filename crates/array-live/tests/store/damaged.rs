@@ -224,7 +224,7 @@ fn is_told(name: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::extent::cases(80), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_damaged_file_loses_no_byte_or_is_an_error_and_is_never_a_wrong_byte(

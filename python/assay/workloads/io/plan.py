@@ -70,7 +70,7 @@ class IoSearch(SearchPlan):
         Option("--search", "Axis of a search for the most within the limits: queue-depth, rate or none.", TIME),
     ] = "none"
     plateau: bool = True
-    steps: tuple[Annotated[float, Field(gt=0, le=1e9)], ...] = ()
+    steps: Annotated[tuple[Annotated[float, Field(gt=0, le=1e9)], ...], Field(max_length=1000)] = ()
     """The loads a tester tried, in rising order: the search tries no others."""
 
 

@@ -1,0 +1,10 @@
+//! How much is tried: a third in `make test`, all where `ASSAY_ALL` is set, as `make test-all` does.
+
+pub(crate) fn tries_all() -> bool {
+    std::env::var_os("ASSAY_ALL").is_some()
+}
+
+/// Cases of a property test, of which all are tried or a third.
+pub(crate) fn cases(all: u32) -> u32 {
+    if tries_all() { all } else { all.div_ceil(3) }
+}
