@@ -20,7 +20,7 @@ from assay.report.assemble import assemble
 from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
 from assay.report.sections.study import _groups
-from assay.workloads.transactions.report.study import partition_rows, partitioned_tables, written_rows
+from assay.workloads.transactions.report.study import device_rows, partition_rows, partitioned_tables, written_rows
 
 MEANING = r" \((new orders per minute|member: one array of a group|one array of a group)\)"
 """What the first use of a word has behind it."""
@@ -81,7 +81,9 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
         "NOPM", "95 % interval", "TPM", "Response p90", "Data reads", "Data writes", "Log writes",
     ]  # fmt: skip
     figures = blocks(document, FigureElement)
-    assert [figure.name for figure in figures[4:]] == ["study-storage", "study-written-device", "study-written-file"]
+    assert [figure.name for figure in figures[4:]] == [
+        "study-storage", "study-written-device", "study-written-file", "study-devices",
+    ]  # fmt: skip
     titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in figures[:4]]
     assert titles == [
         "new orders per minute", "response time of new orders, p90 (ms)", "mean data write latency (us)",
@@ -142,6 +144,22 @@ def test_without_devices_the_server_says_what_was_written() -> None:
     assert [(row["series"], row["value"]) for row in written_rows([("1", point)], "device")] == [
         ("data (server)", 3.0), ("log (server)", 1.0),
     ]  # fmt: skip
+
+
+def test_of_each_device_the_outstanding_ios_are_rate_times_latency_over_the_points_of_a_level() -> None:
+    def point(name: str, rate: float) -> dict[str, Any]:
+        log = {"device": "log", "roles": ["log"], "read_iops": 0.0, "write_iops": 0.0}
+        data = {"device": "data", "roles": ["data"], "read_iops": rate, "read_latency_mean_ns": 4e6}
+        data |= {"write_iops": 100.0, "write_latency_mean_ns": 2e6}
+        return {"id": name, "oltp": {"storage": {"devices": [data, log]}}}
+
+    rows = device_rows([("4", point("p0001", 50.0)), ("4", point("p0002", 150.0))])
+
+    assert [(row["panel"], row["series"], row["value"], row["point_id"]) for row in rows] == [
+        ("I/Os outstanding", "data (data)", pytest.approx(0.6), "p0001"),
+        ("I/Os outstanding", "log (log)", 0.0, "p0001"),
+        ("write latency (ms)", "data (data)", pytest.approx(2.0), "p0001"),
+    ]
 
 
 def test_writes_to_files_are_told_where_the_server_counts_them(tmp_path: Path) -> None:

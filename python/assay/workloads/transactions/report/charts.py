@@ -154,6 +154,37 @@ def storage_levels(rows: Sequence[StorageRow], by: str) -> alt.TopLevelMixin:
     return figure
 
 
+def device_levels(rows: Sequence[StorageRow], by: str) -> alt.TopLevelMixin:
+    """Panels beside each other: bars by level that add up, and means of each series as marks.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `panel` (title of the axis, unit included; the first adds up, the second does not), `level`, `series`, `value`.
+    by : str
+        What the levels are of.
+    """
+    panels, series = ordered(rows, "panel"), ordered(rows, "series")
+    width = PANEL_WIDTH[1] / len(panels) - 60
+    first = _level_bars([row for row in rows if row["panel"] == panels[0]], panels[0], by, series, width=width)
+    charts = [first]
+    for panel in panels[1:]:
+        own = [row for row in rows if row["panel"] == panel]
+        charts.append(
+            alt.Chart(ChartRows(values=own))
+            .mark_point(filled=True, size=60)
+            .encode(
+                x=alt.X("level:N", sort=ordered(own, "level"), title=by, axis=alt.Axis(grid=False, labelAngle=-40)),
+                y=alt.Y("value:Q", title=panel, axis=alt.Axis(format=COUNT, tickCount=6)),
+                color=colour("series", series),
+                shape=shape("series", series),
+            )
+            .properties(width=width, height=220)
+        )
+    figure: alt.TopLevelMixin = alt.hconcat(*charts, spacing=16)
+    return figure
+
+
 def stacked_levels(rows: Sequence[StackedRow], title: str, by: str) -> alt.TopLevelMixin:
     """Bars by level of series upon each other.
 

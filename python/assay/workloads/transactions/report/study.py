@@ -11,7 +11,13 @@ from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
 from assay.record.source import RunFacts
 from assay.workloads.transactions.application import Application
-from assay.workloads.transactions.report.charts import StackedRow, StorageRow, stacked_levels, storage_levels
+from assay.workloads.transactions.report.charts import (
+    StackedRow,
+    StorageRow,
+    device_levels,
+    stacked_levels,
+    storage_levels,
+)
 from assay.workloads.transactions.report.transactions import oltp_points
 
 SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log", "write"): "log writes"}
@@ -29,6 +35,7 @@ def study_figures(facts: RunFacts, application: Application) -> list[FigureEleme
     by = ", ".join(str(factor["title"]) for factor in study["factors"] if len(factor["levels"]) > 1)
     found = [_storage_figure(levels, by)]
     found += [_written_figure(levels, written_rows(levels, what), by, what, WRITTEN[what][1]) for what in WRITTEN]
+    found.append(_device_figure(levels, by))
     tables = partitioned_tables(levels)
     rows, what = partition_rows(levels, tables), f"partition of {joined(tables)}"
     found.append(_written_figure(levels, rows, by, what, "each a file of its own"))
@@ -94,6 +101,34 @@ def written_rows(levels: list[tuple[str, Record]], what: str) -> list[StackedRow
         for (level, name), values in found.items()
     ]
     return with_others(rows)
+
+
+QUEUE, WRITE_LATENCY = "I/Os outstanding", "write latency"
+
+
+def device_rows(levels: list[tuple[str, Record]]) -> list[StorageRow]:
+    """Rows of `charts.device_levels`: means over the points of a level, in units of the panels.
+
+    I/Os outstanding are rates times latencies (Little's law: the mean number in a system is what arrives in a second
+    times the time that each stays).
+    """
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for level, point in levels:
+        for device in (point["oltp"]["storage"] or {}).get("devices") or ():
+            name = f"{device.get('device')} ({joined(device.get('roles') or ())})"
+            sides = [(device.get(f"{side}_iops"), device.get(f"{side}_latency_mean_ns")) for side in ("read", "write")]
+            outstanding = sum((rate or 0.0) * (latency_ns or 0.0) / 1e9 for rate, latency_ns in sides)
+            found.setdefault((QUEUE, level, name), []).append(outstanding)
+            if sides[1][1] is not None:
+                found.setdefault((WRITE_LATENCY, level, name), []).append(sides[1][1])
+    means = {key: sum(values) / len(values) for key, values in sorted(found.items(), key=lambda one: one[0][0])}
+    ids = _first_ids(levels)
+    factor, unit = latency_unit(value for (panel, _, _), value in means.items() if panel == WRITE_LATENCY)
+    return [
+        {"panel": f"{panel} ({unit})" if panel == WRITE_LATENCY else panel, "level": level, "series": name,
+         "value": value / factor if panel == WRITE_LATENCY else value, "point_id": ids[level]}
+        for (panel, level, name), value in means.items()
+    ]  # fmt: skip
 
 
 def _to_devices(storage: Record) -> list[tuple[str, float | None]]:
@@ -170,6 +205,18 @@ def _written_figure(
     caption = f"Mean rate of writing to each {what} by {by}, {said}. Points {_ids(levels)}."
     chart = stacked_levels(rows, "written (MiB/s)", by)
     return FigureElement(f"study-written-{what.partition(' ')[0]}", caption, f"Written to each {what}: {told}.", chart)
+
+
+def _device_figure(levels: list[tuple[str, Record]], by: str) -> FigureElement | None:
+    rows = device_rows(levels)
+    if len({row["series"] for row in rows}) < 2:
+        return None
+    caption = (
+        f"I/Os outstanding at each device (rate times latency) and mean latency of its writes by {by}; what other"
+        f" programs did is among it. Points {_ids(levels)}."
+    )
+    told = joined(f"{row['level']}: {row['series']} {row['value']:,.3g} ({row['panel']})" for row in rows)
+    return FigureElement("study-devices", caption, f"Devices by {by}: {told}.", device_levels(rows, by))
 
 
 def _first_ids(levels: list[tuple[str, Record]]) -> dict[str, str]:
