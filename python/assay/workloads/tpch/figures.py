@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.base.units import count_of, format_duration, format_latency
+from assay.base.units import count_of, format_bytes, format_duration, format_latency
 from assay.record.common_figures import COMMON_FIGURES
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
@@ -73,6 +73,26 @@ COMPLETION = Figure(
 )
 
 
+def _spilled(point: Point) -> float | None:
+    told = [query.get("temp_bytes") for query in dss_of(point).get("queries") or []]
+    known = [count for count in told if count is not None]
+    return float(sum(known)) if known else None
+
+
+SPILLED = Figure(
+    name="spilled_bytes",
+    unit="bytes",
+    title="Spilled",
+    noun="bytes spilled",
+    full="bytes that queries wrote to temporary files",
+    better="lower",
+    value=_spilled,
+    words=format_bytes,
+    study="spilled",
+)
+"""Of the power test alone, in which the server's counters belong to one query."""
+
+
 def _query_figure(name: str, title: str, full: str) -> Figure:
     def value(point: Point) -> float | None:
         found = seconds_of(point)
@@ -127,6 +147,7 @@ FIGURES: tuple[Figure, ...] = (
     COMPLETION,
     _query_figure("mean", "Mean query", "mean time of a query"),
     _query_figure("max", "Slowest query", "time of the slowest query"),
+    SPILLED,
     replace(under("data", COMMON_FIGURES["read_bytes_per_s"]), title="Scan rate", full="bytes read per second"),
     under("data", COMMON_FIGURES["read_latency_mean_ns"]),
     under("data", replace(COMMON_FIGURES["iops"], compared=False)),
