@@ -28,6 +28,8 @@ export PATH := $(CURDIR)/.venv/rust:$(PATH)
 export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# Without kept bytecode each worker of the tests compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help set-up build assess test test-all proof test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean docs wheel packages container release
 
