@@ -125,7 +125,8 @@ def test_a_bare_debian_12_comes_from_the_clone_to_the_report(
     assert run_file.with_name("report.html").is_file()
     assert said.rstrip().splitlines()[-1].endswith("report.html")
     assert not [notice for notice in manifest["notices"] if "left out" in notice]
-    assert [database["runs_as"] for database in manifest["target"]["databases"] if "runs_as" in database] == ["number"]
+    own = [database["runs_as"] for database in manifest["target"]["databases"] if "runs_as" in database]
+    assert {*own} == {"number"}
     measured = sum(part["spent_s"] for part in manifest["parts"])
     record_property("seconds", {"from the clone to the report": round(seconds), "of them measuring": round(measured)})
     print(f"from the clone to the report: {seconds:.0f} s, of them measuring: {measured:.0f} s")
