@@ -176,7 +176,7 @@ class TestJudging:
 
         assert [(verdict["met"], verdict["reason"]) for verdict in verdicts[:1]] == [(None, "served array overdriven")]
         assert "overdriven in 9 of 10 seconds" in str(verdicts[0]["why"])
-        # A limit of the host is missed all the same.
+        # The host is judged by its own limit, which it still misses.
         assert verdicts[-1]["met"] is False
         assert with_overdriven(point(f=30)) == point(f=30)
 

@@ -563,7 +563,7 @@ def test_one_run_of_each_level_tells_no_difference_that_other_runs_may_make() ->
     assert told["sentences"][0].startswith(
         "One run of each cannot tell whether b and a differ in IOPS (--repeats 3 tells)"
     )
-    # Three repeats of each tell it.
+    # Three repeats of each level show the difference.
     parts = [part(f"{name}{times}", "none") for times in ("", " #2", " #3") for name in "abc"]
     runs = [one | {"part": f"{one['part']}{times}"} for times in ("", " #2", " #3") for one in points]
     asked["levels"] = {one["name"]: {"f": one["name"][0]} for one in parts}

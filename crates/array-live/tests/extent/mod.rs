@@ -4,7 +4,7 @@ pub(crate) fn tries_all() -> bool {
     std::env::var_os("ASSAY_ALL").is_some()
 }
 
-/// Cases of a property test, of which all are tried or a third.
+/// The number of cases that a property test tries: all, or a third of them.
 pub(crate) fn cases(all: u32) -> u32 {
     if tries_all() { all } else { all.div_ceil(3) }
 }

@@ -149,7 +149,7 @@ def reproduce(
             say(f"  left out: {error}")
         else:
             say(f"  done in {format_duration(time.monotonic() - began)}")
-    _write(paper, chosen, made, failed, folder, pdf=are_installed(*PDF) if pdf is None else pdf, at=at)
+    _write(paper, chosen, made, failed, folder, pdf=are_installed(*PDF) if pdf is None else pdf)
     if failed:
         raise typer.Exit(int(ExitCode.LIMIT_UNKNOWN))
 
@@ -190,19 +190,15 @@ def _write(
     folder: Path,
     *,
     pdf: bool,
-    at: Path | None,
 ) -> None:
-    from assay.report.paper.reproduction import Reproduction
-
-    left_out = [
-        LeftOut(what=one.title, why=_why(one, failed.get(one.name), at)) for one in chosen if one.name not in made
-    ]
-    asked = Reproduction(paper, [one for one in chosen if one.name in made], [*left_out, *paper.left_out])
-    if not made:
-        raise next(iter(failed.values()))
     from assay.document.elements import Block, Bullets, Heading
     from assay.document.terminal import show, table
+    from assay.report.paper.reproduction import Reproduction
 
+    if not made:
+        raise next(iter(failed.values()))
+    left_out = [LeftOut(what=one.title, why=_why(one, failed.get(one.name))) for one in chosen if one.name not in made]
+    asked = Reproduction(paper, [one for one in chosen if one.name in made], [*left_out, *paper.left_out])
     written = _written(asked, [made[one.name].path for one in asked.experiments], folder, pdf=pdf)
     rows = [(one.title, one.published, found) for one, found in zip(asked.experiments, written.found, strict=True)]
     missing: list[Block] = [Heading("Not made again"), Bullets([f"{one.what}: {one.why}" for one in asked.left_out])]
@@ -226,7 +222,8 @@ def _written(asked: Reproduction, runs: Sequence[Path], folder: Path, *, pdf: bo
     )
 
 
-def _why(one: Experiment, error: AssayError | None, at: Path | None) -> str:
+def _why(one: Experiment, error: AssayError | None) -> str:
+    """Why an experiment was not made: it failed, or nothing else than the folder for it was missing."""
     if error is not None:
         return f"It failed: {error}"
-    return f"It needs a folder for its database: --at DIR ({one.shown})" if at is None else "Not asked for"
+    return f"It needs a folder for its database: --at DIR ({one.shown})"

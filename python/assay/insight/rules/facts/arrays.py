@@ -10,6 +10,18 @@ from assay.targets.arrays.model.configuration import Configuration, configure
 from assay.targets.arrays.model.options import parse_model_target
 
 
+def _modelled(text: str) -> tuple[str, Configuration]:
+    """Name and configuration of a target `model:NAME?...`.
+
+    Raises
+    ------
+    UsageError
+        The target is wrong.
+    """
+    name, options = parse_model_target(text)
+    return name, configure(name, options)
+
+
 def array_subjects(text: str) -> list[Subject]:
     """The array of a target `model:NAME?...`, each pool of its own, and the volumes of each role.
 
@@ -18,8 +30,7 @@ def array_subjects(text: str) -> list[Subject]:
     UsageError
         The target is wrong.
     """
-    name, options = parse_model_target(text)
-    whole = configure(name, options)
+    name, whole = _modelled(text)
     found = []
     for place, pool in enumerate(whole.pools):
         label = text if len(whole.pools) == 1 else f"{text}, pool {place + 1}"
@@ -40,8 +51,7 @@ def topology_subjects(text: str) -> list[Subject]:
     UsageError
         The target is wrong.
     """
-    name, options = parse_model_target(text)
-    whole = configure(name, options)
+    name, whole = _modelled(text)
     layout = Subject("layout", text, anchor=name, otherwise="the model does not say it")
     volumes: dict[str, list[str]] = {}
     for place, pool in enumerate(whole.pools):

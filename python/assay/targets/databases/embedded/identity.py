@@ -143,7 +143,7 @@ def _dedicated_uid(before: int | None) -> int:
 
 
 def _idle_user() -> int | None:
-    """Number of an idle user of the system, by whom no process runs and nobody logs in; Assay's own comes first."""
+    """Number of a system user that has no processes and no login; the user of Assay's own comes first."""
     running = _numbers_running()
     users = sorted(pwd.getpwall(), key=lambda user: user.pw_name != SYSTEM_USER)
     for user in users:
