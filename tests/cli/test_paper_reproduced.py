@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay.base.errors import UsageError
-from assay.insight.studies.published_papers import Experiment, paper_names, published_paper
+from assay.insight.calibration.published_papers import Experiment, paper_names, published_paper, sentence_named
 from assay_command import Bench
 
 EXPERIMENTS = [
@@ -19,8 +19,8 @@ def test_papers_are_listed_and_shown(bench: Bench) -> None:
     listed = bench.assay("paper", "list").stdout
     for name in paper_names():
         assert name in listed
-        shown = bench.assay("paper", "show", name).stdout
-        assert all(one.published in shown and "PLACE" not in shown for one in published_paper(name).experiment)
+        shown, paper = bench.assay("paper", "show", name).stdout, published_paper(name)
+        assert all(paper.sentence_of(one) in shown and "PLACE" not in shown for one in paper.experiment)
 
 
 @pytest.mark.parametrize("one", EXPERIMENTS)
@@ -75,6 +75,12 @@ def test_published_figures_are_chosen_by_their_study(bench: Bench) -> None:
     refused = bench.assay("study", "run", "published", "--levels", "source=NONE")
     assert refused.code == 2
     assert "known: EQL-OLTP" in refused.complaint
+
+
+def test_a_study_cites_a_sentence_that_a_paper_has() -> None:
+    assert sentence_named("DVX/hosts") == ("DVX", "Up to 128 hosts and 10 data nodes.")
+    with pytest.raises(ValueError, match="known: DVX/figures"):
+        sentence_named("DVX/nosuch")
 
 
 def test_a_paper_without_an_experiment_is_none(tmp_path: Path) -> None:

@@ -31,6 +31,23 @@ def test_a_run_of_one_point_is_two_lines_and_what_was_checked() -> None:
     assert checked.startswith("Consistency: all 11 conditions hold")
 
 
+def test_a_limit_that_many_databases_miss_is_told_once_with_the_worst_and_their_number() -> None:
+    manifest, points = run_of("oltp")
+    (line,) = [line for line in manifest["verdict"] if line["limit"] == "cpu<80%"]
+    manifest["verdict"] += [
+        line | {"limit": limit, "value": value, "met": met, "meaning": f"peak of {name} is {value:g}"}
+        for limit, name, value, met in (
+            ("p<=9", "db1", 30.0, False), ("p<=9", "db2", 50.0, False), ("p<=9", "db3", 8.0, True),
+            ("q>=9", "db1", 3.0, False), ("q>=9", "db2", 2.0, False),
+        )
+    ]  # fmt: skip
+
+    judged = texts(manifest, points)[1]
+
+    assert judged.count("p<=9") == judged.count("q>=9") == 1
+    assert "p<=9 (peak of db2 is 50, the worst of 2 that miss it) and q>=9 (peak of db2 is 2, the worst of 2" in judged
+
+
 def test_a_search_is_a_line_with_load_interval_and_what_limited_it() -> None:
     (line,) = texts(*run_of("profile"))
 

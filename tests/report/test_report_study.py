@@ -18,7 +18,7 @@ from assay.insight.studies.files import study_names
 from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.facts import load_facts
-from assay.report.figures_study import level_figure
+from assay.report.figures_study import LevelRow, level_figure
 from assay.report.sections.study import _groups
 from assay.workloads.transactions.report.study import device_rows, partition_rows, partitioned_tables, written_rows
 
@@ -251,6 +251,18 @@ def test_a_figure_refuses_more_series_than_can_be_told_apart() -> None:
     with pytest.raises(ValueError, match="at most"):
         level_figure(rows, "iops", "x", joined=True)
     assert level_figure([], "iops", "x", joined=True) is None
+
+
+def test_an_axis_of_bytes_has_a_unit_that_suits() -> None:
+    rows: list[LevelRow] = [
+        {"level": level, "series": "all", "unit": "bytes", "value": value, "low": None, "high": None, "band_low": None,
+         "band_high": None, "point_ids": ["p1"]}
+        for level, value in (("64 kB", 26_738_688.0), ("256 MB", 0.0))
+    ]  # fmt: skip
+    chart = level_figure(rows, "spilled", "memory of a sort", joined=False)
+
+    assert chart is not None
+    assert chart.to_dict()["layer"][0]["encoding"]["y"]["title"] == "bytes that queries wrote to temporary files (MB)"
 
 
 def test_every_section_says_which_level_it_speaks_of(tmp_path: Path) -> None:

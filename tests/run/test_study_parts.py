@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from assay.base.errors import UsageError
-from assay.insight.calibration.published import full_names, read_published
+from assay.insight.calibration.published import read_published
+from assay.insight.calibration.published_papers import full_names
 from assay.insight.studies.files import read_study
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.study import load_study

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from assay.base.errors import UsageError
 
@@ -153,6 +154,19 @@ def format_bytes(count: float) -> str:
         if abs(count) >= 1024**power:
             return f"{count / 1024**power:.4g} {unit}"
     return f"{count:.4g} B"
+
+
+def bytes_unit(counts: Iterable[float]) -> tuple[float, str]:
+    """Bytes and name of the decimal unit that suits an axis, as published studies count them.
+
+    Examples
+    --------
+    >>> bytes_unit([0, 26_738_688]), bytes_unit([13_000]), bytes_unit([0])
+    ((1000000.0, 'MB'), (1000.0, 'kB'), (1.0, 'bytes'))
+    """
+    largest = max(counts, default=0.0)
+    units = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    return next((unit for unit in units if largest >= unit[0]), (1.0, "bytes"))
 
 
 def format_throughput(bytes_per_s: float) -> str:

@@ -230,11 +230,23 @@ def _limits(lines: Sequence[Record]) -> tuple[str, Tone]:
         return f"the limit {lines[0]['limit']} is met{how}" if asked == 1 else f"{every} limits are met", "plain"
     told = [counts_words(counts)] if missed or len(unknown) < len(lines) else []
     if missed:
-        told.append("missed: " + joined(f"{line['limit']} ({line['meaning']})" for line in missed))
+        told.append("missed: " + joined(_missed(missed, limit) for limit in dict.fromkeys(map(_limit_of, missed))))
     for meaning in dict.fromkeys(line["meaning"] for line in unknown):
         names = dict.fromkeys(line["limit"] for line in unknown if line["meaning"] == meaning)
         told.append(f"{joined(names)} {'is' if len(names) == 1 else 'are'} {meaning}")
     return "; ".join(told), _tone([standing_word(line) for line in lines])
+
+
+def _limit_of(line: Record) -> str:
+    return str(line["limit"])
+
+
+def _missed(lines: Sequence[Record], limit: str) -> str:
+    """A missed limit once, however many volumes or databases miss it: the worst of them, and their number."""
+    own = sorted((line for line in lines if _limit_of(line) == limit), key=lambda line: line.get("value") or 0.0)
+    worst = own[-1 if "<" in limit else 0]
+    others = f", the worst of {len(own)} that miss it" if len(own) > 1 else ""
+    return f"{limit} ({worst['meaning']}{others})"
 
 
 # Studies

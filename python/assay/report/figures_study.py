@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
+from assay.base.units import bytes_unit
 from assay.document.charts import DOTS_LEAST, PANEL_WIDTH, ChartRows, ordered
 from assay.document.drawing import alt
 from assay.document.palette import BAND, COLOURS, COUNT, INK, MAX_SERIES, colour, latency_unit, shape
@@ -153,6 +154,9 @@ def _unit(rows: Sequence[LevelRow], title: str) -> tuple[float, str]:
     match rows[0]["unit"]:
         case "ns":
             factor, unit = latency_unit(row["value"] for row in rows)
+            return factor, f"{title} ({unit})"
+        case "bytes":
+            factor, unit = bytes_unit(row["value"] for row in rows)
             return factor, f"{title} ({unit})"
         case "bytes_per_s":
             return 1e6, f"{title} (MB/s)"

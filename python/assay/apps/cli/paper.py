@@ -17,7 +17,7 @@ from assay.apps.cli.console import print_json, say
 from assay.base.errors import AssayError, ExitCode, Interrupted, UsageError
 from assay.base.extras import CHARTS, PDF, are_installed, require
 from assay.base.units import format_duration
-from assay.insight.studies.published_papers import (
+from assay.insight.calibration.published_papers import (
     Experiment,
     LeftOut,
     PublishedPaper,
@@ -97,7 +97,7 @@ def show_paper(name: Name, debug: opt.Debug = False) -> None:
     for one in paper.experiment:
         blocks += [
             Heading(f"{one.title} ({one.name})"),
-            Paragraph(f"Published: {one.published}."),
+            Paragraph(f"Published: {paper.sentence_of(one)}"),
             Paragraph(one.shown),
         ]
         blocks += [Paragraph(f"Differs: {one.differs}.")] if one.differs else []
@@ -200,7 +200,9 @@ def _write(
     left_out = [LeftOut(what=one.title, why=_why(one, failed.get(one.name))) for one in chosen if one.name not in made]
     asked = Reproduction(paper, [one for one in chosen if one.name in made], [*left_out, *paper.left_out])
     written = _written(asked, [made[one.name].path for one in asked.experiments], folder, pdf=pdf)
-    rows = [(one.title, one.published, found) for one, found in zip(asked.experiments, written.found, strict=True)]
+    rows = [
+        (one.title, paper.sentence_of(one), found) for one, found in zip(asked.experiments, written.found, strict=True)
+    ]
     missing: list[Block] = [Heading("Not made again"), Bullets([f"{one.what}: {one.why}" for one in asked.left_out])]
     show([table("", ("experiment", "published", "found here"), rows), *(missing if asked.left_out else [])])
     for path in written.files:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -125,13 +123,6 @@ class Published(Strict):
 def sources_text() -> str:
     """The studies that figures are from, as `--levels source=` takes them."""
     return ",".join(read_published().sources)
-
-
-@cache
-def full_names() -> dict[str, str]:
-    """Full names of published studies, by their short ones."""
-    text = resources.files("assay.insight.calibration").joinpath("studies.toml").read_text(encoding="utf-8")
-    return {name: str(title) for name, title in tomllib.loads(text).items()}
 
 
 def read_published(path: Path | None = None) -> Published:

@@ -17,6 +17,7 @@ from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import EXPECTED, nearest, shortened, validated
 from assay.base.tables import TableValue
+from assay.insight.calibration.published_papers import sentence_named
 from assay.insight.studies.result import study_figures
 from assay.insight.studies.targets import Kind, is_on_array, target_kind
 from assay.run.chains import points_least
@@ -178,6 +179,14 @@ class Said(Strict):
     text: str
 
 
+def _as_said(given: Any) -> Any:
+    """A text names the sentence of a published study that Assay knows."""
+    if not isinstance(given, str):
+        return given
+    source, text = sentence_named(given)
+    return {"source": source, "text": text}
+
+
 class StudyPlan(Strict):
     """A study as its TOML file has it."""
 
@@ -188,8 +197,8 @@ class StudyPlan(Strict):
     """Kinds of targets, or engines where the study makes sense on some databases alone."""
     target: str | None = None
     """The target unless one is given."""
-    said: tuple[Said, ...] = ()
-    """What published studies say on the question; it stands beside the answer."""
+    said: tuple[Annotated[Said, BeforeValidator(_as_said)], ...] = ()
+    """What published studies say on the question, `SOURCE/ID` where Assay knows it; it stands beside the answer."""
     published: bool = False
     """Whether the cases are the published figures of `arrays/published.toml`."""
     plan: dict[str, TableValue] = Field(default_factory=dict)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.base.units import count_of, format_iops, format_latency
-from assay.insight.calibration.published import full_names
+from assay.base.units import bytes_unit, count_of, format_iops, format_latency
+from assay.insight.calibration.published_papers import full_names
 from assay.insight.studies.result import study_figures
 from assay.record.figures import Figure
 from assay.record.shapes.study import Compared, Comparison, PublishedFigure, Result, Study
@@ -45,6 +45,7 @@ class Grammar:
 _COUNTED = Grammar(verb="holds", more="more", less="fewer", is_plural=True)
 _GRAMMARS = {
     "bytes_per_s": Grammar(verb="reaches", more="more", less="less"),
+    "bytes": Grammar(verb="has", more="larger", less="smaller"),
     "ns": Grammar(verb="has", more="higher", less="lower"),
     "share": Grammar(verb="has", more="higher", less="lower"),
     "ratio": Grammar(verb="has", more="higher", less="lower"),
@@ -101,8 +102,8 @@ def figure_text(value: float | None, unit: str) -> str:
 
     Examples
     --------
-    >>> figure_text(4180.2, "iops"), figure_text(8.3e6, "ns")
-    ('4,180', '8.30 ms')
+    >>> figure_text(4180.2, "iops"), figure_text(8.3e6, "ns"), figure_text(13_220, "bytes")
+    ('4,180', '8.30 ms', '13.22 kB')
     """
     if value is None:
         return "-"
@@ -113,6 +114,9 @@ def figure_text(value: float | None, unit: str) -> str:
     if unit == "ratio":
         return f"{value:.2f}"
     # Published studies count in MB, 1,000,000 bytes.
+    if unit == "bytes":
+        factor, name = bytes_unit([value])
+        return f"{value / factor:,.4g} {name}"
     return f"{value / 1e6:,.4g} MB/s" if unit == "bytes_per_s" else format_iops(value)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.document.elements import Block, Cell, Column, FactList, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
-from assay.insight.calibration.published import full_names
+from assay.insight.calibration.published_papers import full_names
 from assay.record.shapes.manifest import Parameter
 from assay.record.source import records
 from assay.report.paper.parts import Draft, own_names

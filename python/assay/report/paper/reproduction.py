@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assay.document.elements import Cell, Column, Table
 from assay.document.references import see
-from assay.insight.studies.published_papers import Experiment, LeftOut, PublishedPaper
+from assay.insight.calibration.published_papers import Experiment, LeftOut, PublishedPaper
 from assay.report.paper.measured import findings_of
 from assay.report.paper.parts import Draft
 from assay.report.paper.sources import PaperSource
@@ -60,7 +60,7 @@ def reproduction(asked: Reproduction, sources: Sequence[PaperSource], sections: 
         [
             [
                 Cell(one.title),
-                Cell(f"{one.published}."),
+                Cell(asked.paper.sentence_of(one)),
                 Cell(found_here(source)),
                 Cell(one.differs or "as published" if one.on == "storage" else "a model"),
                 Cell(see(sections[source.number])),
