@@ -24,6 +24,7 @@ from assay.targets.arrays.live.spec import parse_served
 from assay.targets.arrays.live.volumes import refuse_mkfs
 from assay.targets.databases import parse_database
 from assay.targets.databases.spark.database import find_java
+from assay.targets.drives.health import examine
 
 PACKAGE = Path(assay.__file__).parent
 STARTING = {"which", "find_program", "require_program", "run", "Popen", "create_subprocess_exec"}
@@ -60,19 +61,19 @@ def _array() -> ServedArray:
         ("mkfs.ext4", lambda: _array().refuse_host()),
         ("ssh", lambda: ssh_command("db1")),
         ("java", lambda: find_java(parse_database("spark-local:/d", {}))),
-        ("dmsetup", None),
+        ("dmsetup", _why_no_table),
+        ("nvme", lambda: examine("nvme0n1", program=None)["unread"]),
+        ("smartctl", lambda: examine("sda", program=None)["unread"]),
     ],
 )
 def test_a_missing_program_is_named_with_its_package(
-    lacking: Callable[[str], None], name: str, use: Callable[[], object] | None
+    lacking: Callable[[str], None], name: str, use: Callable[[], object]
 ) -> None:
     lacking(name)
-    if use is None:
-        said = _why_no_table()
-    else:
-        with pytest.raises(NotSupported) as caught:
-            use()
-        said = str(caught.value)
+    try:
+        said = str(use())
+    except NotSupported as error:
+        said = str(error)
     assert name in said.lower()
     assert install_command([PROGRAMS[name]]) in said
     assert "\n" not in said

@@ -61,6 +61,14 @@ PROGRAMS = {
             name="dmsetup", debian="dmsetup", rpm="device-mapper",
             opens="how multipath devices choose their paths",
         ),
+        HostProgram(
+            name="nvme", debian="nvme-cli", rpm="nvme-cli",
+            opens="the health of NVMe drives",
+        ),
+        HostProgram(
+            name="smartctl", debian="smartmontools", rpm="smartmontools",
+            opens="the health of SATA and SAS drives",
+        ),
     )
 }  # fmt: skip
 

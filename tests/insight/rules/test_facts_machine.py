@@ -10,13 +10,14 @@ from typing import Any, cast
 import pytest
 
 from assay.insight.rules.facts import interfaces as interfaces_source
-from assay.insight.rules.facts.devices import device_subjects, disks_of, is_flash, md_subjects, raid_of
+from assay.insight.rules.facts.devices import device_subjects, is_flash, md_subjects, raid_of
 from assay.insight.rules.facts.host import host_subject
 from assay.insight.rules.facts.initiators import fc_subjects, iscsi_subjects, multipath_subjects, path_policy
 from assay.insight.rules.facts.interfaces import interface_subjects, know_storage_links, links_of
 from assay.insight.rules.facts.mounts import mount_point, mount_subjects, mounts_of_data
 from assay.insight.rules.registry import RULES
 from assay.insight.rules.rule import Subject, check
+from assay.targets.drives.beneath import disks_of
 from assay.targets.kernel import Kernel, device_number
 from insight.rules.machine import Machine, healthy
 

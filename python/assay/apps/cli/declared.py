@@ -67,7 +67,9 @@ SERVING = ("fusermount3", "mkfs.ext4", "mounting FUSE")
 """What modelled arrays need that are served."""
 DRAWING = ("altair", "vl_convert", "typst")
 """What reports need beside pages in HTML."""
-ON_STORAGE = (*SERVING, *DRAWING, "ssh", "ray")
+DRIVES = ("nvme", "smartctl")
+"""What reads the health of drives."""
+ON_STORAGE = (*SERVING, *DRAWING, *DRIVES, "ssh", "ray")
 """What verbs can use that measure storage, on other hosts, too."""
 SERVERS = ("psycopg", "pymysql", "pymssql")
 """What reaches servers of databases."""

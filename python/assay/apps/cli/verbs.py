@@ -14,6 +14,7 @@ from assay.apps.cli.commands import App, ScreenGroup
 from assay.apps.cli.declared import (
     ASK,
     DRAWING,
+    DRIVES,
     EMBEDDED,
     MEASURE,
     RESULTS,
@@ -31,7 +32,7 @@ from assay.workloads.registry import workloads_of_others
 _FIRST = (
     Verb(
         name="assess",
-        uses=(*DRAWING, *EMBEDDED, "duckdb", "nanoarrow", "sqlglot"),
+        uses=(*DRAWING, *DRIVES, *EMBEDDED, "duckdb", "nanoarrow", "sqlglot"),
         place="assay.apps.cli.assess:assess",
         question="How good is this storage?",
         answer="assay assess DIR",
@@ -78,7 +79,7 @@ _OTHERS = (
     Verb(
         name="check",
         short="Compare settings with best practice.",
-        uses=("dmsetup", *SERVERS),
+        uses=("dmsetup", *DRIVES, *SERVERS),
         section=WATCH,
         place="assay.apps.cli.check:check",
         help="Compare settings with best practice, and say what to change and why; an unknown setting never passes.",
@@ -155,7 +156,7 @@ _WITH_COMMANDS = (
     Verb(
         name="record",
         short="Record host, storage and databases within a budget of disk.",
-        uses=SERVERS,
+        uses=(*DRIVES, *SERVERS),
         section=WATCH,
         place="assay.apps.cli.record:app",
         help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from assay.base.errors import AssayError, UsageError
 from assay.insight.rules.facts import mariadb, mssql, postgresql
-from assay.insight.rules.facts.devices import disks_of, is_flash, raid_of
+from assay.insight.rules.facts.devices import is_flash, raid_of
 from assay.insight.rules.facts.mounts import mount_point
 from assay.insight.rules.facts.numbers import Setting
 from assay.insight.rules.facts.runs import MeasuredStorage
@@ -20,6 +20,7 @@ from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.common.database import Database
 from assay.targets.databases.common.spec import DatabaseSpec
 from assay.targets.databases.common.table_set import NO_TABLES
+from assay.targets.drives.beneath import disks_of
 from assay.targets.host import device_of, memory_bytes
 from assay.targets.kernel import block_device_at
 
