@@ -159,7 +159,7 @@ class Execution:
             try:
                 self._run_parts(recorder)
             finally:
-                self.notices += recorder.notices
+                self.notices += [*self._targets.drives.notices, *recorder.notices]
         self._note_strangers()
         self._refuse_ruined_points()
 
@@ -336,6 +336,8 @@ class Execution:
     def _conclude(self, status: str) -> None:
         if (need := self.folder.manifest.get("need")) is not None:
             self.folder.update(need=judged_need(need, self.answers))
+        if not isinstance(self.error, NotAnswering):
+            self._conclude_drives()
         conclusions = conclusions_of(self.parts, self.points, self.folder.manifest, is_study=self.study is not None)
         verdict = verdict_of_run(
             self.parts,
@@ -375,6 +377,13 @@ class Execution:
         is_checked = any(isinstance(one, Verifying) and one.document_key in self.told for one in self._workloads)
         if self.above.write_report is not None and (self.points or is_checked):
             self._report(self.above.write_report)
+
+    def _conclude_drives(self) -> None:
+        """Keep what the drives say at the end, and in which points they throttled."""
+        watch, target = self._targets.drives, self.folder.manifest["target"]
+        watch.conclude(self.folder.points())
+        if drives := watch.facts(target.get("drives")):
+            self.folder.update(target={**target, "drives": drives})
 
     @property
     def _workloads(self) -> list[Workload[Any]]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration
+from assay.record.drive_health import notes_of
 from assay.record.standstill import overdriven_words, stood_still_s, were_apart
 from assay.record.steady import judged_steady
 from assay.workloads.registry import figures_of
@@ -38,7 +39,8 @@ def notices_of(points: Sequence[Record], target: Record, answers: Sequence[Recor
     Searches rest on no saturated point; what was measured at one load alone has no other point to rest on.
     """
     searched = {point_id for answer in answers for point_id in answer.get("point_ids") or ()}
-    return [*_of_points(points, searched), *_of_target(target)]
+    drives = [RunNotice(*note) for note in notes_of(target.get("drives") or [])]
+    return [*_of_points(points, searched), *drives, *_of_target(target)]
 
 
 def gravest_first(

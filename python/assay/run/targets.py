@@ -12,6 +12,7 @@ from assay.base.errors import AssayError, UsageError
 from assay.base.extras import missing
 from assay.base.log import event
 from assay.base.progress import Display
+from assay.run.drives import DriveWatch
 from assay.run.request import TargetRequest
 from assay.targets.arrays.live.process import served_array
 from assay.targets.databases import is_database, parse_databases
@@ -137,6 +138,7 @@ class PartTargets:
     interrupt: threading.Event
     notices: list[str] = field(default_factory=list)
     """Notices of targets that were left."""
+    drives: DriveWatch = field(default_factory=DriveWatch)
     _used: list[Target] = field(default_factory=list)
 
     def of(self, part: Part[Any]) -> Target:
@@ -234,16 +236,18 @@ class PartTargets:
 
     def collectors(self) -> list[Collector[Any]]:
         """What records the host throughout; nothing where no part is part of it."""
-        return (
-            host_collectors(self.devices)
-            if any(not target.is_virtual and target.is_here for target in self.all)
-            else []
-        )
+        if all(target.is_virtual or not target.is_here for target in self.all):
+            return []
+        self.drives.watch(self.devices)
+        return [*host_collectors(self.devices), self.drives.collector]
 
     def own_collectors(self, part: Part[Any]) -> list[Collector[Any]]:
         """What else records while a part runs."""
         target = self.of(part)
-        return target_collectors(target, self.devices) if target.is_here else []
+        if not target.is_here:
+            return []
+        self.drives.watch(device for devices in target.devices.values() for device in devices)
+        return target_collectors(target, self.devices)
 
     def facts(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """The manifest's `target`: the run's, with what the parts so far used besides.
@@ -267,10 +271,12 @@ class PartTargets:
             elif key not in volumes and volume["kind"] == "database":
                 volumes[key] = volume
         arrays = {array["target"]: array for one in [before, *told] for array in one.get("served", ())}
+        drives = self.drives.facts(before.get("drives"))
         databases = {database["name"]: database for database in before.get("databases", ())} | databases
         return {
             **facts,
             "volumes": list(volumes.values()),
             **({"databases": list(databases.values())} if databases else {}),
             **({"served": list(arrays.values())} if arrays else {}),
+            **({"drives": drives} if drives else {}),
         }

@@ -95,6 +95,8 @@ class Drive(TypedDict, total=False):
         Program that read its health; the kernel alone knows the temperature.
     unread
         Why its health is not known.
+    resets, io_errors, kernel_lines
+        Resets and time-outs, and I/Os that failed, in the kernel's log while the run went on; the first of its lines.
     points_watched, points_throttled, points_hot
         Points during which it was looked at; those of them in which it throttled, and in which it was above its warning
         temperature.
@@ -116,6 +118,9 @@ class Drive(TypedDict, total=False):
     before: DriveHealth | None
     after: DriveHealth | None
     errors: list[DriveError] | None
+    resets: MaybeCount
+    io_errors: MaybeCount
+    kernel_lines: Texts
     temperature_max_celsius: MaybeNumber
     points_watched: list[PointId] | None
     points_throttled: list[PointId] | None

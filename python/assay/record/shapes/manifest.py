@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
+from assay.record.shapes.drive import Drive
 from assay.record.shapes.need import AskedNeed
 from assay.record.shapes.point import Answer, Engine, VerdictLine
 from assay.record.shapes.sizing import Sizing
@@ -239,6 +240,7 @@ class Target(TypedDict, total=False):
     cache_notice: Text
     array: ModelledArray | None
     served: list[ShownArray] | None
+    drives: list[Drive] | None
 
 
 class Host(TypedDict, total=False):

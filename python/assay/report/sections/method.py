@@ -17,6 +17,7 @@ from assay.record.source import RunFacts
 from assay.record.steady import judged_steady
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
+from assay.report.sections.drives import drive_blocks
 from assay.report.sections.hosts import hosts_blocks
 from assay.workloads.capabilities import OnDatabases, Verifying
 from assay.workloads.workload import Workload
@@ -38,6 +39,7 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
             blocks.append(queue_table(volumes))
     else:
         blocks.append(Paragraph("The run does not describe its target."))
+    blocks += drive_blocks(target.get("drives") or [])
     blocks += [Heading("Host and engine"), FactList("host", host_facts(run, remarks))]
     blocks += [*hosts_blocks(run, facts.points), Heading("Timing")]
     blocks.append(Paragraph(timing_text(facts, [text for found in remarks.values() for text in found.timing])))

@@ -34,6 +34,9 @@ COMMIT_S = 5.0
 RETRY_S = 60.0
 STATUS_S = 60.0
 
+DRIVES_S = 60.0
+"""Between two looks at drives, each a program that is started."""
+
 COST_SHARE = 0.01
 """Of a processor that one collector may take."""
 
@@ -179,8 +182,11 @@ class _Sink:
 
 def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) -> list[Collector[Any]]:
     """Everything that this host can tell, and the databases that were named."""
+    from assay.record.drive_health import notes_of
+    from assay.targets.drives.health import drives_beneath
     from assay.telemetry.collectors import BlockCollector, host_collectors
     from assay.telemetry.collectors.block import busiest, whole_devices
+    from assay.telemetry.collectors.drives import DrivesCollector
     from assay.telemetry.collectors.interfaces import InterfacesCollector
     from assay.telemetry.collectors.multipath import MultipathCollector, PathsCollector, first_paths, multipath_maps
     from assay.telemetry.collectors.nfs import NfsCollector, has_nfs
@@ -193,6 +199,11 @@ def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) ->
     found: list[Collector[Any]] = [*host_collectors(), InterfacesCollector(), VolumesCollector()]
     if devices:
         found.append(BlockCollector(devices, roles=roles, totals=True))
+    if drives := drives_beneath(devices):
+        watch = DrivesCollector(every_s=DRIVES_S)
+        for note in notes_of(watch.watch(drives, notice)):
+            notice(note.text)
+        found.append(watch)
     maps = first_paths(multipath_maps(), notice)
     if maps:
         found += [MultipathCollector(), PathsCollector(maps)]
