@@ -235,6 +235,8 @@ impl Worker {
     /// Next step at `now_ns`.
     pub fn step(&mut self, now_ns: u64) -> Step<'_> {
         self.requests.clear();
+        // Set anew by who may issue: who may not has no turn to wait for.
+        self.next_turn_ns = u64::MAX;
         if self.stopping_since_ns.is_none() && self.plan.stop.load(Ordering::Relaxed) {
             self.stop(now_ns);
         }

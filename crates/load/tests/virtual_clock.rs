@@ -24,11 +24,12 @@ struct Servers {
     free_ns: Vec<u64>,
     ends: VecDeque<(u64, Request)>,
     submitted: u64,
+    advanced: u64,
 }
 
 impl Servers {
     fn new(servers: usize, takes_ns: u64) -> Self {
-        Self { now_ns: 0, takes_ns, free_ns: vec![0; servers], ends: VecDeque::new(), submitted: 0 }
+        Self { now_ns: 0, takes_ns, free_ns: vec![0; servers], ends: VecDeque::new(), submitted: 0, advanced: 0 }
     }
 }
 
@@ -46,6 +47,7 @@ impl Simulated for Servers {
     }
 
     fn advance(&mut self, to_ns: u64, completions: &mut Vec<Completion>) -> u64 {
+        self.advanced += 1;
         self.now_ns = self.next_event_ns().map_or(to_ns, |at_ns| at_ns.min(to_ns)).max(self.now_ns);
         while self.ends.front().is_some_and(|(at_ns, _)| *at_ns <= self.now_ns) {
             let (at_ns, request) = self.ends.pop_front().unwrap();
@@ -222,6 +224,21 @@ fn a_total_that_does_not_divide_is_outstanding_all_the_time_and_every_volume_has
     for share in by_volume {
         assert!((share / total * volumes as f64 - 1.0).abs() < 0.02, "{share} of {total}");
     }
+}
+
+#[test]
+fn who_has_stopped_waits_for_what_is_outstanding_and_for_no_turn() {
+    let activities = [activity(5, Load::Spread { outstanding: 17 })];
+    let stop = Arc::new(AtomicBool::new(false));
+    let (_collector, workers) = workers(&activities, &stop);
+    let mut driver = VirtualDriver::new(Servers::new(1, 10 * SECOND), workers);
+    driver.run_to(SECOND);
+    stop.store(true, Ordering::Relaxed);
+    let before = driver.model().advanced;
+    driver.run_to(2 * SECOND);
+    // Once for each end of a tick; a turn that is over would wake them every nanosecond.
+    let advanced = driver.model().advanced - before;
+    assert!(advanced <= 20, "looked {advanced} times in a second in which nothing happens");
 }
 
 #[test]
