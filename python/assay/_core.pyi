@@ -109,8 +109,8 @@ class ModelledArray:
 class ModelSession:
     """Workers at work on a modelled array; time passes in `poll` and `finish`."""
 
-    def poll(self) -> str:
-        """Let a tick pass; how the session stands, and ticks and telemetry since the last poll."""
+    def poll(self, ticks: int = 1) -> str:
+        """Let ticks pass; how the session stands, and ticks and telemetry since the last poll."""
     def measure_from(self, tick: int) -> None:
         """Forget the ticks before this one."""
     def point(self, from_tick: int, to_tick: int, fullest_worker: float) -> str:

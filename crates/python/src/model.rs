@@ -199,11 +199,15 @@ pub(crate) struct ModelSession {
 
 #[pymethods]
 impl ModelSession {
-    /// Lets a tick pass; how the session stands, and the ticks and telemetry since the last poll.
-    fn poll(&self, py: Python<'_>) -> String {
+    /// Lets ticks pass until all workers have ended; how the session stands, and the ticks and telemetry since the last poll.
+    #[pyo3(signature = (ticks=1))]
+    fn poll(&self, py: Python<'_>, ticks: u64) -> String {
         py.detach(|| {
             self.with(|session| {
-                if session.unfinished().is_none() {
+                for _ in 0..ticks {
+                    if session.unfinished().is_some() {
+                        break;
+                    }
                     session.run_ticks(1);
                 }
                 report(session)

@@ -48,6 +48,8 @@ SETTLING_MAX_S = 300.0
 """Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
 BAND_POINT_MAX_S = 60.0
 """Longer points are asked once, not a dozen times for an error band."""
+IOS_AT_ONCE = 50_000
+"""I/Os of a model between two looks at it, some 0.1 s: progress is shown and an interrupt is heard."""
 LAG_MIN_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
 LAG_MIN_BURSTS_NS = 1_000_000
@@ -223,6 +225,7 @@ class Measurement:
         self.interval_s = tick_length_s(self.timing)
         self.seed = opened.plan.seed + repeat
         self.ticks: list[CoreTick] = []
+        self.ended_count = 0
         self.error_count = 0
         self.columns = SeriesColumns()
         self.telemetry: list[Rows] = []
@@ -332,9 +335,15 @@ class Measurement:
         last_tick = warmup_ticks + round((timing.duration_s or timing.max_s) / self.interval_s)
         marked = False
         while True:
-            if self.opened.model is None:
+            if isinstance(session, _core.ModelSession):
+                decides_at = warmup_ticks
+                if marked:
+                    decides_at = last_tick if timing.duration_s is not None else warmup_ticks + window_ticks
+                polled = session.poll(self._ticks_until(decides_at))
+            else:
                 time.sleep(min(self.interval_s, 0.2) / 2)
-            report = session_report(session.poll())
+                polled = session.poll()
+            report = session_report(polled)
             self._note(report)
             self._show(warmup_ticks)
             if self.opened.context.interrupt.is_set():
@@ -365,8 +374,15 @@ class Measurement:
             if report["state"] == "ended":
                 return from_tick
 
+    def _ticks_until(self, decides_at: int) -> int:
+        """Ticks of a model until one that decides something, but not so many that nobody could interrupt."""
+        done = self.complete_ticks
+        at_once = IOS_AT_ONCE * done // max(self.ended_count, 1)
+        return max(min(decides_at - done, at_once), 1)
+
     def _note(self, report: SessionReport) -> None:
         self.ticks += report["ticks"]
+        self.ended_count += sum(tick["read"]["count"] + tick["write"]["count"] for tick in report["ticks"])
         self.error_count += sum(tick["error_count"] for tick in report["ticks"])
         self.complete_ticks = report["complete_ticks"]
         self.settled = report.get("settled", True)
