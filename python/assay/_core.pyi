@@ -102,6 +102,8 @@ class ModelledArray:
         """Build the array; its warm caches are those in `warm` where they are what it would have."""
     def session(self, plan_json: str, goes_on: bool = False) -> ModelSession:
         """Start activities on a fresh array, or on the one the last session that went on left."""
+    def bytes_per_s(self, plan_json: str, warmup_ticks: int, settling_ticks: int, ticks: int) -> float:
+        """Bytes per second of a load on a fresh array, once its caches rest."""
     def set_read_realloc(self, on: bool) -> None:
         """Whether blocks found scattered are written again in one piece, from now on."""
 

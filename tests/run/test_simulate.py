@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from assay.base.errors import Interrupted, UsageError
-from assay.run.simulate import model_volumes, simulate
+from assay.run.simulate import model_volumes, simulate, simulate_bytes_per_s
 from assay.targets.arrays.model.configuration import Configuration, configure
 from assay.workloads.io.plan import load_plan
 
@@ -43,6 +43,23 @@ def test_a_total_is_spread_over_volumes_that_take_turns() -> None:
         rate[point["load"]["outstanding"]] = total["iops"]
 
     assert rate[8] < rate[9] < rate[10]
+
+
+@pytest.mark.parametrize(
+    ("options", "warmup_s"),
+    [({}, 1), ({"cache": "64MB"}, 0), ({"start": "cold", "write_back": "no"}, 1)],
+)
+def test_bytes_per_second_alone_are_those_of_the_point(options: dict[str, str], warmup_s: int) -> None:
+    """Settling as well: a cache that fills prolongs the warm-up of both."""
+    activity = {"block_bytes": 8192, "read_share": 0.6, "queue_depth": 5}
+    plan = load_plan({"timing": {"warmup_s": warmup_s, "duration_s": 2}, "activity": [activity]}, source="test")
+    ((point,), _) = simulate(array(**options), plan)
+
+    assert simulate_bytes_per_s(array(**options), plan) == point["total"]["bytes_per_s"]
+    interrupt = threading.Event()
+    interrupt.set()
+    with pytest.raises(Interrupted):
+        simulate_bytes_per_s(array(), plan, interrupt=interrupt)
 
 
 @pytest.mark.slow(reason="seconds of work; make test has quicker ones of the kind")

@@ -161,6 +161,21 @@ impl ModelSession {
         }
     }
 
+    /// Bytes per second over `ticks` ticks, after a warm-up that goes on until the caches rest, by `settling_ticks` at most.
+    pub fn bytes_per_s(mut self, warmup_ticks: u64, settling_ticks: u64, ticks: u64) -> f64 {
+        self.run_ticks(warmup_ticks);
+        let most = warmup_ticks + settling_ticks;
+        while !self.settled() && self.ticks_run < most {
+            self.run_ticks(1);
+        }
+        let from_tick = self.ticks_run;
+        self.collector.measure_from(from_tick);
+        self.run_ticks(ticks);
+        let totals = self.collector.totals(from_tick, from_tick + ticks);
+        let bytes: u64 = totals.values().map(|tally| tally.read.bytes + tally.write.bytes).sum();
+        bytes as f64 / ((ticks * self.interval_ns) as f64 / 1e9)
+    }
+
     /// Stops issuing I/O and lets outstanding I/O end.
     pub fn finish(&mut self) {
         self.stop();

@@ -85,8 +85,7 @@ impl ModelledArray {
     /// Starts activities on a fresh array, or with `goes_on` on the one that the last session that went on left.
     #[pyo3(signature = (plan_json, goes_on=false))]
     fn session(&self, py: Python<'_>, plan_json: &str, goes_on: bool) -> PyResult<ModelSession> {
-        let plan: NamedPlan =
-            serde_json::from_str(plan_json).map_err(|error| usage(format!("session plan: {error}")))?;
+        let plan = session_plan_of(plan_json)?;
         let names = Names {
             activities: plan.load.activities.iter().map(|each| (each.name.clone(), each.role.clone())).collect(),
             volumes: plan.volumes,
@@ -120,6 +119,26 @@ impl ModelledArray {
             interval_s: plan.load.interval_ns as f64 / 1e9,
             live: goes_on.then(|| Arc::clone(&self.live)),
         })
+    }
+
+    /// Bytes per second of a load on a fresh array over `ticks` ticks, and nothing else of it: what an error band asks many
+    /// times. The warm-up goes on until the caches rest, by `settling_ticks` at most.
+    fn bytes_per_s(
+        &self,
+        py: Python<'_>,
+        plan_json: &str,
+        warmup_ticks: u64,
+        settling_ticks: u64,
+        ticks: u64,
+    ) -> PyResult<f64> {
+        let load = session_plan_of(plan_json)?.load;
+        load.validate(&self.fresh).map_err(usage)?;
+        let started = py.detach(|| {
+            let session =
+                ArraySession::start(self.fresh_or_warmed(&load), &SessionPlan { warm: false, ..load.clone() })?;
+            Ok::<_, assay_load::LoadError>(session.bytes_per_s(warmup_ticks, settling_ticks, ticks))
+        });
+        started.map_err(usage)
     }
 
     /// Whether blocks found scattered are written again in one piece, from now on.
@@ -178,6 +197,10 @@ fn plan_of(text: &str) -> Result<ModelPlan, serde_json::Error> {
         return serde_json::from_str(text).map(|Tagged { host_flash }| ModelPlan::HostFlash(host_flash));
     }
     serde_json::from_str(text).map(ModelPlan::Group)
+}
+
+fn session_plan_of(text: &str) -> PyResult<NamedPlan> {
+    serde_json::from_str(text).map_err(|error| usage(format!("session plan: {error}")))
 }
 
 /// A session's plan with the volumes' names.

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from assay import _core
+from assay.base.errors import Interrupted
 from assay.base.progress import SILENT, Display
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Answer, Point
@@ -17,9 +18,12 @@ from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.spec import VolumeSpec
 from assay.targets.files.volume import OpenVolume
 from assay.telemetry.recorder import Recorder
-from assay.workloads.io.job import IoJob
+from assay.workloads.io.job import SETTLING_MAX_S, IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
+from assay.workloads.io.session import modelled_bytes_per_s
+from assay.workloads.io.ticks import tick_length_s
 from assay.workloads.job import PartContext
+from assay.workloads.modelled import ModelRun
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 
@@ -78,6 +82,38 @@ def simulate(
     )
     loop.run()
     return loop.points, loop.answers
+
+
+def simulate_bytes_per_s(
+    configuration: Configuration,
+    plan: IoPlan,
+    *,
+    interrupt: threading.Event | None = None,
+    warm: _core.WarmCaches | None = None,
+) -> float:
+    """Bytes per second of a plan's only point of a given duration, as `simulate` finds them, at half its cost.
+
+    Raises
+    ------
+    Interrupted
+        `interrupt` was set.
+    UsageError
+        The plan does not fit the volumes.
+    """
+    if interrupt is not None and interrupt.is_set():
+        raise Interrupted("interrupted")
+    assert plan.timing.duration_s is not None
+    (workload,) = plan.workloads()
+    return modelled_bytes_per_s(
+        ModelRun(configuration=configuration, epoch_ns=0, warm=warm),
+        workload,
+        model_volumes(configuration),
+        interval_s=tick_length_s(plan.timing),
+        warmup_s=plan.timing.warmup_s,
+        settling_s=SETTLING_MAX_S,
+        duration_s=plan.timing.duration_s,
+        seed=plan.seed,
+    )
 
 
 def simulate_load(

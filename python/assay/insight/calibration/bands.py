@@ -24,7 +24,7 @@ from assay.base.units import format_bytes
 from assay.insight.calibration.calibrate import MODEL_SHARE, uncertain
 from assay.insight.calibration.observations import AskedActivity, activity_of, mean_block_bytes
 from assay.record.shapes.point import Answer, Direction, Point
-from assay.run.simulate import simulate
+from assay.run.simulate import simulate_bytes_per_s
 from assay.targets.arrays.model.configuration import Configuration
 from assay.workloads.io.plan import IoPlan
 
@@ -177,8 +177,8 @@ def _band_at_load(
     warm = _core.WarmCaches()
 
     def log_throughput(values: Mapping[str, float]) -> float:
-        points, _ = simulate(configuration.with_values(values), plan, interrupt=interrupt, warm=warm)
-        return math.log(_total(points[0])["bytes_per_s"])
+        asked = configuration.with_values(values)
+        return math.log(simulate_bytes_per_s(asked, plan, interrupt=interrupt, warm=warm))
 
     start = log_throughput({})
 

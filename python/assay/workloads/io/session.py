@@ -101,14 +101,8 @@ def open_session(
     """
     activities = [_activity_plan(activity, workload, volumes, limit_bytes) for activity in workload.activities]
     if model is not None:
-        load = {
-            "activities": activities,
-            "seed": seed,
-            "interval_ns": round(interval_s * 1e9),
-            "warm": model.configuration.starts_warm,
-        }
-        names = [volume.name for volume in volumes]
-        return model.modelled.session(json.dumps({"volumes": names, "load": load}), model.goes_on)
+        asked = _asked_of_model(model, activities, volumes, seed=seed, interval_s=interval_s)
+        return model.modelled.session(asked, model.goes_on)
     begin_io([volume.hold for volume in volumes if volume.hold is not None], writes=workload.writes)
     plan = {
         "volumes": [volume_plan(volume) for volume in volumes],
@@ -119,6 +113,46 @@ def open_session(
         "io_timeout_ns": round(io_timeout_s * 1e9),
     }
     return _core.Session(json.dumps(plan))
+
+
+def modelled_bytes_per_s(
+    model: ModelRun,
+    workload: IoWorkloadSpec,
+    volumes: Sequence[OpenVolume],
+    *,
+    interval_s: float,
+    warmup_s: float,
+    settling_s: float,
+    duration_s: float,
+    seed: int,
+) -> float:
+    """Bytes per second of a workload on a fresh modelled array: what a point of these times has in total.
+
+    Raises
+    ------
+    UsageError
+        As `open_session`.
+    """
+    activities = [_activity_plan(activity, workload, volumes, None) for activity in workload.activities]
+    asked = _asked_of_model(model, activities, volumes, seed=seed, interval_s=interval_s)
+    return model.modelled.bytes_per_s(asked, *(round(each / interval_s) for each in (warmup_s, settling_s, duration_s)))
+
+
+def _asked_of_model(
+    model: ModelRun,
+    activities: Sequence[PlannedActivity],
+    volumes: Sequence[OpenVolume],
+    *,
+    seed: int,
+    interval_s: float,
+) -> str:
+    load = {
+        "activities": activities,
+        "seed": seed,
+        "interval_ns": round(interval_s * 1e9),
+        "warm": model.configuration.starts_warm,
+    }
+    return json.dumps({"volumes": [volume.name for volume in volumes], "load": load})
 
 
 def check_workload(workload: IoWorkloadSpec, volumes: Sequence[OpenVolume]) -> None:
