@@ -18,7 +18,8 @@ from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.spec import VolumeSpec
 from assay.targets.files.volume import OpenVolume
 from assay.telemetry.recorder import Recorder
-from assay.workloads.io.job import SETTLING_MAX_S, IoJob
+from assay.workloads.io.job import IoJob
+from assay.workloads.io.measurement import SETTLING_MAX_S
 from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.io.session import modelled_bytes_per_s
 from assay.workloads.io.ticks import tick_length_s
