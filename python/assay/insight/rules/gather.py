@@ -13,6 +13,7 @@ from assay.base.paths import printable
 from assay.insight.rules.facts.arrays import array_subjects, topology_subjects
 from assay.insight.rules.facts.databases import database_subjects, layout_subject
 from assay.insight.rules.facts.devices import device_subjects, md_subjects
+from assay.insight.rules.facts.drives import add_drives, mark_logs
 from assay.insight.rules.facts.files import file_subjects
 from assay.insight.rules.facts.host import host_subject
 from assay.insight.rules.facts.initiators import fc_subjects, iscsi_subjects, multipath_subjects
@@ -24,6 +25,7 @@ from assay.insight.rules.facts.site import add_site, read_site
 from assay.insight.rules.rule import Subject
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.targets.databases import is_database
+from assay.targets.drives.beneath import disks_of
 from assay.targets.host import device_of
 from assay.telemetry.collectors.storage_net import STORAGE_PORTS, StorageNetCollector
 
@@ -86,7 +88,7 @@ def subjects_of(
     if targets and all(text.startswith("model:") for text in targets) and not paths:
         subjects += [one for text in targets for one in topology_subjects(text)]
     if is_local:
-        subjects = [*_of_host(paths), *subjects]
+        subjects = [*_of_host(paths, notices), *subjects]
     if site is not None:
         notices += add_site(subjects, known, site)
     know_storage_links(subjects)
@@ -164,8 +166,8 @@ def _volume(text: str) -> tuple[str, str]:
     return _path(path), role
 
 
-def _of_host(paths: Sequence[tuple[str, str]]) -> list[Subject]:
-    """The host, its devices, interfaces and paths to storage, and the file systems of folders."""
+def _of_host(paths: Sequence[tuple[str, str]], notices: list[str]) -> list[Subject]:
+    """The host, its devices, interfaces and paths to storage, and the file systems of folders; adds to `notices`."""
     host = host_subject()
     is_guest = host.get("is_guest")
     named = [device for path, _ in paths if (device := device_of(path)) is not None]
@@ -173,7 +175,11 @@ def _of_host(paths: Sequence[tuple[str, str]]) -> list[Subject]:
     cards = interface_subjects(is_guest=is_guest)
     _mark_storage(cards)
     files = [path for path, _ in paths if not stat.S_ISBLK(os.stat(path).st_mode)]
-    found = [host, *device_subjects(dict.fromkeys(named) if named else None, is_guest=is_guest), *cards]
+    devices = device_subjects(dict.fromkeys(named) if named else None, is_guest=is_guest)
+    notices += add_drives(devices)
+    logs = [device for path, role in paths if role == "log" and (device := device_of(path)) is not None]
+    mark_logs(devices, disks_of(logs), "--volume")
+    found = [host, *devices, *cards]
     found += [*md_subjects(), *maps, *iscsi_subjects(has_multipath=bool(maps)), *fc_subjects()]
     found += mount_subjects(files, is_data=True) if paths else mount_subjects(mounts_of_data(), is_data=None)
     if any(role for _, role in paths):

@@ -12,6 +12,7 @@ TITLES = {
     "layout": "Layout",
     "host": "Hosts",
     "devices": "Block devices and file systems",
+    "drives": "Drives",
     "initiator": "Initiators and multipath",
     "network": "Network",
     "virtualisation": "Virtualisation",

@@ -8,6 +8,7 @@ from assay.base.errors import UsageError
 from assay.insight.rules.families import (
     arrays,
     devices,
+    drives,
     host,
     initiator,
     layout,
@@ -23,6 +24,7 @@ FAMILIES: dict[str, tuple[PracticeRule, ...]] = {
     "layout": layout.RULES,
     "host": host.RULES,
     "devices": devices.RULES,
+    "drives": drives.RULES,
     "initiator": initiator.RULES,
     "network": network.RULES,
     "virtualisation": virtualisation.RULES,

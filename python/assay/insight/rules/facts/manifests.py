@@ -9,10 +9,12 @@ from typing import cast
 from assay.insight.rules.facts.arrays import array_subjects
 from assay.insight.rules.facts.databases import settings_subject
 from assay.insight.rules.facts.devices import know_transport
+from assay.insight.rules.facts.drives import know_drive, mark_logs
 from assay.insight.rules.facts.mounts import know_mount
 from assay.insight.rules.facts.runs import MeasuredStorage
 from assay.insight.rules.rule import Subject
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.drive import Drive
 from assay.record.shapes.manifest import Manifest, Volume
 
 
@@ -40,7 +42,8 @@ def run_subjects(path: Path, found: MeasuredStorage | None) -> list[Subject]:
         host.know("virtualization", told.get("virtualization"), anchor)
         subjects.append(host)
     volumes = [one for one in target.get("volumes") or [] if one.get("device") and one.get("kind") != "model"]
-    subjects += _devices(volumes, anchor, is_guest)
+    devices = _devices(volumes, anchor, is_guest)
+    subjects += [*devices, *_drives(target.get("drives") or [], devices, volumes, anchor)]
     for database in target.get("databases") or []:
         server = settings_subject(database, told.get("memory_bytes"), found, anchor)
         flash = _is_flash([one for one in volumes if one.get("role") == "data"], is_guest, anchor)
@@ -78,6 +81,25 @@ def _devices(volumes: Sequence[Volume], anchor: str, is_guest: bool | None) -> l
         if role:
             layout.know(f"{role}_devices", sorted(own), anchor)
     return [*subjects.values(), *([layout] if len(devices) > 1 else [])]
+
+
+def _drives(
+    drives: Sequence[Drive], devices: Sequence[Subject], volumes: Sequence[Volume], anchor: str
+) -> list[Subject]:
+    """Health of drives, of devices that volumes lay on or of what these are built on; the latter are subjects more."""
+    known = {one.name: one for one in devices if one.kind == "device"}
+    found = []
+    for drive in drives:
+        device = known.get(drive["name"])
+        if device is None:
+            device = Subject("device", drive["name"], anchor=anchor, otherwise="the run kept its health alone")
+            device.know("transport", drive.get("transport"), anchor)
+            device.know("is_data", True, anchor)
+            found.append(device)
+        know_drive(device, drive, anchor)
+    logs = [name for one in volumes if "log" in str(one.get("role")) for name in one.get("device_stack") or []]
+    mark_logs([*known.values(), *found], logs, anchor)
+    return found
 
 
 def _device(name: str, volume: Volume, anchor: str, is_guest: bool | None) -> Subject:
