@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
 from assay import _core
 from assay.base.errors import Interrupted, IoFailed, NotAnswering
@@ -26,19 +26,21 @@ from assay.record.phases import Rates
 from assay.record.points import describe_load
 from assay.record.shapes.point import Errors, Generator, Latency, Offered
 from assay.targets.files.session import AnySession, drain
-from assay.targets.files.volume import takes_no_time
+from assay.targets.files.volume import OpenVolume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.io.activities import IoWorkloadSpec
+from assay.workloads.io.plan import IoPlan
 from assay.workloads.io.session import open_session
 from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
-from assay.workloads.modelled import add_telemetry, summarise_model
+from assay.workloads.job import PartContext
+from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
+from assay.workloads.plan import Part
 from assay.workloads.steps import Ask
 
 if TYPE_CHECKING:
     from assay.record.rows import Rows
-    from assay.workloads.io.job import IoJob
 
 SETTLING_MAX_S = 300.0
 """Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
@@ -56,10 +58,22 @@ class IoFigures(CoreFigures):
     ended_by: str
 
 
+class IoAtWork(Protocol):
+    """What a measurement knows of the part of I/O that asks for it."""
+
+    part: Part[IoPlan]
+    plan: IoPlan
+    context: PartContext
+    volumes: Sequence[OpenVolume]
+    devices: Sequence[str]
+    model: ModelRun | None
+    virtual_ns: int
+
+
 class Measurement:
     """One point being measured: warm-up, steady state, end, figures."""
 
-    def __init__(self, opened: IoJob, ask: Ask, repeat: int) -> None:
+    def __init__(self, opened: IoAtWork, ask: Ask, repeat: int) -> None:
         self.opened = opened
         self.workload: IoWorkloadSpec = ask.what
         self.load = ask.load
