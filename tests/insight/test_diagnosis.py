@@ -27,6 +27,7 @@ SECOND = 10**9
 SAMPLES = Path(__file__).parents[1] / "telemetry" / "imported"
 
 NAMES = {
+    "drive-errors", "drive-throttles",
     "device-stands-still", "reads-one-by-one", "slow-writes", "throughput-limit", "unrecorded-storage", "single-core",
     "host-cpu", "guest-cpu", "memory-pressure", "throttled-queue", "slow-path", "network-loss", "log-flush",
     "cache-too-small", "lock-wait", "latch-wait", "checkpoint-storm", "file-growth", "backup-or-vacuum",

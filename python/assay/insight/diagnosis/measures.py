@@ -9,6 +9,7 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.disks import late, outstanding, still, storage_devices, unexplained_iowait
+from assay.insight.diagnosis.causes.drives import DRIVE_ERRORS
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.causes.processors import GUEST_SHARES, fullest_core, guest_tracks
 from assay.insight.diagnosis.causes.told_limits import told_limits
@@ -184,6 +185,12 @@ def _of_storage(observed: Observations, host: str) -> Iterator[tuple[str, CellMe
         hung = np.where(still(observed, track), track.values, np.where(np.isfinite(track.values), 0.0, np.nan))
         words = f"{track.entity} outstanding while none completes"
         yield "disk", CellMeasure("errors", words, hung, at.OUTSTANDING, track.entity, is_outage=True)
+    for track in observed.find("throttled_share", source="drive", host=host):
+        yield "disk", CellMeasure("saturation", f"{track.entity} throttles", track.values, at.THROTTLED, track.entity)
+    for metric, words in DRIVE_ERRORS:
+        for track in observed.find(metric, source="drive", host=host):
+            text = f"{track.entity} {words}"
+            yield "disk", CellMeasure("errors", text, track.values, at.DRIVE_FAILS, track.entity, is_outage=True)
     for track in observed.find("busy_share", source="nfs", host=host):
         yield "disk", CellMeasure("utilisation", f"{track.entity} busy", track.values, at.DISK_BUSY, track.entity)
 

@@ -111,6 +111,15 @@ BURST_EMPTY = Threshold(
 EXCEEDED = Threshold(
     value=0.5, unit="share", source="AWS, CloudWatch metrics for EBS: the check is 1 where more was asked for"
 )
+THROTTLED = Threshold(
+    value=0.01, unit="share", source="NVM Express, thermal management transition counts and times: any growth"
+)
+HOT = Threshold(
+    value=1.0, unit="ratio", source="NVM Express, Identify Controller: the drive's own warning temperature (WCTEMP)"
+)
+DRIVE_FAILS = Threshold(
+    value=1 / 3600, unit="1/s", source="Assay: any reset, failed I/O or media error; one an hour is one too many"
+)
 SIDES = Threshold(value=4.0, unit="ratio", source="Assay: writes take four times as long as reads of the same device")
 RESPONSE = Threshold(value=2e9, unit="ns", source="the method: transactions answer within 2 s")
 STALLED = Threshold(

@@ -1,0 +1,76 @@
+"""Drives that throttle, are reset or have errors, and those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from assay.insight.diagnosis.diagnose import Diagnosis, diagnose
+from assay.insight.diagnosis.observed import ObservedSource
+from assay.insight.diagnosis.verdict import FINE
+from series_rows import series_of
+from series_rows import series_rows as rows
+
+STEPS = 120
+QUICK, LATE = 300e3, 40e6
+HALF = STEPS // 2
+
+
+def of(*parts: list[dict[str, Any]]) -> Diagnosis:
+    return diagnose(
+        [ObservedSource(name="made", manifest={}, series=series_of([row for part in parts for row in part]))]
+    )
+
+
+def drive(metric: str, values: Sequence[float | None], kind: str = "gauge") -> list[dict[str, Any]]:
+    return rows("drive", "nvme0n1", metric, values, kind=kind, tier="storage")
+
+
+def block(read_ns: Sequence[float], ios: Sequence[float]) -> list[dict[str, Any]]:
+    return [
+        *rows("block", "nvme0n1", "read_latency_mean_ns", read_ns, tier="storage"),
+        *rows("block", "nvme0n1", "read_ios_count", ios, kind="delta", tier="storage"),
+        *rows("block", "nvme0n1", "queue_mean_count", [8.0] * STEPS, tier="storage"),
+        *rows("host", "cpu", "user_share", [0.2] * STEPS),
+    ]
+
+
+THEN = [QUICK] * HALF + [LATE] * HALF
+FEWER = [5000.0] * HALF + [500.0] * HALF
+WELL = block([QUICK] * STEPS, [5000.0] * STEPS)
+
+
+def test_a_drive_that_throttles_is_the_cause_of_late_ios_and_says_how_hot_it_was() -> None:
+    found = of(
+        block(THEN, FEWER),
+        drive("throttled_share", [0.0] * HALF + [0.9] * HALF),
+        drive("temperature_celsius", [60.0] * HALF + [84.0] * HALF),
+    )
+    assert found.first == "drive-throttles"
+    (cause, *_) = found.causes
+    assert {signal.of for signal in cause.signals} == {"throttling", "latency", "throughput"}
+    assert "nvme0n1: up to 84 degrees" in cause.notes
+
+
+def test_a_hot_drive_is_a_cause_only_where_it_is_slower() -> None:
+    hot = drive("temperature_of_warning_share", [0.8] * HALF + [1.02] * HALF)
+    assert of(block(THEN, FEWER), hot).first == "drive-throttles"
+    assert "drive-throttles" not in [one.cause for one in of(WELL, hot).causes]
+
+
+@pytest.mark.parametrize("metric", ["resets_count", "io_errors_count", "media_errors_count"])
+def test_one_reset_or_error_is_enough(metric: str) -> None:
+    once = [0.0] * STEPS
+    once[70] = 1.0
+    found = of(WELL, drive(metric, once, kind="delta"))
+    assert found.first == "drive-errors"
+    assert any(cell.state != "cool" and cell.resource == "disk" for cell in found.cells if cell.host == "db1")
+
+
+def test_a_drive_that_is_well_is_judged_fine_by_name() -> None:
+    counts = [drive(name, [0.0] * STEPS, kind="delta") for name in ("resets_count", "io_errors_count")]
+    found = of(WELL, *counts, drive("throttled_share", [0.0] * STEPS), drive("error_log_entries_count", [0.0] * STEPS))
+    assert found.verdict["state"] == FINE
+    assert any("nvme0n1 throttles" in one.bound_words for cell in found.cells for one in cell.judged)
