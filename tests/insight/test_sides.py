@@ -11,6 +11,7 @@ import pytest
 
 from assay.apps.api import profile
 from assay.apps.ui.runs import Runs
+from assay.base.errors import UsageError
 from assay.insight.sides import read_sides, target_identity
 from assay.record.repeats import sides_below
 from assay.record.titles import run_title
@@ -99,3 +100,24 @@ def test_repeats_lie_below_one_folder_and_links_lead_elsewhere(tmp_path: Path) -
     assert sides_below(tmp_path / "linked") == sides_below(plain[0]) == sides_below(tmp_path / "nowhere") == []
     listed = {place.path for place in Runs([tmp_path]).places()}
     assert listed == {*plain, *in_turns}
+
+
+def in_state(results: Path, name: str | None, target: str = "null:?latency=1ms") -> Path:
+    """A run whose target was in a state; an older run says nothing of it."""
+    path = made(results, target)
+    (point,) = map(json.loads, (path / "points.jsonl").read_text().splitlines())
+    state = {} if name is None else {"state": {"name": name}}
+    kept = {key: value for key, value in point.items() if key != "state"}
+    (path / "points.jsonl").write_text(json.dumps(kept | state) + "\n")
+    return path
+
+
+def test_runs_in_different_states_are_compared_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    purged, steady, older = (in_state(tmp_path, name) for name in ("purged", "steady", None))
+
+    with pytest.raises(UsageError, match=r"one target was purged.* another steady state.*--any-state"):
+        read_sides([purged, steady]).compared()
+    assert read_sides([purged, steady]).compared(any_state=True).differences
+    # Nothing says that an older run differs.
+    assert read_sides([older, steady]).compared().differences
+    assert read_sides([steady, steady]).compared().differences

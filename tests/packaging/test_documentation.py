@@ -20,6 +20,7 @@ from assay.base.errors import ExitCode
 from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan
 from assay.workloads.io.activities import IoActivity
 from assay.workloads.io.plan import IoPlan, IoSearch, IoTiming, load_plan
+from assay.workloads.io.precondition import Precondition
 from assay.workloads.registry import workload_named
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan
 from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTiming
@@ -85,7 +86,13 @@ def test_exit_codes_are_those_of_the_code(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("heading", "model"),
-    [("Plan", IoPlan), ("`[timing]`", IoTiming), ("`[search]`", IoSearch), ("`[[activity]]`", IoActivity)],
+    [
+        ("Plan", IoPlan),
+        ("`[timing]`", IoTiming),
+        ("`[search]`", IoSearch),
+        ("`[precondition]`", Precondition),
+        ("`[[activity]]`", IoActivity),
+    ],
 )
 def test_plan_keys_and_defaults_are_those_of_the_code(root: Path, heading: str, model: type[BaseModel]) -> None:
     rows = table(section((root / "docs/plans.md").read_text(), heading))

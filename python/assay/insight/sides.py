@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from assay.base.errors import AssayError
+from assay.base.errors import AssayError, UsageError
 from assay.base.paths import printable
 from assay.insight.compare import compare_runs
 from assay.insight.differences import (
@@ -23,6 +23,8 @@ from assay.insight.differences import (
 from assay.record.points import current_points
 from assay.record.repeats import runs_in, sides_below
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.state import RunState
+from assay.record.state import apart, states_of
 from assay.record.titles import run_titles
 from assay.record.types import Manifest
 
@@ -45,9 +47,32 @@ class ReadSides:
     sides: list[ComparedSide]
     history: list[ComparedSide]
 
-    def compared(self, *, smallest_share: float = SMALLEST_SHARE, paired: bool = False) -> RunComparison:
-        """What differs."""
+    def compared(
+        self, *, smallest_share: float = SMALLEST_SHARE, paired: bool = False, any_state: bool = False
+    ) -> RunComparison:
+        """What differs.
+
+        Parameters
+        ----------
+        any_state
+            Compare runs whose targets were in different states, too.
+
+        Raises
+        ------
+        UsageError
+            The targets of two sides were in different states.
+        """
+        found = None if any_state else apart([_states(side) for side in self.sides])
+        if found is not None:
+            raise UsageError(
+                f"compare: one target was {found[0]}, another {found[1]}: the difference would be that of the states;"
+                " precondition both (--precondition), or compare all the same with --any-state"
+            )
         return compare_runs(self.sides, smallest_share=smallest_share, history=self.history, paired=paired)
+
+
+def _states(side: ComparedSide) -> list[RunState]:
+    return states_of(point for run in side.runs for point in run.points)
 
 
 def read_sides(paths: Sequence[Path]) -> ReadSides:
@@ -112,6 +137,7 @@ def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
         identity for folder in compared if (identity := target_identity(cast(Manifest, folder.manifest))) is not None
     }
     found: dict[str, list[RunLike]] = {}
+    states = states_of(point for folder in compared for point in folder.points())
     for parent in dict.fromkeys(folder.path.absolute().parent for folder in compared):
         # Names of runs begin with their time.
         others = sorted(runs_in(parent), key=lambda run: run.name, reverse=True)
@@ -122,7 +148,10 @@ def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
                 folder = RunFolder.open(path)
                 identity = target_identity(cast(Manifest, folder.manifest))
                 if identity is not None and identity in wanted:
-                    found.setdefault(identity, []).append(compared_run(folder))
+                    run = compared_run(folder)
+                    # What a drive's state makes of its figures is not what runs of one state vary by.
+                    if apart([states, states_of(run.points)]) is None:
+                        found.setdefault(identity, []).append(run)
     return [ComparedSide(tuple(runs)) for runs in found.values()]
 
 

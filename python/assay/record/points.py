@@ -7,6 +7,9 @@ from typing import Any
 
 from assay.base.units import count_of
 
+PRECONDITION = "precondition"
+"""Purpose of points that bring a target into a state, and are no result of the run."""
+
 CUT_SHORT = ("interrupted", "not-answering", "failed")
 """Ends of points that are measured again when a run goes on."""
 
@@ -14,14 +17,23 @@ CUT_SHORT = ("interrupted", "not-answering", "failed")
 def current_points(points: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The points that count: where a point was measured again, the last finished one of its key.
 
+    Those that only brought the target into its state are left out (`preconditioning`).
+
     Examples
     --------
     >>> ended = [{"id": "p1", "key": "a", "ended_by": "time"}, {"id": "p2", "key": "a", "ended_by": "time"}]
     >>> [point["id"] for point in current_points(ended)]
     ['p2']
     """
+    points = [point for point in points if point.get("purpose") != PRECONDITION]
     last = {point["key"]: place for place, point in enumerate(points) if _is_finished(point)}
     return [point for place, point in enumerate(points) if not _is_finished(point) or last[point["key"]] == place]
+
+
+def preconditioning(points: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The finished points that brought the target into its state; of a key that was measured again the last one."""
+    own = {point["key"]: point for point in points if point.get("purpose") == PRECONDITION and _is_finished(point)}
+    return list(own.values())
 
 
 def _is_finished(point: Mapping[str, object]) -> bool:

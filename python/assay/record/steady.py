@@ -4,6 +4,8 @@ The series of ticks is steady when a straight line through the window neither ri
 of the mean over the window (SNIA Solid State Storage Performance Test Specification 2.0.2: 10 %), and the 95 %
 confidence interval of the mean, widened for the correlation of neighbouring ticks, is at most
 `HALF_WIDTH_SHARE` to either side.
+
+Rounds of preconditioning are judged as that specification does (`steady_rounds`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from assay.record import student
 SLOPE_SHARE = 0.10
 HALF_WIDTH_SHARE = 0.05
 TICKS_MIN = 8
+ROUNDS_IN_WINDOW = 5
+EXCURSION_SHARE = 0.20
 BATCHES_MAX = 10
 CORRELATION_MAX = 0.5
 
@@ -52,12 +56,67 @@ def steady_state(values: Sequence[float]) -> Steadiness:
     if count < TICKS_MIN or sum(values) <= 0:
         return Steadiness(reached=False, slope_share=None, half_width_share=None)
     mean = sum(values) / count
-    centre = (count - 1) / 2
-    covariance = sum((index - centre) * (value - mean) for index, value in enumerate(values))
-    slope_share = covariance / sum((index - centre) ** 2 for index in range(count)) * (count - 1) / mean
+    slope_share = _rise(values) / mean
     half_width_share = half_width_95(values) / mean
     reached = abs(slope_share) <= SLOPE_SHARE and half_width_share <= HALF_WIDTH_SHARE
     return Steadiness(reached=reached, slope_share=slope_share, half_width_share=half_width_share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundsSteadiness:
+    """The measurement window of the last five rounds: its average, and excursion and slope as shares of it.
+
+    Attributes
+    ----------
+    first
+        Position of the window's first round.
+    rise_share
+        Rise of the best linear fit from the first round of the window to its last; below 0 for a fall.
+    """
+
+    reached: bool
+    first: int
+    average: float
+    excursion_share: float
+    rise_share: float
+
+
+def steady_rounds(values: Sequence[float]) -> RoundsSteadiness | None:
+    """Judge the last five rounds of a tracked figure; None where there are fewer, or nothing was measured in them.
+
+    SNIA Solid State Storage Performance Test Specification 2.0.2, Definitions, "Steady State": over a measurement
+    window of five rounds the most less the least is at most 20 % of the average, and the ends of the best linear fit
+    differ by at most 10 % of it.
+
+    Examples
+    --------
+    >>> found = steady_rounds([900.0, 104.0, 100.0, 98.0, 99.0, 100.0])
+    >>> found.reached, found.first, round(found.excursion_share, 3), round(found.rise_share, 3)
+    (True, 1, 0.06, -0.036)
+    >>> steady_rounds([900.0, 500.0, 98.0, 99.0, 100.0]).reached
+    False
+    """
+    window = values[-ROUNDS_IN_WINDOW:]
+    average = fmean(window) if window else 0.0
+    if len(window) < ROUNDS_IN_WINDOW or average <= 0:
+        return None
+    excursion = (max(window) - min(window)) / average
+    rise = _rise(window) / average
+    return RoundsSteadiness(
+        reached=excursion <= EXCURSION_SHARE and abs(rise) <= SLOPE_SHARE,
+        first=len(values) - len(window),
+        average=average,
+        excursion_share=excursion,
+        rise_share=rise,
+    )
+
+
+def _rise(values: Sequence[float]) -> float:
+    """Rise of the least-squares line from the first value to the last."""
+    count, mean = len(values), fmean(values)
+    centre = (count - 1) / 2
+    covariance = sum((index - centre) * (value - mean) for index, value in enumerate(values))
+    return covariance / sum((index - centre) ** 2 for index in range(count)) * (count - 1)
 
 
 def judged_steady(point: Record) -> tuple[bool | None, str]:

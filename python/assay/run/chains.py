@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from assay.record.shapes.point import Point
@@ -37,8 +37,12 @@ def points_least(plan: AnyPlan) -> int | None:
     return workload.points_least(plan) if isinstance(workload, Foreseen) else None
 
 
-def forget_unfinished(ordered: Sequence[Part[Any]], finished: dict[str, Point]) -> None:
+def forget_unfinished(
+    ordered: Sequence[Part[Any]], finished: dict[str, Point], *, is_virtual: Callable[[Part[Any]], bool]
+) -> None:
     """Take the points of a chain out of `finished` unless all of it is: the state between its parts is not kept.
+
+    Nor is that of a model between the points of a part that first brings it into a state.
 
     Parameters
     ----------
@@ -46,11 +50,14 @@ def forget_unfinished(ordered: Sequence[Part[Any]], finished: dict[str, Point]) 
         Parts in the order they run.
     finished
         Finished points by key.
+    is_virtual
+        Whether a part runs on a model.
     """
     counts = Counter(point["part"] for point in finished.values())
     for chain in chains_of(ordered):
         whole = all(_is_done(part, counts[part.name]) for part in chain)
-        if len(chain) > 1 and not whole:
+        by_state = any(workload_of(part.plan).changes_state(part.plan) and is_virtual(part) for part in chain)
+        if by_state or (len(chain) > 1 and not whole):
             names = {part.name for part in chain}
             for key in [key for key, point in finished.items() if point["part"] in names]:
                 del finished[key]

@@ -21,6 +21,7 @@ from assay.record.points import CUT_SHORT, current_points
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Answer, Point, VerdictLine
 from assay.record.shapes.study import Study
+from assay.record.state import states_of
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
 from assay.run.live import Live
@@ -172,7 +173,7 @@ class Execution:
     def _note_strangers(self) -> None:
         """Say which points no part asked for this time: the target or the plan has changed since."""
         asked = {point["key"] for point in self.points}
-        finished = [point for point in self.folder.points() if point["ended_by"] not in CUT_SHORT]
+        finished = [point for point in current_points(self.folder.points()) if point["ended_by"] not in CUT_SHORT]
         others = [point["id"] for point in finished if point["key"] not in asked]
         if others:
             self.notices.append(f"the folder holds points of another model or plan, in no answer: {', '.join(others)}")
@@ -180,7 +181,7 @@ class Execution:
     def _run_parts(self, recorder: Recorder) -> None:
         finished = {point["key"]: point for point in self.folder.points() if point["ended_by"] not in CUT_SHORT}
         ordered = [part for part in in_order(self.parts, self.study) if self._can_run(part)]
-        forget_unfinished(ordered, finished)
+        forget_unfinished(ordered, finished, is_virtual=lambda part: self._targets.of(part).is_virtual)
         common = RunContext(
             folder=self.folder,
             recorder=recorder,
@@ -370,6 +371,7 @@ class Execution:
             ended_utc_ns=time.time_ns(),
             answers=self.answers,
             verdict=verdict,
+            states=states_of(self.points),
             notices=notices,
         )
         if not isinstance(self.error, NotAnswering):

@@ -18,7 +18,7 @@ from assay.base.errors import Interrupted
 from assay.base.log import chain, event
 from assay.record.judgement import concerns, judge, met
 from assay.record.limits import Limit, parse_limits
-from assay.record.points import CUT_SHORT, blank_point
+from assay.record.points import CUT_SHORT, PRECONDITION, blank_point
 from assay.record.shapes.point import Answer, JudgedLimit, Point
 from assay.record.standstill import HOSTS_APART, were_apart, with_overdriven
 from assay.run.bracket import Distance, LoadReading
@@ -85,7 +85,7 @@ class PointLoop:
                 elif isinstance(step, Keep):
                     outcome = self._keep_step(step, watch)
                 else:
-                    outcome = self._measure(step.ask, "grid", 0)
+                    outcome = self._measure(step.ask, step.purpose, step.repeat)
         finally:
             steps.close()
             watch.end()
@@ -160,7 +160,8 @@ class PointLoop:
             return self._have(self.context.finished[key])
         if self.context.interrupt.is_set():
             raise Interrupted("interrupted")
-        if self.opened.rest_s and self.context.finished and self.context.interrupt.wait(self.opened.rest_s):
+        rests = self.opened.rest_s and purpose != PRECONDITION
+        if rests and self.context.finished and self.context.interrupt.wait(self.opened.rest_s):
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
         if self.logs:
@@ -179,7 +180,8 @@ class PointLoop:
         if beside is not None:
             figures["beside"] = beside.told(figures["measured_from_utc_ns"], figures["measured_to_utc_ns"])
         measured = self._with_served(replace(measured, figures=figures), watch)
-        return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
+        named = {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose}
+        return self._keep(ask, measured, named, judged=purpose != PRECONDITION)
 
     def _keep_step(self, step: Keep, watch: PointWatch) -> Point:
         key = self._key(step.ask, step.repeat)
@@ -212,6 +214,7 @@ class PointLoop:
             "load": dict(ask.load),
             **blank_point(),
             **with_overdriven(measured.figures),
+            **ask.facts,
         }
         point = cast(Point, made)
         point["limits"] = judge(
@@ -230,7 +233,7 @@ class PointLoop:
                 errors=chain(measured.error) if measured.error is not None else [],
             )
         if measured.error is not None:
-            self.points.append(point)
+            self._listed(point)
             self.opened.kept(point)
             raise measured.error
         if point["ended_by"] not in CUT_SHORT:
@@ -239,9 +242,14 @@ class PointLoop:
         return self._have(point)
 
     def _have(self, point: Point) -> Point:
-        self.points.append(point)
+        self._listed(point)
         self.context.display.point_done(point)
         return point
+
+    def _listed(self, point: Point) -> None:
+        """List a point of the part; what only brings the target into its state is none."""
+        if point["purpose"] != PRECONDITION:
+            self.points.append(point)
 
     def _next_id(self) -> str:
         return f"p{next(self.numbers):04d}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -80,6 +81,8 @@ class TargetRequest:
     """All hosts use the same target."""
     after_crash: str | None = None
     """The journal of a run that a crash ended; nothing is written then."""
+    yes_writes: str | None = None
+    """The most that bringing the target into a state may write, where that is much."""
     dry_run: bool = False
     """Nothing is served: the volumes of an array are told of, and not there."""
 
@@ -122,7 +125,20 @@ class TargetRequest:
         self._choose_journal(target)
         for part in parts:
             workload_of(part.plan).check(part, target)
+        self._refuse_many_writes(parts, target)
         return target
+
+    def _refuse_many_writes(self, parts: Sequence[Part[Any]], target: StorageTarget) -> None:
+        """Refuse to wear storage without having been told how much may be written; a model does not wear."""
+        most = sum(workload_of(part.plan).written_most_bytes(part, target) for part in parts)
+        allowed = parse_bytes(self.yes_writes, what="--yes-writes") if self.yes_writes else WRITES_UNASKED_BYTES
+        if most > allowed and not target.is_virtual and not self.dry_run:
+            asked = f"{math.ceil(most / 1e9):,}GB".replace(",", "")
+            told = "--yes-writes is" if self.yes_writes else "without being asked it is"
+            raise RefusedTarget(
+                f"--precondition: writes up to {most / 1e12:.3g} TB to the target, and {told} {allowed / 1e12:.3g} TB"
+                f" at most; flash wears by it; allow it with --yes-writes {asked}, or take less (--precondition short)"
+            )
 
     def _array(self) -> ServedSpec | None:
         """The array that the run serves, where it is the target."""
@@ -221,6 +237,8 @@ class TargetRequest:
         return cls(**known, overwrite=overwrite, yes_destroy=yes_destroy)
 
 
+WRITES_UNASKED_BYTES = 1_000_000_000_000
+"""Most that preconditioning writes without `--yes-writes`: a client drive of 1 TB endures some 600 times as much."""
 _PERMISSIONS = ("overwrite", "yes_destroy")
 """What a run that goes on is given anew: what is at a path may be something else by then."""
 

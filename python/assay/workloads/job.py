@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from assay.base.tables import Record
 from assay.record.shapes.point import Answer, Point
+from assay.record.shapes.state import TargetState
 from assay.targets.arrays.live.watch import UnderLoad
 from assay.workloads.steps import Ask, Measured, Steps
 
@@ -56,6 +57,8 @@ class RunContext:
     """When the run began, UTC: virtual time counts from it."""
     bands: Bands | None = None
     """Error bands of models; None where they are not asked for."""
+    states: dict[str, TargetState] = field(default_factory=dict)
+    """The state that parts brought a target into, by its volumes: parts that follow find it so."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from assay.base.tables import Record
@@ -64,12 +64,15 @@ class Ask:
         What the point says it is, as docs/results.md has it.
     what
         What `OpenWorkload.measure` gets.
+    facts
+        What the point says besides.
     """
 
     key: Record
     workload: Record
     load: Record
     what: Any = None
+    facts: Record = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +86,21 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A step: measure one load."""
+    """A step: measure one load.
+
+    Attributes
+    ----------
+    ask
+        What is measured.
+    purpose
+        Why; what is measured for another purpose than `grid` is no result of the part.
+    repeat
+        Its number among points alike, which changes the seed.
+    """
 
     ask: Ask
+    purpose: str = "grid"
+    repeat: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

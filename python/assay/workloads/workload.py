@@ -247,6 +247,14 @@ class Workload(AtTarget[P]):
         """What getting ready writes and where, in words, besides laying out files; empty where that is nothing."""
         return ""
 
+    def changes_state(self, plan: P) -> bool:
+        """Whether a plan first brings its target into a state, in which its points then find it."""
+        return False
+
+    def written_most_bytes(self, part: Part[P], target: Target) -> float:
+        """The most that bringing the target into its state writes."""
+        return 0.0
+
     def next_steps(self, manifest: Record, run: str) -> list[str]:
         """Commands that go on from a run of this kind, each with what it is for; `run` is its folder for a shell."""
         return [diagnose_step(run), compare_step(run)]

@@ -49,6 +49,9 @@ def compare(
     paired: Annotated[
         bool, typer.Option("--paired", help="The runs were made in turns, A B A B: compare them in pairs, by order.")
     ] = False,
+    any_state: Annotated[
+        bool, typer.Option("--any-state", help="Compare targets in different states, such as purged and steady.")
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the tables and figures.")] = None,
     json: opt.Json = False,
     details: opt.Details = False,
@@ -63,7 +66,9 @@ def compare(
     from assay.insight.sides import read_sides
 
     read = read_sides(runs)
-    comparison = read.compared(smallest_share=parse_percent(smallest, what="--smallest"), paired=paired)
+    comparison = read.compared(
+        smallest_share=parse_percent(smallest, what="--smallest"), paired=paired, any_state=any_state
+    )
     if html is not None:
         from assay.report.comparison import write_comparison
 

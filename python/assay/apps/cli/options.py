@@ -52,6 +52,13 @@ YesDestroy = Annotated[
         "--yes-destroy", help="With --overwrite: also if the device carries a signature.", rich_help_panel=SAFETY
     ),
 ]
+YesWrites = Annotated[
+    str | None,
+    typer.Option(
+        "--yes-writes", help="Most bytes that --precondition may write: 8TB (1TB).", metavar="BYTES",
+        rich_help_panel=SAFETY,
+    ),
+]  # fmt: skip
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Parent folder of the run folder.", rich_help_panel=OUTPUT)
 ]
@@ -158,6 +165,7 @@ Paired = Annotated[
 REPEATED: Declared = {"repeat": (Repeat, None)}
 IN_TURNS: Declared = {**REPEATED, "paired": (Paired, False)}
 OVER_HOSTS: Declared = {"hosts": (Hosts, None), "cluster": (Cluster, None), "shared": (Shared, False)}
+WRITES_MUCH: Declared = {"yes_writes": (YesWrites, None)}
 ON_STORAGE: Declared = {
     "volumes": (Volumes, None),
     "size": (Size, None),

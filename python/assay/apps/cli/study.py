@@ -215,7 +215,7 @@ def compare_levels(
 )  # fmt: skip
 @measuring(
     "study",
-    on={"size": opt.ON_STORAGE["size"], **opt.WRITES_FILES, **opt.ON_DATABASES},
+    on={"size": opt.ON_STORAGE["size"], **opt.WRITES_FILES, **opt.WRITES_MUCH, **opt.ON_DATABASES},
 )
 def run(
     given: Given,

@@ -208,7 +208,7 @@ def measuring(
                 target={
                     name: values[name]
                     for name in shared
-                    if name in {**opt.ON_STORAGE, **opt.OVER_HOSTS} and values[name] is not None
+                    if name in {**opt.ON_STORAGE, **opt.WRITES_MUCH, **opt.OVER_HOSTS} and values[name] is not None
                 },
             )
             if "resume_run" in shared and values["resume_run"] is not None:

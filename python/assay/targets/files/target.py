@@ -222,7 +222,7 @@ def _state(volume: ExaminedVolume, laid_out_bytes: int) -> str:
         return "fresh"
     if laid_out_bytes:
         return "fresh"
-    return "preconditioned" if volume.created_by_assay and volume.fully_allocated else "unknown"
+    return "written" if volume.created_by_assay and volume.fully_allocated else "unknown"
 
 
 def _is_unwritten(volume: ExaminedVolume, size_bytes: int) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from assay import _core
-from assay.record.shapes.point import Answer
+from assay.record.shapes.point import Answer, Point
+from assay.record.shapes.state import TargetState
+from assay.record.state import UNKNOWN
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.volume import OpenVolume
 from assay.workloads.io.activities import IoWorkloadSpec, load_facts
+from assay.workloads.io.conditioning import Conditioning
 from assay.workloads.io.measurement import Measurement
 from assay.workloads.io.plan import IoPlan
 from assay.workloads.io.session import deepest_queue, sharing_roles, volumes_for
@@ -52,9 +55,34 @@ class IoJob(Job):
                 context.note(f"{part.title or part.name}: {', '.join(those)} share {where}, each in a part of its own")
 
     def steps(self) -> Steps:
-        """Measure or search each of the plan's workloads."""
+        """Bring the target into its state, then measure or search each of the plan's workloads."""
+        state = yield from self._conditioned()
         for workload in self._workloads():
-            yield Measure(ask=self._ask(workload)) if self.plan.search.axis == "none" else self._search(workload)
+            is_plain = self.plan.search.axis == "none"
+            yield Measure(ask=self._ask(workload, state)) if is_plain else self._search(workload, state)
+
+    def _conditioned(self) -> Generator[Measure, Point, TargetState]:
+        """Do what the plan asks for before it measures; gives the state that the target is in."""
+        wanted, states = self.plan.precondition, self.context.states
+        where = str([(volume.name, str(volume.spec.path)) for volume in self.volumes])
+        if self.model is not None:
+            where = self.model.key
+            states = states if self.part.continues else {}
+        if not wanted.is_asked:
+            return states.get(where) or {"name": UNKNOWN}
+        conditioning = Conditioning(
+            wanted=wanted,
+            volumes=self.volumes,
+            workloads=self._workloads(),
+            common=self._common,
+            ask=lambda workload: self._ask(workload, {}),
+            note=self.context.note,
+            is_model=self.model is not None,
+            is_fresh=self.model is not None and not self.part.continues,
+        )
+        yield from conditioning.steps()
+        self.context.states[where] = conditioning.state
+        return conditioning.state
 
     def _workloads(self) -> list[IoWorkloadSpec]:
         """The plan's workloads, without blocks the sector forbids where the plan allows to leave them out."""
@@ -71,7 +99,7 @@ class IoJob(Job):
             )
         return [workload for workload in fitted if workload is not None]
 
-    def _search(self, workload: IoWorkloadSpec) -> Search:
+    def _search(self, workload: IoWorkloadSpec, state: TargetState) -> Search:
         settings = self.plan.search
         first = workload.activities[0]
         workers = first.workers * len(volumes_for(first, self.volumes))
@@ -92,26 +120,37 @@ class IoJob(Job):
 
         return Search(
             axis=axis,
-            ask=lambda load: self._ask(workload.with_load(axis.name, load, workers)),
+            ask=lambda load: self._ask(workload.with_load(axis.name, load, workers), state),
             workload=workload.facts(),
             repeats=settings.repeats,
         )
 
-    def _ask(self, workload: IoWorkloadSpec) -> Ask:
-        target = [(volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.volumes]
+    @property
+    def _common(self) -> dict[str, Any]:
+        """What decides the figures of all points of the part."""
+        wanted = self.plan.precondition
+        return {
+            "target": [
+                (volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.volumes
+            ],
+            "seed": self.plan.seed,
+            **({"model": self.model.key} if self.model is not None else {}),
+            **({"precondition": wanted.model_dump(mode="json")} if wanted.is_asked else {}),
+        }
+
+    def _ask(self, workload: IoWorkloadSpec, state: TargetState) -> Ask:
         first = workload.activities[0]
         mixed = len(workload.activities) > 1
         return Ask(
             key={
                 "workload": workload.model_dump(mode="json"),
                 "timing": self.plan.timing.model_dump(mode="json"),
-                "target": target,
-                "seed": self.plan.seed,
-                **({"model": self.model.key} if self.model is not None else {}),
+                **self._common,
             },
             workload=workload.facts(),
             load={"kind": "mixed"} if mixed else load_facts(first, len(volumes_for(first, self.volumes))),
             what=workload,
+            facts={"state": dict(state)},
         )
 
     def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
@@ -148,7 +187,7 @@ class IoJob(Job):
         bands = self.context.bands
         if bands is None or self.model is None or self.model.goes_on or not self.context.for_study:
             return
-        if point["purpose"] != "grid" or not point["total"]:
+        if point["purpose"] != "grid" or self.plan.precondition.is_asked or not point["total"]:
             return
         if len(ask.what.activities) > 1 or point["measured_s"] > BAND_POINT_MAX_S:
             return
@@ -170,6 +209,6 @@ def _model_of(
     return ModelRun(
         configuration=array,
         epoch_ns=context.epoch_ns,
-        goes_on=context.is_continued,
+        goes_on=context.is_continued or part.plan.precondition.is_asked,
         warm=warm,
     )

@@ -25,12 +25,14 @@ from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.points import describe_load
 from assay.record.shapes.point import Errors, Generator, Latency, Offered
+from assay.targets.files.purge import discard
 from assay.targets.files.session import AnySession, drain
 from assay.targets.files.volume import OpenVolume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.io.activities import IoWorkloadSpec
+from assay.workloads.io.filling import FILLING_TIMING, Filling
 from assay.workloads.io.plan import IoPlan
 from assay.workloads.io.session import open_session
 from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
@@ -75,14 +77,19 @@ class Measurement:
 
     def __init__(self, opened: IoAtWork, ask: Ask, repeat: int) -> None:
         self.opened = opened
-        self.workload: IoWorkloadSpec = ask.what
+        self.filling: Filling | None = ask.what if isinstance(ask.what, Filling) else None
+        self.workload: IoWorkloadSpec = ask.what if self.filling is None else self.filling.workload
         self.load = ask.load
         self.timing = opened.plan.timing
         self.interval_s = tick_length_s(self.timing)
+        if self.filling is not None:
+            self.timing = FILLING_TIMING.model_copy(update={"io_timeout_s": self.timing.io_timeout_s})
+            self.interval_s = self.filling.interval_s
         self.seed = opened.plan.seed + repeat
         self.ticks: list[CoreTick] = []
         self.ended_count = 0
         self.error_count = 0
+        self.written_bytes = 0
         self.columns = SeriesColumns()
         self.telemetry: list[Rows] = []
         self.series: list[Rows] = []
@@ -95,6 +102,8 @@ class Measurement:
             clock="wall" if opened.model is None else "virtual",
             warmup_s=self.timing.warmup_s,
         )
+        if self.filling is not None:
+            self.window.steady = None
 
     @property
     def rates(self) -> Rates:
@@ -115,6 +124,7 @@ class Measurement:
             opened.context.recorder.drain()
         if opened.model is None:
             opened.context.begin_together()
+        self._purge()
         session = open_session(
             self.workload,
             opened.volumes,
@@ -122,6 +132,7 @@ class Measurement:
             io_timeout_s=timing.io_timeout_s,
             seed=self.seed,
             backend=opened.plan.backend,
+            limits=self.filling.limits if self.filling is not None else (),
             model=opened.model,
         )
         model = opened.model
@@ -162,6 +173,15 @@ class Measurement:
         if self.error is None and figures["total"]:
             self._note_failed(figures)
         return figures
+
+    def _purge(self) -> None:
+        """Empty the volumes where what is written to them begins with that."""
+        if self.filling is None or not self.filling.purge:
+            return
+        self.opened.context.display.phase("purging")
+        for volume in self.opened.volumes:
+            assert volume.hold is not None
+            discard(volume.hold, volume.size_bytes, self.opened.context.interrupt)
 
     def _drained(self, session: AnySession) -> Iterator[SessionReport]:
         for report in drain(session, self.timing.io_timeout_s + 5):
@@ -240,8 +260,10 @@ class Measurement:
         self.ticks += report["ticks"]
         self.ended_count += sum(tick["read"]["count"] + tick["write"]["count"] for tick in report["ticks"])
         self.error_count += sum(tick["error_count"] for tick in report["ticks"])
+        self.written_bytes += sum(tick["write"]["bytes"] for tick in report["ticks"])
         self.complete_ticks = report["complete_ticks"]
-        self.settled = report.get("settled", True)
+        # What fills a model has to write its bytes, however far its caches lag behind.
+        self.settled = self.filling is not None or report.get("settled", True)
         self._take_telemetry()
         add_telemetry(self.columns, report, self.window.started_ns)
         if report["state"] == "not-answering":
@@ -272,9 +294,10 @@ class Measurement:
             Moment(
                 part=self.opened.part.name,
                 what=f"{self.workload.title}, {describe_load(self.load)}",
-                phase="warm-up" if done < warmup_ticks else "measuring",
-                left_s=max(self.timing.longest_s - done * self.interval_s, 0),
-                is_most=True,
+                phase=self._phase(warmup_ticks),
+                left_s=max(self.timing.longest_s - done * self.interval_s, 0) if self.filling is None else None,
+                is_most=self.filling is None,
+                done_share=self.written_bytes / self.filling.bytes_in_all if self.filling is not None else None,
                 gauges=(
                     Gauge(
                         name="iops",
@@ -288,6 +311,11 @@ class Measurement:
                 errors=(self.error_count, "errors"),
             )
         )
+
+    def _phase(self, warmup_ticks: int) -> str:
+        if self.filling is not None:
+            return "preconditioning"
+        return "warm-up" if self.complete_ticks < warmup_ticks else "measuring"
 
     def _figures(self, session: AnySession, report: SessionReport | None) -> IoFigures:
         window, context, model = self.window, self.opened.context, self.opened.model

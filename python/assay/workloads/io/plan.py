@@ -19,6 +19,7 @@ from assay.base.tables import TableValue
 from assay.base.units import parse_bytes, parse_duration
 from assay.record.limits import parse_limits
 from assay.workloads.io.activities import IoActivity, IoWorkloadSpec
+from assay.workloads.io.precondition import Precondition
 from assay.workloads.options import BACKEND, TIME, Option, TablesOf
 from assay.workloads.plan import COMBINATIONS_MAX, AnyPlan, SearchPlan
 
@@ -84,6 +85,7 @@ class IoPlan(AnyPlan):
     """Leave out blocks that are no multiple of the volumes' sector instead of refusing them, as presets do."""
     timing: IoTiming = IoTiming()
     search: IoSearch = IoSearch()
+    precondition: Precondition = Precondition()
     case: tuple[dict[str, Any], ...] = ({},)
     """Sets of keys of the first activity to measure one after the other, each with every combination of levels."""
     activity: Annotated[tuple[dict[str, Any], ...], TablesOf(IoActivity)] = ({},)
@@ -157,6 +159,9 @@ def _refuse_contradictions(plan: IoPlan, workloads: Sequence[IoWorkloadSpec]) ->
     if axis != "none" and plan.search.first_load > plan.search.last_load:
         first, last = plan.search.first_load, plan.search.last_load
         raise FieldError(f"start {first:g} is above end {last:g}", field=("search",))
+    if plan.precondition.rounds == "plan" and axis != "none":
+        reason = f"rounds of the plan and a search on {axis} exclude each other; give search.axis none"
+        raise FieldError(reason, field=("precondition", "rounds"))
     if plan.timing.duration_s is None and plan.timing.min_s > plan.timing.max_s:
         reason = f"min_s {plan.timing.min_s:g} is above max_s {plan.timing.max_s:g}"
         raise FieldError(reason, field=("timing",))

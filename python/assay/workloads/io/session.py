@@ -87,10 +87,15 @@ def open_session(
     io_timeout_s: float,
     seed: int,
     backend: str = "auto",
-    limit_bytes: int | None = None,
+    limits: Sequence[int] = (),
     model: ModelRun | None = None,
 ) -> AnySession:
     """Start a workload, on a modelled array where one is given.
+
+    Parameters
+    ----------
+    limits
+        Bytes after which each worker of an activity ends, by the position of the activity; none unless given.
 
     Raises
     ------
@@ -99,7 +104,11 @@ def open_session(
     OpenFailed, NotSupported, NotAnswering, IoFailed
         As the volumes behave; IoFailed also where something else has a volume's place.
     """
-    activities = [_activity_plan(activity, workload, volumes, limit_bytes) for activity in workload.activities]
+    most: Sequence[int | None] = limits or [None] * len(workload.activities)
+    activities = [
+        _activity_plan(activity, workload, volumes, limit_bytes)
+        for activity, limit_bytes in zip(workload.activities, most, strict=True)
+    ]
     if model is not None:
         asked = _asked_of_model(model, activities, volumes, seed=seed, interval_s=interval_s)
         return model.modelled.session(asked, model.goes_on)

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from assay.record.shapes.access import Accesses, Bursts
 from assay.record.shapes.kinds import Shapes
 from assay.record.shapes.point import Answer, End, Point
+from assay.record.shapes.state import Preconditioning, RunState, TargetState
 from assay.record.shapes.terms import STRICT, MaybeAmount, MaybeCount, PointId, Text
 
 ACCESS = ("block_bytes", "read_share", "random_share")
@@ -23,6 +24,8 @@ class IoPoint(TypedDict, total=False):
 
     workload: Accesses
     bursts: Bursts | None
+    state: TargetState | None
+    precondition: Preconditioning | None
 
 
 class IoEnd(TypedDict, total=False):
@@ -71,6 +74,7 @@ class IoManifest(TypedDict, total=False):
     """A manifest of a run of I/O."""
 
     cache_span: CacheSpan | None
+    states: list[RunState] | None
     answers: list[IoAnswer] | None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from assay.base.errors import UsageError
 from assay.base.units import parse_bytes
 from assay.workloads.io.plan import IoPlan, load_plan
 from assay.workloads.spread import Share
@@ -21,6 +22,8 @@ def shared_plan(plan: IoPlan, share: Share) -> IoPlan:
     UsageError
         There is less than one outstanding I/O for each host.
     """
+    if plan.precondition.is_asked:
+        raise UsageError("--precondition: hosts would write one target at once; precondition it from one host before")
     data = plan.model_dump(mode="json", exclude_unset=True)
     timing = plan.timing
     data["timing"] = data.get("timing", {}) | {"duration_s": timing.duration_s or timing.max_s}

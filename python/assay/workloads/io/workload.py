@@ -12,6 +12,7 @@ from assay.base.progress import Display
 from assay.base.tables import Record
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Point
+from assay.targets.files.purge import can_discard
 from assay.targets.files.target import StorageTarget
 from assay.workloads.capabilities import (
     Examining,
@@ -30,6 +31,7 @@ from assay.workloads.io.examination import PARTS
 from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.job import IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
+from assay.workloads.io.precondition import precondition_words
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
 from assay.workloads.io.share import shared_plan
@@ -106,25 +108,38 @@ class IoWorkload(
         on = f"; target: {part.target_text}" if part.target_text is not None else ""
         limits = ", ".join(part.plan.limits) or "none"
         first = f"part {part.name}: {part.title}; limits: {limits}; search: {part.plan.search.axis}{on}"
-        return [first, *(f"  {workload.title}" for workload in part.plan.workloads())]
+        writes = [f"  {words}" for words in [self.writes(part, target)] if words]
+        return [first, *writes, *(f"  {workload.title}" for workload in part.plan.workloads())]
+
+    def document(self, part: Part[IoPlan], target: Any) -> dict[str, Any]:
+        """What preconditioning writes at most, where it is asked for."""
+        written = self.written_most_bytes(part, target)
+        return {"precondition_bytes": round(written)} if written else {}
 
     # Targets
 
     def needs(self, plan: IoPlan) -> Needs:
         """Writing, where any activity writes; of models, direct I/O alone."""
-        return Needs(
-            writes=any(workload.writes for workload in plan.workloads()), on_model=lambda: _refuse_real_time(plan)
-        )
+        writes = plan.precondition.is_asked or any(workload.writes for workload in plan.workloads())
+        return Needs(writes=writes, on_model=lambda: _refuse_real_time(plan))
 
     def fitted(self, part: Part[IoPlan], target: Any) -> Part[IoPlan]:
         """The latency-against-span part with the spans of the target's smallest volume."""
         if part.name != CACHE_SPAN:
             return part
         plan = cache_span_of_part(min(target.sizes.values()), part.planned_s)
+        plan = plan.model_copy(update={"precondition": part.plan.precondition})
         return replace(part, plan=plan, aside=True)
 
     def check(self, part: Part[IoPlan], target: Any) -> None:
         """Refuse blocks that do not fit the sector, the region or the memory."""
+        if part.plan.precondition.purge == "discard":
+            for volume in target.examined:
+                if volume.spec.kind != "model" and not can_discard(volume.path):
+                    raise UsageError(
+                        f"--purge discard: {volume.spec.name} takes no discards: it is no device, or one whose kernel"
+                        " driver has none; leave --purge out"
+                    )
         if part.name == CACHE_SPAN:
             # Its spans are chosen by the size of the target.
             return
@@ -170,6 +185,18 @@ class IoWorkload(
         span = cache_span(points, min(sizes, default=0))
         note = span["note"] if span is not None else None
         return Conclusion(manifest={"cache_span": span}, notices=[note] if note is not None else [])
+
+    def changes_state(self, plan: IoPlan) -> bool:
+        """Whether the plan preconditions its target."""
+        return plan.precondition.is_asked
+
+    def written_most_bytes(self, part: Part[IoPlan], target: Any) -> float:
+        """What preconditioning writes at most."""
+        return part.plan.precondition.written_most_bytes(sum(target.sizes.values()))
+
+    def writes(self, part: Part[IoPlan], target: Any) -> str:
+        """What preconditioning writes, and how long that takes."""
+        return precondition_words(part.plan.precondition, sum(target.sizes.values()))
 
     def next_steps(self, manifest: Record, run: str) -> list[str]:
         """Comparing with another state of the storage, and sizing by what was measured."""

@@ -71,7 +71,7 @@ BURSTS = ("burst_interval_s", "burst_bytes", "burst_spread")
 @measuring(
     "profile",
     IoPlan,
-    on={**opt.ON_STORAGE, **opt.IN_TURNS},
+    on={**opt.ON_STORAGE, **opt.WRITES_MUCH, **opt.IN_TURNS},
     presets="oltp, dss, log, tempdb, database, sqlio-random, sqlio-sequential",
 )
 def profile(

@@ -1,0 +1,278 @@
+"""Preconditioning: purge, fills, rounds until steady; what is kept of it, refused and told."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.apps.service import execution
+from assay.base.errors import ExitCode, Interrupted, NotSupported, RefusedTarget
+from assay.base.progress import Silent
+from assay.record.points import current_points, preconditioning
+from assay.record.run_folder import RunFolder
+from assay.record.steady import steady_rounds
+from assay.run.execute import Execution, new_folder
+from assay.run.request import TargetRequest
+from assay.run.targets import choose_targets
+from assay.targets.files.hold import Hold
+from assay.targets.files.purge import BLKDISCARD, PIECE_BYTES, discard
+from assay.workloads.io.plan import load_plan
+from assay.workloads.io.precondition import Precondition, spread, valid_share
+from assay.workloads.plan import Part
+from assay_command import Bench
+
+PLAN = {
+    "timing": {"warmup_s": 0, "duration_s": 0.2},
+    "activity": [{"block_bytes": "4K", "read_share": 0.7, "queue_depth": 4}],
+    "precondition": {"method": "full"},
+}
+MODEL = "model:nvme-mirror?volumes=1&volume_size=256MB"
+
+Begin = Callable[..., Execution]
+
+
+class Shown(Silent):
+    """Hears of points, and interrupts after so many."""
+
+    def __init__(self, interrupt: threading.Event, after: int | None) -> None:
+        self.interrupt, self.after, self.ids = interrupt, after, list[str]()
+
+    def point_done(self, point: Any) -> None:
+        self.ids.append(point["id"])
+        if len(self.ids) == self.after:
+            self.interrupt.set()
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Begin:
+    """A plan on a target that is ready to run, and to be interrupted after so many points."""
+
+    def ready(
+        target: str, plan: dict[str, Any] | None = None, *, after: int | None = None, folder: RunFolder | None = None
+    ) -> Execution:
+        parts = [Part(name="io", title="I/O", plan=load_plan(PLAN | (plan or {}), source="test"))]
+        request = TargetRequest(paths=[target], size=None if target.startswith("model:") else "8M")
+        chosen, parts = choose_targets(request, parts)
+        folder = folder or new_folder(tmp_path, "profile", [], request.to_dict(), parts)
+        interrupt = threading.Event()
+        return execution(folder, chosen, parts, display=Shown(interrupt, after), interrupt=interrupt, with_report=False)
+
+    return ready
+
+
+def names(folder: RunFolder) -> list[str]:
+    return [point["workload"]["name"] for point in preconditioning(folder.points())]
+
+
+def test_a_target_is_filled_twice_and_written_in_rounds_until_steady(begin: Begin) -> None:
+    run = begin(MODEL)
+    assert run.run() is ExitCode.DONE
+
+    told = preconditioning(run.folder.points())
+    steps = [(point["precondition"]["step"], point["precondition"]["number"]) for point in told]
+    assert steps == [("fill", 1), ("fill", 2), *(("round", number) for number in range(1, 6))]
+    assert [point["state"]["name"] for point in told] == ["purged", "filled", "filled", *["unsteady"] * 4]
+    # Each fill writes all of the capacity in 128 KiB, each round a tenth at random.
+    capacity = run.folder.manifest["target"]["volumes"][0]["size_bytes"]
+    assert [round(point["precondition"]["written_bytes"] / capacity, 2) for point in told] == [1, 1, *[0.1] * 5]
+    assert told[0]["workload"]["block_bytes"] == 131072
+    assert told[2]["workload"]["block_bytes"] == 4096
+    (point,) = current_points(run.folder.points())
+    state = point["state"]
+    assert (state["name"], state["fills"], state["rounds"], state["purge"]) == ("steady", 2, 5, "a fresh model")
+    assert run.folder.manifest["states"] == [{**state, "parts": ["io"]}]
+    # None of it is a result.
+    assert [point["id"] for point in run.points] == [point["id"]]
+
+
+def test_rounds_that_never_get_steady_end_and_are_told(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.record.steady.EXCURSION_SHARE", -1.0)
+    run = begin(MODEL, {"precondition": {"method": "full", "fills": 0, "rounds_most": 6, "round_share": 0.02}})
+    assert run.run() is ExitCode.DONE
+
+    (point,) = current_points(run.folder.points())
+    assert point["state"]["name"] == "unsteady"
+    assert any(text.startswith("no steady state after 6 rounds") for text in run.notices)
+
+
+def test_a_purged_target_is_not_steady_before_it_was_written_twice(begin: Begin) -> None:
+    run = begin(MODEL, {"precondition": {"method": "full", "fills": 0, "round_share": 0.2}})
+    run.run()
+
+    (point,) = current_points(run.folder.points())
+    assert point["state"]["rounds"] == 10
+    assert point["state"]["name"] == "steady"
+
+
+def test_the_shortened_way_is_one_fill_and_a_spread(begin: Begin) -> None:
+    run = begin(MODEL, {"precondition": {"method": "short"}})
+    run.run()
+
+    assert names(run.folder)[0] == "sequential fill 1 of 1"
+    assert [point["precondition"]["step"] for point in preconditioning(run.folder.points())][1:] == ["spread"] * 8
+    (point,) = current_points(run.folder.points())
+    assert (point["state"]["name"], point["state"]["method"]) == ("steady", "short")
+
+
+def test_rounds_of_a_whole_plan_track_its_small_writes(begin: Begin) -> None:
+    activity = {"block_bytes": ["4K", "64K"], "read_share": [0.0, 1.0], "queue_depth": 8}
+    run = begin(MODEL, {"activity": [activity], "precondition": {"method": "full", "rounds": "plan", "fills": 2}})
+    run.run()
+
+    rounds = [point for point in preconditioning(run.folder.points()) if point["precondition"]["step"] == "round"]
+    assert len(rounds) == 5 * 4
+    tracked = {(point["workload"]["block_bytes"], point["workload"]["read_share"])
+               for point in rounds if point["precondition"]["tracked"]}  # fmt: skip
+    assert tracked == {(4096, 0.0)}
+    assert len(current_points(run.folder.points())) == 4
+
+
+def test_a_run_that_was_interrupted_goes_on_behind_its_last_step(begin: Begin, tmp_path: Path) -> None:
+    path = str(tmp_path / "f.dat")
+    first = begin(path, after=4)
+    assert first.run() is ExitCode.INTERRUPTED
+    done = names(first.folder)
+    assert len(done) == 4
+
+    again = begin(path, folder=first.folder)
+    assert again.run() in (ExitCode.DONE, ExitCode.LIMIT_MISSED)
+
+    held = names(again.folder)
+    assert held[:4] == done
+    assert held.count("sequential fill 1 of 2") == 1
+    (point,) = current_points(again.folder.points())
+    assert point["state"]["only_files"] is True
+    assert not any("another model or plan" in text for text in again.notices)
+
+
+def test_a_model_that_was_interrupted_is_brought_into_its_state_anew(begin: Begin) -> None:
+    first = begin(MODEL, after=4)
+    assert first.run() is ExitCode.INTERRUPTED
+
+    again = begin(MODEL, folder=first.folder)
+    assert again.run() is ExitCode.DONE
+    (point,) = current_points(again.folder.points())
+    assert point["state"]["fills"] == 2
+    # Each step once more, and counted once.
+    assert len(preconditioning(again.folder.points())) == 7
+    assert len(again.folder.points()) == 4 + 8
+
+
+class TestCriterion:
+    @pytest.mark.parametrize(
+        ("values", "reached"),
+        [
+            ([100, 110, 90, 100, 100], True),
+            ([100, 111, 90, 100, 99], False),
+            ([100, 98, 96, 94, 92], True),
+            ([100, 97, 94, 91, 88], False),
+            ([500, 400, 100, 101, 99, 100, 100], True),
+        ],
+    )
+    def test_excursion_and_slope_of_five_rounds(self, values: list[float], reached: bool) -> None:
+        found = steady_rounds(values)
+        assert found is not None
+        assert found.reached is reached
+        assert found.first == len(values) - 5
+
+    def test_fewer_rounds_and_rounds_of_nothing_are_not_judged(self) -> None:
+        assert steady_rounds([100.0] * 4) is None
+        assert steady_rounds([0.0] * 5) is None
+
+
+class TestAmounts:
+    def test_a_spread_adds_up_to_about_the_spare_flash(self) -> None:
+        # The law gives 1.15 of 1.07, and 1.45 of 1.28, times what is spare: writes of the spread meet each other.
+        for spare in (0.07, 0.15, 0.28):
+            written = sum(share for _, share in spread(spare))
+            assert spare < written < 1.35 * spare
+
+    def test_the_density_of_a_spread_leaves_the_valid_shares_of_steady_state(self) -> None:
+        spare, steps = 0.15, spread(0.15)
+        oldest = sum(written / region for region, written in steps)
+        newest = steps[-1][1]
+        # The first addresses hold the oldest blocks, the last ones those that the fill wrote last.
+        assert valid_share(spare) == pytest.approx(2.718281828**-oldest, rel=0.02)
+        assert newest < oldest / 4
+
+    def test_what_is_written_at_most_is_bounded(self) -> None:
+        assert Precondition(method="full").written_most_bytes(1000) == 4500
+        assert Precondition(method="full", rounds="plan").written_most_bytes(1000) == 12000
+        assert Precondition().written_most_bytes(1000) == 0
+
+
+class TestPermission:
+    def request(self, path: Path, **asked: Any) -> TargetRequest:
+        return TargetRequest(paths=[str(path)], size="8M", **asked)
+
+    @pytest.fixture(autouse=True)
+    def _wears_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("assay.run.request.WRITES_UNASKED_BYTES", 20_000_000)
+
+    def parts(self) -> list[Part[Any]]:
+        return [Part(name="io", title="I/O", plan=load_plan(PLAN, source="test"))]
+
+    def test_many_writes_are_refused_and_the_option_named(self, tmp_path: Path) -> None:
+        with pytest.raises(RefusedTarget, match="allow it with --yes-writes 1GB"):
+            self.request(tmp_path / "f.dat").choose(self.parts())
+        assert not (tmp_path / "f.dat").exists()
+
+    def test_a_permission_that_covers_them_is_enough(self, tmp_path: Path) -> None:
+        self.request(tmp_path / "f.dat", yes_writes="1GB").choose(self.parts())
+        with pytest.raises(RefusedTarget, match="--yes-writes is"):
+            self.request(tmp_path / "f.dat", yes_writes="30MB").choose(self.parts())
+
+    def test_a_dry_run_tells_them_and_a_model_does_not_wear(self, tmp_path: Path) -> None:
+        self.request(tmp_path / "f.dat", dry_run=True).choose(self.parts())
+        TargetRequest(paths=[MODEL]).choose(self.parts())
+
+
+class TestPurge:
+    @pytest.fixture
+    def hold(self, tmp_path: Path) -> Hold:
+        path = tmp_path / "device"
+        path.write_bytes(bytes(4096))
+        return Hold.take(path, writes=True)
+
+    def test_only_the_bytes_that_a_run_uses_are_discarded(self, hold: Hold) -> None:
+        calls = []
+
+        def ioctl(descriptor: int, request: int, argument: bytes) -> None:
+            os.fstat(descriptor)
+            calls.append((request, struct.unpack("QQ", argument)))
+
+        discard(hold, PIECE_BYTES + 4096, threading.Event(), ioctl=ioctl)
+        assert calls == [(BLKDISCARD, (0, PIECE_BYTES)), (BLKDISCARD, (PIECE_BYTES, 4096))]
+
+    def test_a_device_that_refuses_is_named(self, hold: Hold) -> None:
+        def ioctl(*_: object) -> None:
+            raise OSError(95, "Operation not supported")
+
+        with pytest.raises(NotSupported, match="refuses to be discarded"):
+            discard(hold, 4096, threading.Event(), ioctl=ioctl)
+
+    def test_an_interrupt_ends_it(self, hold: Hold) -> None:
+        interrupt = threading.Event()
+        interrupt.set()
+        with pytest.raises(Interrupted):
+            discard(hold, 4096, interrupt, ioctl=lambda *_: None)
+
+    def test_a_file_is_no_device_to_discard(self, bench: Bench) -> None:
+        asked = (bench.target, "--size", "8M", "--precondition", "full", "--purge", "discard", "--dry-run")
+        assert "takes no discards" in bench.profile(*asked).complaint
+
+
+def test_a_dry_run_tells_bytes_and_time(bench: Bench) -> None:
+    asked = (bench.target, "--size", "8M", "--precondition", "full", "--dry-run")
+    told = bench.profile(*asked).stdout
+    assert "preconditioning writes" in told
+    assert "2 sequential fills and rounds until steady" in told
+    document = bench.profile(*asked, "--json").document
+    assert document["precondition_bytes"] == round(4.5 * 8 * 2**20)
+    assert document["plan"]["precondition"]["method"] == "full"
