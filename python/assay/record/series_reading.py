@@ -102,6 +102,10 @@ def _cut(data: bytes, ends: npt.NDArray[np.int32]) -> TextColumn:
     places = ends.tolist()
     if places[0] < 0 or places[-1] > len(data) or (ends[:-1] > ends[1:]).any():
         raise ValueError("texts lie outside of their data")
+    first, count = data[places[0] : places[1]] if len(places) > 1 else b"", len(ends) - 1
+    if (np.diff(ends) == len(first)).all() and data[places[0] : places[-1]] == first * count:
+        # Most columns of a segment say the same in each row.
+        return TextColumn(np.zeros(count, np.int32), _decoded([first][:count]))
     pieces = [data[begin:end] for begin, end in pairwise(places)]
     numbers = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
     return TextColumn(np.array([numbers[piece] for piece in pieces], np.int32), _decoded(numbers))
