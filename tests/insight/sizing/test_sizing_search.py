@@ -99,6 +99,16 @@ def test_the_smallest_size_holds_and_the_next_smaller_does_not() -> None:
     assert 1.2 <= factor < 3
 
 
+def test_what_is_hopeless_is_broken_off() -> None:
+    """Of an array under three times what its disks do only the first seconds are simulated."""
+    asked = need({"iops": 12_000, "log": "5%"})
+    ladder, demand = ladder_of(asked), demand_of(asked, 0)
+    (reason,) = Judge().state_reasons(asked, ladder, ladder.steps[0], demand)
+    assert reason.kind == "IOPS"
+    assert reason.text.endswith("and ever longer; 20 ms are allowed")
+    assert reason.share > 1.25
+
+
 def test_space_alone_decides_where_little_is_asked() -> None:
     asked = need({"iops": 50, "size": "2TB", "log_size": "10GB"})
     ladder, demand = ladder_of(asked), demand_of(asked, 0)

@@ -7,7 +7,7 @@ import json
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -48,8 +48,8 @@ FEWEST_IOS = 20
 HOPELESS_TIMES = 1.25
 HOPELESS_NOISE = 10.0
 HOPELESS_AFTER_S = 6.0
-"""A simulation is broken off whose mean latency over a second is so many times the largest limit after so many
-seconds, and more where few I/Os make it uncertain: some I/O misses its limit, and a cache that fills makes it worse."""
+"""A simulation is broken off whose reads or writes take so many times the largest limit in the mean of a second, after so
+many seconds, and more where few I/Os make it uncertain: some I/O misses its limit, and a cache that fills makes it worse."""
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,7 @@ class Judge:
         return self._seen.of(key, lambda: self._simulate(array, phase, worst_s, seed))
 
     def _simulate(self, array: Configuration, phase: Sequence[PeakStream], worst_s: float, seed: int | None) -> Seen:
-        rate = sum(one.rate for one in phase)
-        watch = _Watch(worst_s * (HOPELESS_TIMES + HOPELESS_NOISE / rate**0.5), self.interrupt)
+        watch = _Watch(_hopeless_s(phase, worst_s), WARMUP_S + self._window_s(phase), self.interrupt)
         try:
             point = simulate_load(
                 array,
@@ -307,22 +306,39 @@ def questions(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> Iterator[
                 yield pool, own
 
 
+def _hopeless_s(phase: Sequence[PeakStream], worst_s: float) -> dict[str, float]:
+    """Mean latency of each direction at which a phase is hopeless; none where a stream may take any time."""
+    found = {}
+    for gauge, limits, rate in (
+        ("read_latency_ns", [one.read_limit_s for one in phase if one.read_share > 0],
+         sum(one.rate * one.read_share for one in phase)),
+        ("write_latency_ns", [one.write_limit_s for one in phase if one.read_share < 1],
+         sum(one.rate * (1 - one.read_share) for one in phase)),
+    ):  # fmt: skip
+        if limits and None not in limits:
+            found[gauge] = worst_s * (HOPELESS_TIMES + HOPELESS_NOISE / rate**0.5)
+    return found
+
+
 class _Watch(Silent):
     """Sees the latency of a simulation as it goes, and breaks off what is hopeless."""
 
-    def __init__(self, hopeless_s: float, interrupt: threading.Event) -> None:
+    def __init__(self, hopeless_s: Mapping[str, float], longest_s: float, interrupt: threading.Event) -> None:
         self.broken = threading.Event()
         self.seen_ns = 0.0
-        self._hopeless_ns, self._interrupt = hopeless_s * 1e9, interrupt
+        self._hopeless_s, self._longest_s, self._interrupt = hopeless_s, longest_s, interrupt
 
     def point(self, progress: Shown) -> None:
         """Look at the latest second."""
-        mean_ns = getattr(progress, "latency_mean_ns", None)
-        elapsed_s = getattr(progress, "elapsed_s", 0.0)
-        slow = mean_ns is not None and mean_ns > self._hopeless_ns and elapsed_s >= HOPELESS_AFTER_S
-        if slow and mean_ns is not None and not self.broken.is_set():
-            self.seen_ns = float(mean_ns)
-        if slow or self._interrupt.is_set():
+        moment = progress.moment
+        passed_s = self._longest_s - moment.left_s if moment is not None and moment.left_s is not None else 0.0
+        if moment is not None and passed_s >= HOPELESS_AFTER_S and not self.broken.is_set():
+            for gauge in moment.gauges:
+                hopeless_s = self._hopeless_s.get(gauge.name, math.inf)
+                if gauge.value is not None and gauge.value > hopeless_s * 1e9:
+                    self.seen_ns = gauge.value
+                    self.broken.set()
+        if self._interrupt.is_set():
             self.broken.set()
 
 

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 SETTLING_MAX_S = 300.0
 """Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
-IOS_AT_ONCE = 50_000
-"""I/Os of a model between two looks at it, some 0.1 s: progress is shown and an interrupt is heard."""
+IOS_AT_ONCE = 10_000
+"""I/Os of a model between two looks at it, some 20 ms: progress is shown, and what is hopeless is broken off."""
 LAG_MIN_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
 LAG_MIN_BURSTS_NS = 1_000_000
