@@ -48,8 +48,9 @@ FEWEST_IOS = 20
 HOPELESS_TIMES = 1.25
 HOPELESS_NOISE = 10.0
 HOPELESS_AFTER_S = 6.0
-"""A simulation is broken off whose reads or writes take so many times the largest limit in the mean of a second, after so
-many seconds, and more where few I/Os make it uncertain: some I/O misses its limit, and a cache that fills makes it worse."""
+"""A simulation is broken off whose reads or writes take so many times the largest limit in the mean of a second, after
+so many seconds, and more where few I/Os make it uncertain: some I/O misses its limit, and a cache that fills makes it
+worse."""
 
 
 @dataclass(frozen=True)
