@@ -169,7 +169,9 @@ class TestRefusals:
             ({"cache.dirty_low": "0.6"}, "cache.dirty_low of 0.6 is above cache.dirty_high of 0.52"),
             ({"raid.chunk": "48KiB"}, "no power of two"),
             ({"raid.misalignment": "3KiB"}, "divides raid.chunk"),
-            ({"disk.channels": "4"}, "parameter 'disk.channels' is for solid-state only"),
+            ({"disk.dies": "4"}, "parameter 'disk.dies' is for solid-state only"),
+            ({"state": "steady"}, "state=steady is for drives of flash"),
+            ({"state": "degraded+rebuilding"}, "disks are in one state; write such as steady+degraded"),
             ({"cache.write_back": "maybe"}, "accepted: true, false"),
             ({"raid.partial_write": "both"}, "accepted: read-modify"),
         ],
@@ -201,7 +203,10 @@ class TestRefusals:
             array().with_values(values)
 
 
-SHARES = ("dirty_", "reorder", "age_", "over_prov", "first_", "deduplication", "compression", "snapshot_change")
+SHARES = (
+    "dirty_", "reorder", "age_", "over_prov", "first_", "deduplication", "compression", "snapshot_change", "metadata_",
+    "trimmed_", "throttled_",
+)  # fmt: skip
 """Beginnings of keys whose values are no whole numbers."""
 
 
@@ -245,6 +250,23 @@ class TestPlan:
             for state in ("healthy", "degraded", "rebuilding") if policy != "0" else ("healthy",):
                 plan = configure(name, {"raid": policy, "state": state}).plan()
                 assert json.loads(json.dumps(plan, allow_nan=False)) == plan
+
+    def test_flash_begins_steady_and_a_state_of_drives_goes_with_one_of_disks(self) -> None:
+        for text, disks, flash in [
+            ("healthy", "healthy", "steady"),
+            ("fresh", "healthy", "fresh"),
+            ("written+degraded", "degraded", "written"),
+        ]:
+            member = configure("nvme-mirror", {"state": text}).plan()["pools"][0]["member"]
+            assert (member["state"]["kind"], member["disk"]["age"]) == (disks, flash)
+
+    def test_pools_lose_one_disk_and_have_flash_of_one_age(self) -> None:
+        asked = {"raid": "data:1,log:0", "volumes": "data:2,log:1", "state": "fresh+degraded"}
+        pools = configure("nvme-mirror", {**asked, "group.members": "2"}).plan()["pools"]
+        assert [(pool["member"]["state"]["kind"], pool["member"]["disk"]["age"]) for pool in pools] == [
+            ("degraded", "fresh"),
+            ("healthy", "fresh"),
+        ]
 
     def test_times_bytes_and_counts_are_whole_and_rates_and_shares_are_not(self) -> None:
         def check(value: Any, key: str = "") -> None:

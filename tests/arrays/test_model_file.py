@@ -185,10 +185,15 @@ class TestRefusals:
         assert "layout.block is for write-anywhere only, and layout.kind is in-place" in complaint(
             changed("layout.block", {"value": 4, "unit": "KiB", **SOURCED})
         )
-        assert "disk.channels is for solid-state only" in complaint(
+        assert "disk.dies is for solid-state only" in complaint(
+            changed("disk.dies", {"value": 4, "unit": "count", **SOURCED})
+        )
+        assert "disk.channels is for solid-state or station only" in complaint(
             changed("disk.channels", {"value": 4, "unit": "count", **SOURCED})
         )
-        assert "disk.kind is 'tape'; accepted: mechanical, solid-state" in complaint(changed("disk.kind", "tape"))
+        assert "disk.kind is 'tape'; accepted: mechanical, solid-state, station" in complaint(
+            changed("disk.kind", "tape")
+        )
 
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -285,7 +290,7 @@ def test_options_of_another_kind_are_refused(kind: Kind, text: str) -> None:
 def test_the_documentation_lists_every_parameter_and_no_other() -> None:
     text = "".join(
         (ROOT / "docs" / name).read_text()
-        for name in ("models.md", "models-host-flash.md", "model-files.md", "calibration.md")
+        for name in ("models.md", "models-flash.md", "models-host-flash.md", "model-files.md", "calibration.md")
     )
     tables = text[text.index("| parameter | unit of | meaning |") :]
     named = set(re.findall(r"`([a-z]+\.[a-z_]+)`", "\n".join(line for line in tables.splitlines() if line[:1] == "|")))

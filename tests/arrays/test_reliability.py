@@ -179,8 +179,8 @@ def test_without_a_model_the_rebuild_is_the_least_a_disk_needs() -> None:
     disk = {"kind": "mechanical", "capacity_bytes": 3.6e11, "rate_outer_bytes_per_s": 1.2e8,
             "rate_inner_bytes_per_s": 8e7, "interface_bytes_per_s": 6e8}  # fmt: skip
     assert least_rebuild_h(disk) == pytest.approx(1.0)
-    flash = {"kind": "solid-state", "capacity_bytes": 3.6e12, "channels": 8, "page_bytes": 16384,
-             "program_ns": 16384, "interface_bytes_per_s": 1e9}  # fmt: skip
+    cells = {"dies": 8, "planes": 4, "cell_bits": 3, "page_bytes": 16384, "program_ns": 16384}
+    flash = {"kind": "solid-state", "capacity_bytes": 3.6e12, "flash": cells, "interface_bytes_per_s": 1e9}
     assert least_rebuild_h(flash) == pytest.approx(1.0)
     rebuild = next(one for one in question_of(ReliabilityOptions(array="fas2040")).inputs if one.key == "rebuild")
     assert rebuild.from_ == "assumed"

@@ -16,7 +16,8 @@ mod plans;
 /// The array of 24 disks with disks of flash in their place, and ports that keep up with them.
 fn flash(policy: RaidPolicy) -> ArrayPlan {
     let mut plan = large(policy, 12, 1);
-    let disk = SolidStatePlan { capacity_bytes: 400_000_000_000, channels: 16, ..solid_state() };
+    let mut disk = SolidStatePlan { capacity_bytes: 400_000_000_000, ..solid_state() };
+    (disk.flash.dies, disk.flash.channels) = (32, 8);
     plan.pools[0].member.disk = DiskPlan::SolidState(disk);
     plan.links.port_bytes_per_s = 3e9;
     plan.links.hosts.port_bytes_per_s = 3e9;

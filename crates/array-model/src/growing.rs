@@ -55,7 +55,8 @@ impl ArrayModel {
         }
         self.spread = spread;
         let geometry = self.members[0].geometry.clone();
-        let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns);
+        let count = self.disks.len() as u32 + pool.member.active_disks();
+        let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns, count);
         let healthy = MemberPlan { state: StatePlan::Healthy, ..pool.member.clone() };
         let first = self.disks.len() as u16;
         let mut random = SplitMix::new(plan.seed ^ u64::from(member).rotate_right(16));

@@ -42,8 +42,9 @@ pub use model::ArrayModel;
 pub use modelled::{Model, ModelPlan, Modelled};
 pub use parity::Code;
 pub use plan::{
-    ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost, MechanicalPlan,
-    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, SpacePlan, StatePlan, VolumePlan,
+    ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, FlashAge, FlashPlan, HeatPlan, HostPlan, LayoutPlan,
+    LinkPlan, Lost, MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, ReadPriority, ReadsPlan,
+    SlcPlan, SolidStatePlan, SpacePlan, StatePlan, StationPlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
 pub use readings::{DiskReading, HostReading, LogReading, MemberReading, PortReading};

@@ -442,6 +442,10 @@ impl Member {
                 self.finish(task);
                 self.done.push(command);
             }
+            Work::Flush { command } => {
+                self.finish(task);
+                self.done.push(command);
+            }
             Work::Prefetch => self.end_prefetch(now_ns, task, events),
             Work::Reclaim => self.finish(task),
             Work::Destage { .. } | Work::WriteThrough { .. } => self.flush_goes_on(now_ns, task, events),

@@ -86,7 +86,8 @@ impl ArrayModel {
             }
             let disk_bytes = pool.member.disk.capacity_bytes();
             let disk_bytes = disk_bytes.saturating_sub(write_anywhere::reserve_bytes(&pool.member, &geometry));
-            let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns);
+            let count = pool.members * pool.member.active_disks();
+            let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns, count);
             // A pool loses a disk of its first member alone.
             let healthy = MemberPlan { state: StatePlan::Healthy, ..pool.member.clone() };
             for within in 0..pool.members {
@@ -324,8 +325,7 @@ impl ArrayModel {
         match op {
             Op::Read => at.read(now_ns, access, &mut self.time.events),
             Op::Write => at.write(now_ns, access, &mut self.time.events),
-            // Acknowledged data is in memory with a battery, or on disk where there is no such memory.
-            Op::Flush => at.done.push(index),
+            Op::Flush => at.flush_disks(now_ns, index, &mut self.time.events),
         }
         Some(member)
     }

@@ -54,6 +54,7 @@ pub struct MemberPlan {
 pub enum DiskPlan {
     Mechanical(MechanicalPlan),
     SolidState(SolidStatePlan),
+    Station(StationPlan),
 }
 
 impl DiskPlan {
@@ -61,6 +62,7 @@ impl DiskPlan {
         match self {
             Self::Mechanical(disk) => disk.capacity_bytes,
             Self::SolidState(disk) => disk.capacity_bytes,
+            Self::Station(disk) => disk.capacity_bytes,
         }
     }
 
@@ -68,6 +70,7 @@ impl DiskPlan {
         match self {
             Self::Mechanical(disk) => disk.validate(),
             Self::SolidState(disk) => disk.validate(),
+            Self::Station(disk) => disk.validate(),
         }
     }
 }
@@ -102,24 +105,134 @@ pub struct MechanicalPlan {
     pub interface_bytes_per_s: f64,
 }
 
-/// A disk of flash.
+/// A drive of flash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SolidStatePlan {
     pub capacity_bytes: u64,
-    /// Units of flash that work at the same time.
-    pub channels: u32,
-    /// Bytes that one read or program moves.
-    pub page_bytes: u64,
-    pub read_ns: u64,
-    pub program_ns: u64,
-    pub erase_ns: u64,
-    pub pages_per_block: u32,
+    pub flash: FlashPlan,
+    pub reads: ReadsPlan,
+    pub slc: SlcPlan,
+    pub heat: HeatPlan,
+    /// Bytes that have a place of their own: a smaller write reads and writes the rest again.
+    pub unit_bytes: u64,
     /// Flash beyond the capacity, as a share of the capacity.
     pub over_provisioning: f64,
+    /// Programs for tables of the drive, as a share of all other programs.
+    pub metadata_share: f64,
+    /// Share of the capacity, at its end, that was trimmed.
+    pub trimmed_share: f64,
+    pub age: FlashAge,
+    pub command_overhead_ns: u64,
+    /// Between the beginnings of two commands.
+    pub command_ns: u64,
+    pub interface_bytes_per_s: f64,
+    pub queue_depth: u32,
+    /// Memory from which writes are acknowledged, and whether it survives a power cut.
+    pub write_buffer_bytes: u64,
+    pub power_loss_protection: bool,
+}
+
+impl SolidStatePlan {
+    /// Bytes that go to cells used with one bit before others do.
+    pub(crate) fn slc_bytes(&self) -> u64 {
+        self.slc.bytes + if self.age == FlashAge::Fresh { self.slc.empty_bytes } else { 0 }
+    }
+}
+
+/// The flash of a drive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlashPlan {
+    /// Dies, the planes of each, which read on their own, and the buses between dies and controller.
+    pub dies: u32,
+    pub planes: u32,
+    pub channels: u32,
+    pub channel_bytes_per_s: f64,
+    /// Bytes that one read of a plane takes.
+    pub page_bytes: u64,
+    /// Bits of a cell: pages of a plane that are programmed at once.
+    pub cell_bits: u32,
+    pub pages_per_block: u32,
+    pub read_ns: u64,
+    /// All planes of a die, all bits of their cells.
+    pub program_ns: u64,
+    pub erase_ns: u64,
+    /// Dies that power lets program at a time; 0: all.
+    pub programming_dies: u32,
+}
+
+/// Earlier writes to a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlashAge {
+    /// Nothing.
+    Fresh,
+    /// All of it, once, in order.
+    Written,
+    /// All of it, at random, for as long as it takes until nothing changes any more.
+    Steady,
+}
+
+/// Reads that come while their die programs or erases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadsPlan {
+    pub priority: ReadPriority,
+    /// Longest until a program or erase gives way to a read, and how many times one does.
+    pub suspend_ns: u64,
+    pub suspends: u32,
+}
+
+/// Turn of a read on a die that programs or erases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadPriority {
+    /// The read waits for everything that came before.
+    InTurn,
+    /// The read comes next.
+    Next,
+    /// The program or erase under way is suspended.
+    Suspend,
+}
+
+/// Cells that are used with one bit each, which is quick, and filled up later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlcPlan {
+    /// How much they hold at any time, and how much more in a drive that is empty.
+    pub bytes: u64,
+    pub empty_bytes: u64,
+    /// All planes of a die.
+    pub program_ns: u64,
+    /// Moved on when the drive is idle.
+    pub fold_bytes_per_s: f64,
+}
+
+/// A drive that gets hot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeatPlan {
+    /// Bytes moved faster than they are cooled until the drive slows down; 0: it never does.
+    pub bytes: u64,
+    pub cooling_bytes_per_s: f64,
+    /// Share of the interface's rate that is left.
+    pub throttled_share: f64,
+}
+
+/// A disk of unknown build: servers with a time for each I/O, and a queue in front of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StationPlan {
+    pub capacity_bytes: u64,
+    /// Servers.
+    pub channels: u32,
+    pub read_ns: u64,
+    /// After the acknowledgement of a write.
+    pub program_ns: u64,
     pub command_overhead_ns: u64,
     pub interface_bytes_per_s: f64,
-    /// Whether a write is acknowledged from memory that survives a power cut, before it is programmed.
+    /// Writes that are acknowledged before they are served.
     pub write_buffer_bytes: u64,
     pub queue_depth: u32,
 }

@@ -41,6 +41,9 @@ pub struct DiskReading {
     pub busy_ns: u64,
     /// Commands present, integrated over time.
     pub queue_ns: u64,
+    /// Of flash: bytes programmed, whatever for, and blocks erased.
+    pub programmed_bytes: u64,
+    pub erases: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,8 +87,9 @@ pub struct LogReading {
 
 impl From<DiskCounters> for DiskReading {
     fn from(counters: DiskCounters) -> Self {
-        let DiskCounters { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns } = counters;
-        Self { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns }
+        let DiskCounters { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns, programmed_bytes, erases } =
+            counters;
+        Self { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns, programmed_bytes, erases }
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) enum Work {
     Read { command: u32 },
     /// A command of a host waits for its write to be on disk.
     WriteThrough { command: u32 },
+    /// A command of a host waits until what was written survives a power cut.
+    Flush { command: u32 },
     /// Dirty chunks of a lane go to disk.
     Destage { lane: u32 },
     /// A chunk is read ahead.

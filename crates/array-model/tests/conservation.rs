@@ -36,6 +36,8 @@ fn disks(model: &ArrayModel) -> DiskReading {
         write_bytes: all.write_bytes + disk.write_bytes,
         busy_ns: all.busy_ns + disk.busy_ns,
         queue_ns: all.queue_ns + disk.queue_ns,
+        programmed_bytes: all.programmed_bytes + disk.programmed_bytes,
+        erases: all.erases + disk.erases,
     })
 }
 

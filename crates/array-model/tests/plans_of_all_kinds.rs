@@ -3,8 +3,9 @@
 mod plans;
 
 use assay_array_model::{
-    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost,
-    MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
+    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, FlashAge, FlashPlan, HeatPlan, HostPlan,
+    LayoutPlan, LinkPlan, Lost, MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, ReadPriority,
+    ReadsPlan, SlcPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 use assay_load::{Op, Simulated};
 use plans::{Draws, POLICIES, request};
@@ -61,15 +62,29 @@ prop_compose! {
 
 prop_compose! {
     fn solid_state()(
-        capacity_bytes in size(19..44), channels in count(), page_bytes in prop_oneof![4 => size(9..20), 1 => size(0..64)],
-        times in prop::array::uniform4(time()), pages_per_block in count(),
-        over_provisioning in prop_oneof![4 => 0.01..2.0, 1 => Just(1e-300), 1 => Just(0.0)],
-        interface_bytes_per_s in rate(), write_buffer_bytes in prop_oneof![Just(0), size(10..64)], queue_depth in count(),
+        capacity_bytes in size(19..44), counts in prop::array::uniform6(count()), planes in 0_u32..6, cell_bits in 0_u32..6,
+        page_bytes in prop_oneof![4 => size(9..20), 1 => size(0..64)], unit_bytes in prop_oneof![4 => size(9..17), 1 => size(0..64)],
+        times in prop::array::uniform7(time()), shares in prop::array::uniform3(share()),
+        over_provisioning in prop_oneof![4 => 0.01..2.0, 1 => Just(1e-300), 1 => Just(0.0)], rates in prop::array::uniform4(rate()),
+        write_buffer_bytes in prop_oneof![Just(0), size(10..64)], power_loss_protection: bool, heat in prop_oneof![Just(0), size(10..40)],
+        slc in (prop_oneof![Just(0), size(10..40)], size(10..40)), kinds in (0..3_usize, 0..3_usize),
     ) -> SolidStatePlan {
-        let [read_ns, program_ns, erase_ns, command_overhead_ns] = times;
+        let [read_ns, program_ns, erase_ns, command_overhead_ns, command_ns, suspend_ns, slc_ns] = times;
+        let [dies, channels, pages_per_block, queue_depth, suspends, programming_dies] = counts;
+        let [metadata_share, trimmed_share, throttled_share] = shares;
+        let [channel_bytes_per_s, interface_bytes_per_s, fold_bytes_per_s, cooling_bytes_per_s] = rates;
+        let flash = FlashPlan {
+            dies, planes, channels, channel_bytes_per_s, page_bytes, cell_bits, pages_per_block, read_ns, program_ns, erase_ns,
+            programming_dies,
+        };
+        let priority = [ReadPriority::InTurn, ReadPriority::Next, ReadPriority::Suspend][kinds.1];
         SolidStatePlan {
-            capacity_bytes, channels, page_bytes, read_ns, program_ns, erase_ns, pages_per_block, over_provisioning,
-            command_overhead_ns, interface_bytes_per_s, write_buffer_bytes, queue_depth,
+            capacity_bytes, flash, unit_bytes, over_provisioning, metadata_share, trimmed_share, command_overhead_ns, command_ns,
+            interface_bytes_per_s, queue_depth, write_buffer_bytes, power_loss_protection,
+            age: [FlashAge::Fresh, FlashAge::Written, FlashAge::Steady][kinds.0],
+            reads: ReadsPlan { priority, suspend_ns, suspends },
+            slc: SlcPlan { bytes: slc.0, empty_bytes: slc.1, program_ns: slc_ns, fold_bytes_per_s },
+            heat: HeatPlan { bytes: heat, cooling_bytes_per_s, throttled_share },
         }
     }
 }
@@ -123,7 +138,7 @@ prop_compose! {
         seed: u64, members in prop_oneof![8 => 0_u32..4, 1 => count()], page_bytes in prop_oneof![6 => size(16..26), 1 => size(10..44)],
         volumes in prop::collection::vec(prop_oneof![20 => size(12..30), 1 => size(0..64)], 1..5),
         disks in prop_oneof![8 => 1_u32..25, 1 => count()], spares in prop_oneof![4 => Just(0), 1 => 0_u32..3],
-        disk in prop_oneof![mechanical().prop_map(DiskPlan::Mechanical), solid_state().prop_map(DiskPlan::SolidState)],
+        disk in prop_oneof![mechanical().prop_map(DiskPlan::Mechanical).boxed(), solid_state().prop_map(DiskPlan::SolidState).boxed()].boxed(),
         raid in raid(), cache in cache(), links in links(),
         cpu in (time(), rate(), prop_oneof![8 => 0_u32..9, 1 => count()]), controllers in (0_u32..4, 0_u32..9),
         state in prop_oneof![

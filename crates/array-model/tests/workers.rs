@@ -155,7 +155,8 @@ fn an_idle_flash_disk_takes_overhead_read_and_transfer() {
     let load = Load::Open { rate: 50.0, poisson: false, queue_depth: 8 };
     let (_, latency_ns) = plans::measure(&plan, activity(1, 8192, 1.0, load), 0, 40);
     let link = 2.0 * 128.0 / 117e6 + 8192.0 / 117e6 + 200e-6;
-    let expected_ns = (link + 20e-6 + 8192.0 / 2e9 + 10e-6 + 60e-6 + 8192.0 / 2e9) * 1e9;
+    let flash = 1e-6 + 10e-6 + 60e-6 + 8192.0 / 1.2e9;
+    let expected_ns = (link + 20e-6 + 8192.0 / 2e9 + flash + 8192.0 / 2e9) * 1e9;
     assert!((latency_ns / expected_ns - 1.0).abs() < 0.001, "{latency_ns} against {expected_ns}");
 }
 

@@ -399,6 +399,11 @@ fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interv
         row(&entity, "write_bytes", "delta", (after.write_bytes - before.write_bytes) as f64);
         row(&entity, "busy_share", "gauge", (after.busy_ns - before.busy_ns) as f64 / interval_ns);
         row(&entity, "queue_mean_count", "gauge", (after.queue_ns - before.queue_ns) as f64 / interval_ns);
+        let programmed = (after.programmed_bytes - before.programmed_bytes) as f64;
+        if programmed > 0.0 {
+            row(&entity, "programmed_bytes", "delta", programmed);
+            row(&entity, "erases_count", "delta", (after.erases - before.erases) as f64);
+        }
     }
     port_rows(name, &before.ports, &after.ports, interval_ns, rows);
 }

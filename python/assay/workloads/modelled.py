@@ -106,9 +106,17 @@ def summarise_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> dict[str
         "rebuilt_bytes": sums.get("member rebuilt_bytes"),
         **{name: mean(f"host {name}") for name in HOST_SHARES},
         "host_cpu_busy_share": mean("host cpu_busy_share"),
-        "write_amplification": mean("log write_amplification") or mean("member write_amplification"),
+        "write_amplification": mean("log write_amplification")
+        or mean("member write_amplification")
+        or _programmed_share(sums),
         "live_share": mean("log live_share") or mean("member live_share"),
     }
+
+
+def _programmed_share(sums: Mapping[str, float]) -> float | None:
+    """Bytes that drives of flash programmed for each byte that hosts wrote, parity and copies included."""
+    programmed, written = sums.get("disk programmed_bytes"), sums.get("member written_bytes")
+    return programmed / written if programmed and written else None
 
 
 def _of_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> list[tuple[str, str, float, int]]:

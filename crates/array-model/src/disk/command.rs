@@ -4,6 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskCommand {
     pub(crate) at_bytes: u64,
+    /// 0 in a write: a flush.
     pub(crate) bytes: u32,
     pub(crate) write: bool,
     /// Destaging and rebuilding: no host waits for it.
@@ -32,4 +33,7 @@ pub(crate) struct DiskCounters {
     pub(crate) busy_ns: u64,
     /// Commands present, integrated over time.
     pub(crate) queue_ns: u64,
+    /// Of flash: bytes programmed, and blocks erased.
+    pub(crate) programmed_bytes: u64,
+    pub(crate) erases: u64,
 }

@@ -1,24 +1,27 @@
 //! Disks: the time of their commands, and the order in which they serve them.
 
 mod command;
+mod flash;
 mod mechanical;
 mod seek;
-mod solid_state;
+mod station;
 mod zones;
 
 use std::sync::Arc;
 
 pub(crate) use command::{Begun, DiskCommand, DiskCounters};
+use flash::{SolidState, SolidStateKind};
 use mechanical::{Mechanical, MechanicalKind};
-use solid_state::{SolidState, SolidStateKind};
+use station::{Station, StationKind};
 
 use crate::DiskPlan;
 
-/// A disk of either kind.
+/// A disk of any kind.
 #[derive(Debug, Clone)]
 pub(crate) enum Disk {
     Mechanical(Mechanical),
-    SolidState(SolidState),
+    SolidState(Box<SolidState>),
+    Station(Station),
 }
 
 /// Data that all disks of a member share.
@@ -26,13 +29,16 @@ pub(crate) enum Disk {
 pub(crate) enum DiskKind {
     Mechanical(Arc<MechanicalKind>),
     SolidState(Arc<SolidStateKind>),
+    Station(Arc<StationKind>),
 }
 
 impl DiskKind {
-    pub(crate) fn new(plan: &DiskPlan, read_preference_ns: u64) -> Self {
+    /// Disks of this kind; `count` of them will be made.
+    pub(crate) fn new(plan: &DiskPlan, read_preference_ns: u64, count: u32) -> Self {
         match plan {
             DiskPlan::Mechanical(disk) => Self::Mechanical(Arc::new(MechanicalKind::new(disk, read_preference_ns))),
-            DiskPlan::SolidState(disk) => Self::SolidState(Arc::new(SolidStateKind::new(disk))),
+            DiskPlan::SolidState(disk) => Self::SolidState(Arc::new(SolidStateKind::new(disk, count))),
+            DiskPlan::Station(disk) => Self::Station(Arc::new(StationKind::new(disk))),
         }
     }
 
@@ -40,7 +46,8 @@ impl DiskKind {
     pub(crate) fn disk(&self, phase: u32) -> Disk {
         match self {
             Self::Mechanical(kind) => Disk::Mechanical(Mechanical::new(Arc::clone(kind), phase)),
-            Self::SolidState(kind) => Disk::SolidState(SolidState::new(Arc::clone(kind), u64::from(phase))),
+            Self::SolidState(kind) => Disk::SolidState(Box::new(SolidState::new(Arc::clone(kind), u64::from(phase)))),
+            Self::Station(kind) => Disk::Station(Station::new(Arc::clone(kind), u64::from(phase))),
         }
     }
 }
@@ -52,6 +59,7 @@ impl Disk {
         match self {
             Self::Mechanical(disk) => disk.push(now_ns, command),
             Self::SolidState(disk) => disk.push(now_ns, command),
+            Self::Station(disk) => disk.push(now_ns, command),
         }
     }
 
@@ -61,6 +69,7 @@ impl Disk {
         match self {
             Self::Mechanical(disk) => disk.end(now_ns),
             Self::SolidState(disk) => disk.end(now_ns, slot),
+            Self::Station(disk) => disk.end(now_ns, slot),
         }
     }
 
@@ -70,6 +79,15 @@ impl Disk {
         match self {
             Self::Mechanical(disk) => disk.present(),
             Self::SolidState(disk) => disk.present(),
+            Self::Station(disk) => disk.present(),
+        }
+    }
+
+    /// Whether what it acknowledges survives a power cut.
+    pub(crate) fn is_protected(&self) -> bool {
+        match self {
+            Self::Mechanical(_) | Self::Station(_) => true,
+            Self::SolidState(disk) => disk.is_protected(),
         }
     }
 
@@ -78,6 +96,7 @@ impl Disk {
         match self {
             Self::Mechanical(disk) => disk.counters(now_ns),
             Self::SolidState(disk) => disk.counters(now_ns),
+            Self::Station(disk) => disk.counters(now_ns),
         }
     }
 }
@@ -86,10 +105,10 @@ impl DiskCounters {
     #[inline]
     pub(crate) fn count(&mut self, command: &DiskCommand) {
         let bytes = u64::from(command.bytes);
-        if command.write {
+        if command.write && command.bytes > 0 {
             self.writes += 1;
             self.write_bytes += bytes;
-        } else {
+        } else if !command.write {
             self.reads += 1;
             self.read_bytes += bytes;
         }

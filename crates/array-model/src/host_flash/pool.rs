@@ -120,7 +120,7 @@ pub(super) struct Pool {
 impl Pool {
     pub(super) fn new(plan: &HostFlashPlan, mut phase: impl FnMut() -> u32) -> Self {
         let (node, log) = (&plan.node, &plan.log);
-        let kind = DiskKind::new(&node.disk, node.read_preference_ns);
+        let kind = DiskKind::new(&node.disk, node.read_preference_ns, node.count * node.disks);
         let made = Node {
             cores: Servers::new(node.cores),
             intake: Pipe::new(node.write_bytes_per_s),

@@ -4,7 +4,7 @@ use super::Member;
 use crate::{
     PartialWrite, Place, RaidPolicy,
     cache::PARTS,
-    disk::DiskCommand,
+    disk::{Disk, DiskCommand},
     events::Events,
     task::{Access, ChunkParts, Work, runs},
 };
@@ -87,6 +87,22 @@ impl Member {
             self.written_through.push((command, tasks.len() as u32));
         }
         tasks.iter().for_each(|task| self.flush(now_ns, *task, events));
+    }
+
+    /// Serves a flush. A cache with a battery keeps all it acknowledged; without one every write has gone to the disks, and
+    /// they have to empty what they hold in memory of their own.
+    pub(crate) fn flush_disks(&mut self, now_ns: u64, command: u32, events: &mut Events) {
+        if self.caching.write_back || self.disks.iter().all(Disk::is_protected) {
+            self.done.push(command);
+            return;
+        }
+        let task = self.begin(Work::Flush { command });
+        let lost = self.lost_disk.filter(|_| self.rebuild.is_none());
+        for disk in (0..self.disks.len() as u32).filter(|disk| lost != Some(*disk)) {
+            let (at_bytes, bytes, queued_ns) = (0, 0, now_ns);
+            let command = DiskCommand { at_bytes, bytes, write: true, background: false, task, queued_ns };
+            self.push(now_ns, disk, command, events);
+        }
     }
 
     /// First step of a task that writes chunks of one stripe: read what its parity needs, or write at once.

@@ -180,29 +180,74 @@ impl MechanicalPlan {
 }
 
 impl SolidStatePlan {
-    pub(super) fn validate(&self) -> Result<(), ArrayError> {
+    pub(crate) fn validate(&self) -> Result<(), ArrayError> {
         rate(self.interface_bytes_per_s, "disk.interface_rate")?;
-        check((1..=4096).contains(&self.channels), "disk.channels", || {
-            format!("{} is outside 1 to 4096", self.channels)
-        })?;
-        check((1..=8192).contains(&self.queue_depth), "disk.queue_depth", || {
-            format!("{} is outside 1 to 8192", self.queue_depth)
-        })?;
-        check((512..=1 << 24).contains(&self.page_bytes), "disk.page", || {
-            format!("{} bytes is outside 512 bytes to 16 MiB", self.page_bytes)
+        self.flash.validate()?;
+        within(self.queue_depth, 1..=8192, "disk.queue_depth")?;
+        check((512..=1 << 24).contains(&self.unit_bytes), "disk.unit", || {
+            format!("{} bytes is outside 512 bytes to 16 MiB", self.unit_bytes)
         })?;
         check(self.over_provisioning >= 0.01 && self.over_provisioning <= 10.0, "disk.over_provisioning", || {
             format!("{} is outside 0.01 to 10", self.over_provisioning)
         })?;
-        check(self.write_buffer_bytes <= 1 << 40, "disk.write_buffer", || {
-            format!("{} bytes is beyond 1 TiB", self.write_buffer_bytes)
+        share(self.metadata_share, "disk.metadata")?;
+        check((0.0..=0.99).contains(&self.trimmed_share), "disk.trimmed", || {
+            format!("{} is outside 0 to 0.99", self.trimmed_share)
+        })?;
+        buffer(self.write_buffer_bytes)?;
+        time(self.command_ns, "disk.command_time")?;
+        time(self.reads.suspend_ns, "disk.suspend_time")?;
+        time(self.command_overhead_ns, "disk.command_overhead")?;
+        time(self.slc.program_ns, "disk.slc_program_time")?;
+        check(self.slc.bytes.max(self.slc.empty_bytes) <= 1 << 50, "disk.slc", || "is beyond 1 PiB".into())?;
+        check(self.slc.fold_bytes_per_s.is_finite() && self.slc.fold_bytes_per_s >= 0.0, "disk.slc_fold_rate", || {
+            format!("{} bytes per second is no rate", self.slc.fold_bytes_per_s)
+        })?;
+        let heat = &self.heat;
+        check(heat.cooling_bytes_per_s.is_finite() && heat.cooling_bytes_per_s >= 0.0, "disk.cooling_rate", || {
+            format!("{} bytes per second is no rate", heat.cooling_bytes_per_s)
+        })?;
+        share(heat.throttled_share, "disk.throttled")?;
+        capacity(self.capacity_bytes)
+    }
+}
+
+impl FlashPlan {
+    fn validate(&self) -> Result<(), ArrayError> {
+        rate(self.channel_bytes_per_s, "disk.channel_rate")?;
+        within(self.dies, 1..=4096, "disk.dies")?;
+        within(self.planes, 1..=16, "disk.planes")?;
+        within(self.channels, 1..=4096, "disk.channels")?;
+        within(self.cell_bits, 1..=5, "disk.cell_bits")?;
+        within(self.programming_dies, 0..=4096, "disk.programming_dies")?;
+        check((512..=1 << 24).contains(&self.page_bytes), "disk.page", || {
+            format!("{} bytes is outside 512 bytes to 16 MiB", self.page_bytes)
         })?;
         time(self.read_ns, "disk.read_time")?;
         time(self.program_ns, "disk.program_time")?;
-        time(self.erase_ns, "disk.erase_time")?;
+        time(self.erase_ns, "disk.erase_time")
+    }
+}
+
+impl StationPlan {
+    pub(super) fn validate(&self) -> Result<(), ArrayError> {
+        rate(self.interface_bytes_per_s, "disk.interface_rate")?;
+        within(self.channels, 1..=4096, "disk.channels")?;
+        within(self.queue_depth, 1..=8192, "disk.queue_depth")?;
+        buffer(self.write_buffer_bytes)?;
+        time(self.read_ns, "disk.read_time")?;
+        time(self.program_ns, "disk.program_time")?;
         time(self.command_overhead_ns, "disk.command_overhead")?;
         capacity(self.capacity_bytes)
     }
+}
+
+fn within(count: u32, range: std::ops::RangeInclusive<u32>, parameter: &str) -> Result<(), ArrayError> {
+    check(range.contains(&count), parameter, || format!("{count} is outside {} to {}", range.start(), range.end()))
+}
+
+fn buffer(bytes: u64) -> Result<(), ArrayError> {
+    check(bytes <= 1 << 40, "disk.write_buffer", || format!("{bytes} bytes is beyond 1 TiB"))
 }
 
 pub(crate) fn check(fits: bool, parameter: &str, message: impl FnOnce() -> String) -> Result<(), ArrayError> {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::{Moved, Piece, Placed, WriteAnywhere, geometry, space::bit_runs};
 use crate::{
-    CachePlan, ControllerPlan, DiskPlan, LayoutPlan, MemberPlan, PartialWrite, RaidPlan, RaidPolicy, SolidStatePlan,
-    SpacePlan, StatePlan,
+    CachePlan, ControllerPlan, DiskPlan, LayoutPlan, MemberPlan, PartialWrite, RaidPlan, RaidPolicy, SpacePlan,
+    StatePlan, StationPlan,
     disk::DiskKind,
     events::{Event, Events},
     member::Member,
@@ -20,15 +20,11 @@ fn plan(policy: RaidPolicy, run_blocks: u32, disk_rows: u64) -> MemberPlan {
     MemberPlan {
         disks: 6,
         spares: 0,
-        disk: DiskPlan::SolidState(SolidStatePlan {
+        disk: DiskPlan::Station(StationPlan {
             capacity_bytes: disk_rows * u64::from(run_blocks) * BLOCK,
             channels: 4,
-            page_bytes: 4096,
             read_ns: 100_000,
             program_ns: 300_000,
-            erase_ns: 2_000_000,
-            pages_per_block: 64,
-            over_provisioning: 0.3,
             command_overhead_ns: 10_000,
             interface_bytes_per_s: 500e6,
             write_buffer_bytes: 0,
@@ -251,7 +247,7 @@ proptest! {
         let row_blocks = u64::from(geometry.columns()) * 32;
         let (places, most) = (24 * row_blocks, 23 * row_blocks);
         let blocks = (most * fill / 1000).max(1);
-        let kind = DiskKind::new(&plan.disk, 0);
+        let kind = DiskKind::new(&plan.disk, 0, 6);
         let mut member = Member::new(&plan, &geometry, &kind, 0, blocks * BLOCK, || 0);
         let mut events = Events::default();
         member.rebuild_next(0, &mut events);
@@ -347,7 +343,7 @@ fn written_through(partial_write: PartialWrite, state: StatePlan, bytes: u64) ->
     let mut plan = plan(RaidPolicy::Dp, 64, 8);
     (plan.raid.partial_write, plan.state, plan.cache.write_back) = (partial_write, state, false);
     let geometry = geometry(&plan, plan.disks).unwrap();
-    let mut member = Member::new(&plan, &geometry, &DiskKind::new(&plan.disk, 0), 0, 64 * 4 * BLOCK, || 0);
+    let mut member = Member::new(&plan, &geometry, &DiskKind::new(&plan.disk, 0, 6), 0, 64 * 4 * BLOCK, || 0);
     let (mut now_ns, mut events) = (0, Events::default());
     member.write(0, Access { command: 7, at_bytes: 0, bytes, page_end_bytes: u64::MAX }, &mut events);
     while step(&mut member, &mut now_ns, &mut events) {}

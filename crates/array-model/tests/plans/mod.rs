@@ -4,9 +4,9 @@
 pub(crate) mod host_flash;
 
 use assay_array_model::{
-    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, HostPlan, LayoutPlan, LinkPlan, MechanicalPlan,
-    MemberPlan, ModelSession, PartialWrite, PathPolicy, PoolPlan, RaidPlan, RaidPolicy, SessionPlan, SolidStatePlan,
-    StatePlan, VolumePlan,
+    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FlashAge, FlashPlan, HeatPlan, HostPlan, LayoutPlan,
+    LinkPlan, MechanicalPlan, MemberPlan, ModelSession, PartialWrite, PathPolicy, PoolPlan, RaidPlan, RaidPolicy,
+    ReadPriority, ReadsPlan, SessionPlan, SlcPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 use assay_load::{Access, Activity, BlockShare, Completion, Load, Op, Region, Request, Simulated, Skew, Sync};
 
@@ -50,17 +50,33 @@ pub(crate) fn mechanical() -> MechanicalPlan {
 pub(crate) fn solid_state() -> SolidStatePlan {
     SolidStatePlan {
         capacity_bytes: GIB,
-        channels: 8,
-        page_bytes: 16 * KIB,
-        read_ns: 60_000,
-        program_ns: 600_000,
-        erase_ns: 3 * MS,
-        pages_per_block: 256,
+        flash: FlashPlan {
+            dies: 8,
+            planes: 2,
+            channels: 4,
+            channel_bytes_per_s: 1.2e9,
+            page_bytes: 16 * KIB,
+            cell_bits: 3,
+            pages_per_block: 768,
+            read_ns: 60_000,
+            program_ns: 1_200_000,
+            erase_ns: 3 * MS,
+            programming_dies: 0,
+        },
+        reads: ReadsPlan { priority: ReadPriority::Suspend, suspend_ns: 300_000, suspends: 8 },
+        unit_bytes: 4 * KIB,
         over_provisioning: 0.28,
+        metadata_share: 0.0,
+        trimmed_share: 0.0,
+        age: FlashAge::Steady,
         command_overhead_ns: 10_000,
+        command_ns: 1_000,
         interface_bytes_per_s: 2e9,
-        write_buffer_bytes: 4 * MIB,
         queue_depth: 64,
+        write_buffer_bytes: 4 * MIB,
+        power_loss_protection: true,
+        slc: SlcPlan { bytes: 0, empty_bytes: 0, program_ns: 200_000, fold_bytes_per_s: 0.0 },
+        heat: HeatPlan { bytes: 0, cooling_bytes_per_s: 0.0, throttled_share: 1.0 },
     }
 }
 

@@ -154,7 +154,7 @@ def _listed(model: ModelFile) -> dict[str, Any]:
 
 def _disks(model: ModelFile) -> str:
     count, spares = (model.parameters[key].value for key in ("disks.count", "disks.spares"))
-    kind = "flash" if model.disk_kind == "solid-state" else "mechanical"
+    kind = "mechanical" if model.disk_kind == "mechanical" else "flash"
     return f"{count} {kind}" + (f", {spares} spare" if spares else "")
 
 

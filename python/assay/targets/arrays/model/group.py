@@ -30,6 +30,7 @@ from assay.targets.arrays.model.options import (
     read_option,
     refuse_unknown_options,
     spelt_out,
+    with_all_disks,
 )
 from assay.targets.arrays.model.parameters import (
     PARAMETERS,
@@ -126,7 +127,7 @@ class Configuration:
         for number, role in enumerate(volumes):
             own = {key: text for key, text in self.options.items() if key not in POOLED}
             # The whole group loses one disk: a disk of its first pool.
-            own = own if number == 0 else {key: text for key, text in own.items() if key != "state"}
+            own = own if number == 0 else with_all_disks(own)
             own["volumes"] = f"{role}:{volumes[role]}"
             for key, values in (("raid", policies), ("members", counts), ("volume_size", sizes)):
                 value = values.get(role, values.get(""))
@@ -227,9 +228,8 @@ class Configuration:
     def label(self) -> str:
         """The array in a few words: name, RAID policy, members, state."""
         members = "1 member" if self.members == 1 else f"{self.members} members"
-        state = self.option("state", "healthy")
-        words = [self.model.title.partition(",")[0], self._policies_text, members]
-        return ", ".join(words if state == "healthy" else [*words, state])
+        words = [self.model.title.partition(",")[0], self._policies_text, members, self.options.get("state", "")]
+        return ", ".join(word for word in words if word not in ("", "healthy"))
 
     @property
     def _policies_text(self) -> str:
@@ -298,7 +298,7 @@ class Configuration:
         except KeyError:
             raise UsageError(f"model: unknown {what}; `assay model show {self.model.origin}` lists them") from None
         if not self._has(whole_name(dotted)):
-            only = known.only or "arrays of another structure"
+            only = " or ".join(known.only) or "arrays of another structure"
             raise UsageError(f"model: {what} is for {only} only, which {self.model.name} is not")
 
     # Volumes
@@ -430,7 +430,7 @@ class Configuration:
             raise UsageError(f"model: {given}={ports} are more than the {most} ports of {self.model.name}")
         self._check_links()
         self._check_space()
-        if self.policy == "0" and self.option("state", "healthy") != "healthy":
+        if self.policy == "0" and read_option("state", self.options.get("state", "healthy")).disks != "healthy":
             raise UsageError(f"model: state={self.options['state']}: RAID 0 does not outlive the loss of a disk")
 
     def _check_space(self) -> None:
@@ -482,7 +482,7 @@ class Configuration:
             policy=self.policy,
             disk_kind=self.model.disk_kind,
             layout_kind=self.model.layout_kind,
-            state=self.option("state", "healthy"),
+            state=read_option("state", self.options.get("state", "healthy")),
             starts_warm=self.starts_warm,
             ports=self.controllers,
         )

@@ -324,7 +324,7 @@ class _Reader:
                 self.parameters[dotted] = self._parameter(dotted, known, table[key])
             elif key in table:
                 has = disk_kind if section == "disk" else layout_kind
-                raise self.refusal(dotted, f"is for {known.only} only, and {section}.kind is {has}")
+                raise self.refusal(dotted, f"is for {' or '.join(known.only)} only, and {section}.kind is {has}")
 
     def _read_replacements(self, section: str, word: str, names: tuple[str, ...], keys: Mapping[str, str]) -> None:
         tables = self._section(section).get(word, {})

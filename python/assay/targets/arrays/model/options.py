@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from assay.base.errors import UsageError
 from assay.base.reading import nearest
@@ -27,6 +27,16 @@ MODES = ("normal", "insane")
 MODES_ALSO: Mapping[str, str] = {"fast": "insane"}
 """Former names."""
 STATES = ("healthy", "degraded", "rebuilding")
+FLASH_STATES = ("fresh", "written", "steady")
+"""What was written to drives of flash before: nothing; all of them once in order; random writes without end."""
+
+
+class DiskState(NamedTuple):
+    """How the disks of a member are, and what was written to drives of flash before; empty: nothing is said of it."""
+
+    disks: str = "healthy"
+    flash: str = ""
+
 
 OPTIONS = {
     "raid": "RAID policy, of those the array offers, or of each role's members: data:50,log:10",
@@ -50,7 +60,7 @@ OPTIONS = {
     "fault": "what is lost, and when: host-port@10s or controller@10s",
     "path_timeout": "how long commands without answer wait before they take another path, such as 15s",
     "failover": "from the loss of a controller until another has its ports, such as 10s",
-    "state": "healthy, degraded or rebuilding",
+    "state": "healthy, degraded or rebuilding; of flash fresh, written or steady; both as steady+degraded",
     "cache": "controller cache per member, such as 4G",
     "write_back": "yes or no",
     "start": "warm or cold",
@@ -272,6 +282,22 @@ def _ratio(key: str, text: str) -> float:
         raise UsageError(f"model: option {key!r}: {error}") from None
 
 
+def _state(key: str, text: str) -> DiskState:
+    words = [_choice(key, word, (*STATES, *FLASH_STATES)) for word in text.split("+")]
+    disks = [word for word in words if word in STATES]
+    flash = [word for word in words if word in FLASH_STATES]
+    if len(disks) > 1 or len(flash) > 1:
+        raise UsageError(f"model: option {key!r}: {text!r}: disks are in one state; write such as steady+degraded")
+    return DiskState(disks=(disks or [DiskState().disks])[0], flash=(flash or [""])[0])
+
+
+def with_all_disks(options: Mapping[str, str]) -> dict[str, str]:
+    """Options without the loss of a disk; what was written to drives of flash stays."""
+    kept = {key: text for key, text in options.items() if key != "state"}
+    state = _state("state", options.get("state", STATES[0]))
+    return {**kept, "state": state.flash} if state.flash else kept
+
+
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "nodes": lambda key, text: read_whole(key, text, 1, NODES_MAX),
     "mode": lambda key, text: _choice(key, MODES_ALSO.get(text.lower(), text.lower()), MODES),
@@ -300,7 +326,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "fault": _fault,
     "path_timeout": _duration_ns,
     "failover": _duration_ns,
-    "state": lambda key, text: _choice(key, text, STATES),
+    "state": _state,
     "start": lambda key, text: _choice(key, text, ("warm", "cold")),
     "seed": lambda key, text: read_whole(key, text, 0, SEED_MAX),
     "cache": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),

@@ -9,11 +9,13 @@ from assay.targets.arrays.model.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SH
 
 STRUCTURES = ("group", "host-flash")
 """What an array is built of: members with RAID behind controllers, or hosts with flash over data nodes."""
-KINDS_OF_DISK = ("mechanical", "solid-state")
+KINDS_OF_DISK = ("mechanical", "solid-state", "station")
+"""Platters; flash; servers of which nothing is known but the time of an I/O."""
 KINDS_OF_LAYOUT = ("in-place", "write-anywhere")
 POLICIES = ("0", "1", "10", "5", "50", "6", "60", "dp")
 PARTIAL_WRITES = ("read-modify", "reconstruct", "cheapest")
 PATH_POLICIES = ("round-robin", "least-queue-depth")
+READ_PRIORITIES = ("suspend", "next", "in-turn")
 PROTOCOLS = ("iscsi", "fcoe", "fc", "sas", "nvme")
 ORIGINS = {"data sheet": 0.02, "published": 0.02, "fitted": 0.15, "assumed": 0.30}
 """Where a value may come from, and how far the true one may then be unless the file says so, as a share of it; 0 for
@@ -31,7 +33,7 @@ class Known:
     low, high
         Least and most in base units, both allowed.
     only
-        Kind of disk or layout that has it; None: all.
+        Kinds of disk or layout that have it; none: all.
     choices
         Names that are accepted.
     meaning
@@ -42,7 +44,7 @@ class Known:
     meaning: str
     low: float = 0.0
     high: float = 0.0
-    only: str | None = None
+    only: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
 
     def check(self, value: Any) -> None:
@@ -60,23 +62,23 @@ class Known:
             raise ValueError(f"{show_value(self.kind, value)} is outside {low} to {high}")
 
 
-def _time(meaning: str, low: float, high: float, only: str | None = None) -> Known:
+def _time(meaning: str, low: float, high: float, *only: str) -> Known:
     return Known(kind=TIME, meaning=meaning, low=low, high=high, only=only)
 
 
-def _bytes(meaning: str, low: float, high: float, only: str | None = None) -> Known:
+def _bytes(meaning: str, low: float, high: float, *only: str) -> Known:
     return Known(kind=BYTES, meaning=meaning, low=low, high=high, only=only)
 
 
-def _rate(meaning: str, only: str | None = None, high: float = 1e13) -> Known:
-    return Known(kind=RATE, meaning=meaning, low=1e6, high=high, only=only)
+def _rate(meaning: str, *only: str, low: float = 1e6, high: float = 1e13) -> Known:
+    return Known(kind=RATE, meaning=meaning, low=low, high=high, only=only)
 
 
-def _share(meaning: str, low: float = 0.0, high: float = 1.0, only: str | None = None) -> Known:
+def _share(meaning: str, low: float = 0.0, high: float = 1.0, *only: str) -> Known:
     return Known(kind=SHARE, meaning=meaning, low=low, high=high, only=only)
 
 
-def _count(meaning: str, low: float, high: float, only: str | None = None) -> Known:
+def _count(meaning: str, low: float, high: float, *only: str) -> Known:
     return Known(kind=COUNT, meaning=meaning, low=low, high=high, only=only)
 
 
@@ -84,11 +86,11 @@ def _ratio(meaning: str) -> Known:
     return Known(kind=RATIO, meaning=meaning, low=1.0, high=100.0)
 
 
-def _word(meaning: str, choices: tuple[str, ...]) -> Known:
-    return Known(kind=WORD, meaning=meaning, choices=choices)
+def _word(meaning: str, choices: tuple[str, ...], *only: str) -> Known:
+    return Known(kind=WORD, meaning=meaning, choices=choices, only=only)
 
 
-def _flag(meaning: str, only: str | None = None) -> Known:
+def _flag(meaning: str, *only: str) -> Known:
     return Known(kind=FLAG, meaning=meaning, only=only)
 
 
@@ -102,20 +104,45 @@ PARAMETERS: dict[str, Known] = {
     "disk.seek_average": _time("seek, mean over random pairs of cylinders", 0, 1e8, "mechanical"),
     "disk.seek_full": _time("seek from the first cylinder to the last", 0, 1e9, "mechanical"),
     "disk.write_settle": _time("added to the seek before a write", 0, 1e8, "mechanical"),
-    "disk.rate_outer": _rate("from the outermost tracks", "mechanical", 1e10),
-    "disk.rate_inner": _rate("from the innermost tracks", "mechanical", 1e10),
+    "disk.rate_outer": _rate("from the outermost tracks", "mechanical", high=1e10),
+    "disk.rate_inner": _rate("from the innermost tracks", "mechanical", high=1e10),
     "disk.reorder_weight": _share("how much of the rotational wait the choice of the next command knows", 0, 1,
                                   "mechanical"),
     "disk.age_credit": _share("share of its waiting by which a command is preferred", 0, 1, "mechanical"),
     "disk.read_ahead": _bytes("read on ahead into the disk's own buffer", 0, GIB, "mechanical"),
-    "disk.channels": _count("units of flash that work at the same time", 1, 4096, "solid-state"),
-    "disk.page": _bytes("what one read or program moves", 512, MIB, "solid-state"),
-    "disk.read_time": _time("reading a page of flash", 100, 1e8, "solid-state"),
-    "disk.program_time": _time("programming a page", 100, 1e9, "solid-state"),
-    "disk.erase_time": _time("erasing a block", 100, 1e10, "solid-state"),
-    "disk.pages_per_block": _count("pages erased together", 1, 1 << 20, "solid-state"),
+    "disk.channels": _count("what works at the same time: buses to the dies, or servers of a station", 1, 4096,
+                            "solid-state", "station"),
+    "disk.channel_rate": _rate("of a bus to the dies", "solid-state"),
+    "disk.dies": _count("dies of flash", 1, 4096, "solid-state"),
+    "disk.planes": _count("planes of a die, each of which reads on its own", 1, 16, "solid-state"),
+    "disk.page": _bytes("what one read of a plane takes", 512, 16 * MIB, "solid-state"),
+    "disk.cell_bits": _count("bits of a cell: pages of a plane that are programmed at once", 1, 5, "solid-state"),
+    "disk.pages_per_block": _count("pages of a plane that are erased together", 1, 1 << 20, "solid-state"),
+    "disk.read_time": _time("reading a page of flash, or an I/O of a station", 100, 1e8, "solid-state", "station"),
+    "disk.program_time": _time("programming all planes of a die at once, or a write of a station", 100, 1e9,
+                               "solid-state", "station"),
+    "disk.erase_time": _time("erasing a block", 100, 1e9, "solid-state"),
+    "disk.unit": _bytes("what has a place of its own: of less, the rest is read and written again", 512, 16 * MIB,
+                        "solid-state"),
     "disk.over_provisioning": _share("flash beyond the capacity, as a share of it", 0.01, 4.0, "solid-state"),
-    "disk.write_buffer": _bytes("writes acknowledged from the disk's protected memory", 0, 1 << 40, "solid-state"),
+    "disk.metadata": _share("programmed for the drive's own tables, as a share of all else", 0, 1, "solid-state"),
+    "disk.trimmed": _share("share of the capacity, at its end, that was trimmed", 0, 0.99, "solid-state"),
+    "disk.command_time": _time("between the beginnings of two commands", 0, 1e9, "solid-state"),
+    "disk.write_buffer": _bytes("writes acknowledged from the drive's memory", 0, 1 << 40, "solid-state", "station"),
+    "disk.power_loss_protection": _flag("that memory survives a power cut, so that a flush costs nothing",
+                                        "solid-state"),
+    "disk.read_priority": _word("what a read does behind a program or erase", READ_PRIORITIES, "solid-state"),
+    "disk.suspend_time": _time("until a program or erase gives way to a read, at most", 0, 1e9, "solid-state"),
+    "disk.suspends": _count("times that one of them gives way", 0, 1 << 20, "solid-state"),
+    "disk.programming_dies": _count("dies that power lets program at a time; 0: all", 0, 4096, "solid-state"),
+    "disk.slc": _bytes("written to cells used with one bit first, always", 0, 1 << 50, "solid-state"),
+    "disk.slc_empty": _bytes("more of it while the drive is fresh", 0, 1 << 50, "solid-state"),
+    "disk.slc_program_time": _time("programming all planes of a die with one bit", 100, 1e9, "solid-state"),
+    "disk.slc_fold_rate": _rate("moved from there when the drive is idle", "solid-state", low=0),
+    "disk.heat": _bytes("moved beyond what is cooled until the drive throttles; 0: it never does", 0, 1 << 50,
+                        "solid-state"),
+    "disk.cooling_rate": _rate("what may be moved without end", "solid-state", low=0),
+    "disk.throttled": _share("share of the interface's rate that a hot drive has", 0.01, 1, "solid-state"),
     "disk.command_overhead": _time("of every command beside positioning and transfer", 0, 1e8),
     "disk.interface_rate": _rate("between disk and controller"),
     "disk.queue_depth": _count("commands the disk chooses among", 1, 8192),
@@ -193,7 +220,9 @@ PARAMETERS: dict[str, Known] = {
 }  # fmt: skip
 
 STRUCTURE = (
-    "disks.count", "disks.spares", "disk.capacity", "raid.set_disks", "raid.chunk", "raid.misalignment", "layout.block",
+    "disks.count", "disks.spares", "disk.capacity", "disk.dies", "disk.planes", "disk.page", "disk.cell_bits",
+    "disk.pages_per_block", "disk.unit", "disk.trimmed", "disk.suspends", "disk.programming_dies",
+    "raid.set_disks", "raid.chunk", "raid.misalignment", "layout.block",
     "layout.write_run", "links.paths", "links.ports", "links.max_transfer", "group.page", "group.members",
     "group.free_share", "group.free", "host.most", "host.cores", "host.ports", "node.most", "node.ports",
     "log.container", "log.data_pieces", "log.parity_pieces",
@@ -253,4 +282,4 @@ def applies(dotted: str, structure: str, disk_kind: str, layout_kind: str) -> bo
     known = known_of(dotted)
     if dotted.partition(".")[0] not in SECTIONS[structure]:
         return False
-    return known.only is None or known.only in (disk_kind, layout_kind)
+    return not known.only or disk_kind in known.only or layout_kind in known.only

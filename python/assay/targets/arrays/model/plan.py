@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, Required, TypedDict
+from typing import Literal, Required, TypedDict
 
 from assay.base.errors import UsageError
+from assay.targets.arrays.model.flash import SolidStateDisk, Value, flash_disk
 from assay.targets.arrays.model.kinds import show_value
+from assay.targets.arrays.model.options import DiskState
 from assay.targets.arrays.model.parameters import KIB, PARAMETERS
-
-Value = Callable[[str], Any]
-"""Value of a parameter in force by its dotted name, in base units."""
 
 
 class MechanicalDisk(TypedDict):
@@ -33,25 +31,21 @@ class MechanicalDisk(TypedDict):
     interface_bytes_per_s: float
 
 
-class SolidStateDisk(TypedDict):
-    """A disk of flash; sizes in bytes, times in nanoseconds."""
+class StationDisk(TypedDict):
+    """Servers that each take an I/O at a time; sizes in bytes, times in nanoseconds."""
 
-    kind: Literal["solid-state"]
+    kind: Literal["station"]
     capacity_bytes: int
     channels: int
-    page_bytes: int
     read_ns: float
     program_ns: float
-    erase_ns: float
-    pages_per_block: int
-    over_provisioning: float
     command_overhead_ns: float
     interface_bytes_per_s: float
     write_buffer_bytes: int
     queue_depth: int
 
 
-DiskPlan = MechanicalDisk | SolidStateDisk
+DiskPlan = MechanicalDisk | SolidStateDisk | StationDisk
 
 
 class RaidPlan(TypedDict):
@@ -275,8 +269,16 @@ def check_rising(value: Value) -> None:
             raise UsageError(f"model: {low} of {shown[0]} is above {high} of {shown[1]}")
 
 
-def disk_plan(value: Value, kind: str) -> DiskPlan:
-    """The `DiskPlan` of each disk."""
+def disk_plan(value: Value, kind: str, flash_state: str = "") -> DiskPlan:
+    """The `DiskPlan` of each disk.
+
+    Raises
+    ------
+    UsageError
+        A state of flash is given for disks of another kind.
+    """
+    if flash_state and kind != "solid-state":
+        raise UsageError(f"model: state={flash_state} is for drives of flash; these disks are of kind {kind}")
     if kind == "mechanical":
         return {
             "kind": "mechanical",
@@ -295,21 +297,19 @@ def disk_plan(value: Value, kind: str) -> DiskPlan:
             "read_ahead_bytes": value("disk.read_ahead"),
             "interface_bytes_per_s": value("disk.interface_rate"),
         }
-    return {
-        "kind": "solid-state",
-        "capacity_bytes": value("disk.capacity"),
-        "channels": value("disk.channels"),
-        "page_bytes": value("disk.page"),
-        "read_ns": value("disk.read_time"),
-        "program_ns": value("disk.program_time"),
-        "erase_ns": value("disk.erase_time"),
-        "pages_per_block": value("disk.pages_per_block"),
-        "over_provisioning": value("disk.over_provisioning"),
-        "command_overhead_ns": value("disk.command_overhead"),
-        "interface_bytes_per_s": value("disk.interface_rate"),
-        "write_buffer_bytes": value("disk.write_buffer"),
-        "queue_depth": value("disk.queue_depth"),
-    }
+    if kind == "station":
+        return {
+            "kind": "station",
+            "capacity_bytes": value("disk.capacity"),
+            "channels": value("disk.channels"),
+            "read_ns": value("disk.read_time"),
+            "program_ns": value("disk.program_time"),
+            "command_overhead_ns": value("disk.command_overhead"),
+            "interface_bytes_per_s": value("disk.interface_rate"),
+            "write_buffer_bytes": value("disk.write_buffer"),
+            "queue_depth": value("disk.queue_depth"),
+        }
+    return flash_disk(value, flash_state or "steady")
 
 
 def check_consistency(value: Value) -> None:
@@ -342,7 +342,7 @@ def member_plan(
     policy: str,
     disk_kind: str,
     layout_kind: str,
-    state: str,
+    state: DiskState,
     starts_warm: bool,
     ports: tuple[int, int],
 ) -> MemberPlan:
@@ -350,7 +350,7 @@ def member_plan(
     return {
         "disks": value("disks.count"),
         "spares": value("disks.spares"),
-        "disk": disk_plan(value, disk_kind),
+        "disk": disk_plan(value, disk_kind, state.flash),
         "raid": _raid(value, policy),
         "controller": {
             "cpu_per_io_ns": value("controller.cpu_per_io"),
@@ -373,8 +373,12 @@ def member_plan(
             "starts_warm": starts_warm,
         },
         "layout": _layout(value, layout_kind),
-        "state": {"kind": state, "depth": value("rebuild.depth")} if state == "rebuilding" else {"kind": state},
+        "state": _state(value, state.disks),
     }
+
+
+def _state(value: Value, kind: str) -> StatePlan:
+    return {"kind": kind, "depth": value("rebuild.depth")} if kind == "rebuilding" else {"kind": kind}
 
 
 def _layout(value: Value, kind: str) -> LayoutPlan:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.configuration import DISKS_MAX, Configuration
+from assay.targets.arrays.model.flash import program_bytes_per_s
 from assay.targets.arrays.model.model_file import ModelFile, load_model, refuse_other_structures
 from assay.targets.arrays.model.options import parse_model_target, read_option
 from assay.targets.arrays.model.plan import DiskPlan
@@ -252,8 +253,10 @@ def least_rebuild_h(disk: DiskPlan) -> float:
     """Hours to write a disk once from end to end with nothing else asked of it."""
     if disk["kind"] == "mechanical":
         rate = (disk["rate_outer_bytes_per_s"] + disk["rate_inner_bytes_per_s"]) / 2
+    elif disk["kind"] == "solid-state":
+        rate = program_bytes_per_s(disk["flash"])
     else:
-        rate = disk["channels"] * disk["page_bytes"] / (disk["program_ns"] * 1e-9)
+        rate = disk["interface_bytes_per_s"]
     return float(disk["capacity_bytes"] / min(rate, disk["interface_bytes_per_s"]) / 3600)
 
 

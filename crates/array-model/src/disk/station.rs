@@ -1,69 +1,56 @@
 use std::sync::Arc;
 
 use super::command::{Begun, DiskCommand, DiskCounters};
-use crate::SolidStatePlan;
+use crate::StationPlan;
 
-/// Data that all flash disks of one kind share.
+/// A larger I/O is several: each takes a server of its own.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Data that all disks of one kind share.
 #[derive(Debug)]
-pub(crate) struct SolidStateKind {
+pub(crate) struct StationKind {
     channels: usize,
-    page_bytes: u64,
     read_ns: u64,
     program_ns: u64,
     overhead_ns: u64,
     interface_ps_per_byte: u64,
     queue_depth: u32,
-    /// Programs that wait in protected memory, each a page.
-    buffer_pages: u64,
-    /// Time that garbage collection adds to each program, besides the program itself.
-    collection_ns: u64,
+    /// Acknowledged writes that may wait, each of a piece.
+    buffer_pieces: u64,
 }
 
-impl SolidStateKind {
-    pub(crate) fn new(plan: &SolidStatePlan) -> Self {
-        let amplification = write_amplification(plan.over_provisioning);
-        let moved = amplification - 1.0;
-        let erase_per_page = plan.erase_ns as f64 / f64::from(plan.pages_per_block.max(1));
-        let collection_ns = moved * (plan.read_ns + plan.program_ns) as f64 + amplification * erase_per_page;
+impl StationKind {
+    pub(crate) fn new(plan: &StationPlan) -> Self {
         Self {
-            channels: plan.channels.max(1) as usize,
-            page_bytes: plan.page_bytes.max(1),
+            channels: plan.channels as usize,
             read_ns: plan.read_ns,
             program_ns: plan.program_ns,
             overhead_ns: plan.command_overhead_ns,
             interface_ps_per_byte: (1e12 / plan.interface_bytes_per_s) as u64,
-            queue_depth: plan.queue_depth.max(1),
-            buffer_pages: plan.write_buffer_bytes / plan.page_bytes.max(1),
-            collection_ns: collection_ns as u64,
+            queue_depth: plan.queue_depth,
+            buffer_pieces: plan.write_buffer_bytes / PIECE_BYTES,
         }
     }
 }
 
-/// Pages programmed per page written under uniform random writes to a full disk, by the share of flash beyond its capacity:
-/// `(1 + s) / (2 s)`, the greedy collector in the limit of large blocks (Agarwal and Marrow, "A closed-form expression for write
-/// amplification in NAND flash", 2010), never below 1.
-pub(crate) fn write_amplification(over_provisioning: f64) -> f64 {
-    ((1.0 + over_provisioning) / (2.0 * over_provisioning)).max(1.0)
-}
-
-/// A disk of flash: channels that read and program pages side by side, and garbage that has to be collected.
+/// A disk of which only the times of I/Os are known: servers side by side, each with one I/O at a time.
 #[derive(Debug, Clone)]
-pub(crate) struct SolidState {
-    kind: Arc<SolidStateKind>,
+pub(crate) struct Station {
+    kind: Arc<StationKind>,
     /// When each channel is free again.
     free_ns: Box<[u64]>,
     served: Vec<Option<DiskCommand>>,
     slots: Vec<u16>,
     waiting: std::collections::VecDeque<DiskCommand>,
-    /// Which channel the next program goes to: the disk places writes where there is room.
+    /// The channel of the next write: all take their turns.
     next_channel: usize,
     interface_free_ns: u64,
     counters: DiskCounters,
     counted_ns: u64,
 }
 
-impl SolidState {
-    pub(crate) fn new(kind: Arc<SolidStateKind>, phase: u64) -> Self {
+impl Station {
+    pub(crate) fn new(kind: Arc<StationKind>, phase: u64) -> Self {
         let depth = kind.queue_depth as usize;
         Self {
             free_ns: vec![0; kind.channels].into(),
@@ -123,17 +110,16 @@ impl SolidState {
         let bytes = u64::from(command.bytes);
         let transfer_ns = bytes * kind.interface_ps_per_byte / 1000;
         let ready_ns = now_ns + kind.overhead_ns;
-        let first_page = command.at_bytes / kind.page_bytes;
-        let pages = (command.at_bytes + bytes).div_ceil(kind.page_bytes) - first_page;
+        let first_piece = command.at_bytes / PIECE_BYTES;
+        let pieces = (command.at_bytes + bytes).div_ceil(PIECE_BYTES) - first_piece;
         let carried_ns = self.carry(ready_ns, transfer_ns);
         let end_ns = if command.write {
-            let last_ns = (0..pages).map(|_| self.program(carried_ns)).max().unwrap_or(carried_ns);
+            let last_ns = (0..pieces).map(|_| self.program(carried_ns)).max().unwrap_or(carried_ns);
             // Acknowledged from protected memory while it has room: the backlog of a channel is what waits there.
-            let room_ns =
-                (kind.buffer_pages / kind.channels as u64).saturating_mul(kind.program_ns + kind.collection_ns);
+            let room_ns = (kind.buffer_pieces / kind.channels as u64).saturating_mul(kind.program_ns);
             last_ns.saturating_sub(room_ns).max(carried_ns)
         } else {
-            let read_ns = (first_page..first_page + pages).map(|page| self.read(ready_ns, page)).max();
+            let read_ns = (first_piece..first_piece + pieces).map(|piece| self.read(ready_ns, piece)).max();
             (read_ns.unwrap_or(ready_ns) + transfer_ns).max(carried_ns)
         };
         self.served[usize::from(slot)] = Some(command);
@@ -146,9 +132,9 @@ impl SolidState {
         self.interface_free_ns
     }
 
-    fn read(&mut self, from_ns: u64, page: u64) -> u64 {
-        // Pages were written at different times, so neighbours lie anywhere.
-        let channel = (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % self.free_ns.len() as u64;
+    fn read(&mut self, from_ns: u64, piece: u64) -> u64 {
+        // Neighbours lie anywhere.
+        let channel = (piece.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % self.free_ns.len() as u64;
         let free_ns = &mut self.free_ns[channel as usize];
         *free_ns = (*free_ns).max(from_ns) + self.kind.read_ns;
         *free_ns
@@ -157,7 +143,7 @@ impl SolidState {
     fn program(&mut self, from_ns: u64) -> u64 {
         self.next_channel = (self.next_channel + 1) % self.free_ns.len();
         let free_ns = &mut self.free_ns[self.next_channel];
-        *free_ns = (*free_ns).max(from_ns) + self.kind.program_ns + self.kind.collection_ns;
+        *free_ns = (*free_ns).max(from_ns) + self.kind.program_ns;
         *free_ns
     }
 }
@@ -168,16 +154,12 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    fn plan() -> SolidStatePlan {
-        SolidStatePlan {
+    fn plan() -> StationPlan {
+        StationPlan {
             capacity_bytes: 1 << 40,
             channels: 8,
-            page_bytes: 16 * KIB,
             read_ns: 60_000,
             program_ns: 600_000,
-            erase_ns: 3_000_000,
-            pages_per_block: 256,
-            over_provisioning: 0.25,
             command_overhead_ns: 10_000,
             interface_bytes_per_s: 4e9,
             write_buffer_bytes: 0,
@@ -185,11 +167,11 @@ mod tests {
         }
     }
 
-    /// Commands a second of a disk with `depth` of them present, at random pages.
-    fn rate(plan: &SolidStatePlan, depth: u64, write: bool, count: u64) -> f64 {
-        let mut disk = SolidState::new(Arc::new(SolidStateKind::new(plan)), 0);
+    /// Commands a second of a disk with `depth` of them present, at random pieces.
+    fn rate(plan: &StationPlan, depth: u64, write: bool, count: u64) -> f64 {
+        let mut disk = Station::new(Arc::new(StationKind::new(plan)), 0);
         let command = |number: u64, queued_ns| DiskCommand {
-            at_bytes: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 26) * 16 * KIB,
+            at_bytes: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 20) * 1024 * KIB,
             bytes: 16 << 10,
             write,
             background: false,
@@ -230,15 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn lasting_writes_pay_for_the_garbage() {
-        // (1 + 1/4) / (2/4) = 2.5 programs for each, 1.5 of them after a read, and 2.5 shares of an erase.
-        assert_eq!(write_amplification(0.25), 2.5);
-        assert_eq!(write_amplification(10.0), 1.0);
-        let each_ns = 600_000.0 + 1.5 * 660_000.0 + 2.5 * 3e6 / 256.0;
-        let expected = 8e9 / each_ns;
-        let buffered = SolidStatePlan { write_buffer_bytes: 4096 * KIB, ..plan() };
+    fn a_buffer_makes_the_first_writes_quick_and_the_lasting_rate_no_better() {
+        let expected = 8e9 / 600_000.0;
+        let buffered = StationPlan { write_buffer_bytes: 256 << 20, ..plan() };
         assert!((rate(&plan(), 64, true, 20_000) / expected - 1.0).abs() < 0.01);
-        // A buffer makes the first ones quick and the lasting rate no better.
         assert!((rate(&buffered, 64, true, 20_000) / expected - 1.0).abs() < 0.03);
         assert!(rate(&buffered, 1, true, 200) > 10.0 * rate(&plan(), 1, true, 200));
     }
