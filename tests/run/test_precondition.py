@@ -7,13 +7,15 @@ import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from assay.apps.service import execution
-from assay.base.errors import ExitCode, Interrupted, NotSupported, RefusedTarget
+from assay.base.errors import ExitCode, Interrupted, NotSupported, RefusedTarget, UsageError
 from assay.base.progress import Silent
+from assay.insight.studies.parts import study_parts
+from assay.insight.studies.study import load_study
 from assay.record.points import current_points, preconditioning
 from assay.record.run_folder import RunFolder
 from assay.record.steady import steady_rounds
@@ -276,3 +278,46 @@ def test_a_dry_run_tells_bytes_and_time(bench: Bench) -> None:
     document = bench.profile(*asked, "--json").document
     assert document["precondition_bytes"] == round(4.5 * 8 * 2**20)
     assert document["plan"]["precondition"]["method"] == "full"
+
+
+class TestStudies:
+    STUDY: ClassVar[dict[str, Any]] = {
+        "name": "small", "title": "Small", "question": "?", "targets": ["model"], "target": MODEL,
+        "precondition": {"method": "fill"},
+        "plan": {"timing": {"warmup_s": 0, "duration_s": 0.2}, "activity": [{"queue_depth": 4}]},
+        "factor": [{"name": "block", "title": "block", "of": "activity", "key": "block_bytes", "levels": ["4K", "8K"]}],
+    }  # fmt: skip
+
+    def test_the_target_is_brought_into_its_state_once_and_levels_follow_in_their_order(self) -> None:
+        parts, facts = study_parts(load_study(self.STUDY | {"repeats": 2}, source="test"), target=MODEL)
+
+        assert [part.plan.precondition.method for part in parts] == ["fill", "none", "none", "none"]
+        assert [part.continues for part in parts] == [False, True, True, True]
+        assert facts["order"] == [part.name for part in parts]
+
+    def test_all_levels_find_the_state(self, tmp_path: Path) -> None:
+        parts, facts = study_parts(load_study(self.STUDY, source="test"), target=MODEL)
+        request = TargetRequest(paths=[MODEL])
+        target, chosen = choose_targets(request, parts)
+        folder = new_folder(tmp_path, "study", [], request.to_dict(), chosen, facts)
+        interrupt = threading.Event()
+        run = execution(
+            folder, target, chosen, display=Shown(interrupt, None), interrupt=interrupt, with_report=False
+        )  # fmt: skip
+        assert run.run() is ExitCode.DONE
+
+        assert [point["state"]["name"] for point in current_points(folder.points())] == ["filled", "filled"]
+        (state,) = folder.manifest["states"]
+        assert state["parts"] == ["block=4K", "block=8K"]
+
+    def test_levels_of_the_target_begin_afresh(self) -> None:
+        factor = {"name": "raid", "title": "RAID", "levels": ["0", "1"]}
+        with pytest.raises(UsageError, match="levels that change the target begin afresh"):
+            load_study(self.STUDY | {"factor": [factor]}, source="test")
+
+
+def test_a_purge_alone_leaves_a_purged_target(begin: Begin) -> None:
+    run = begin(MODEL, {"precondition": {"method": "purge"}})
+    run.run()
+    (point,) = current_points(run.folder.points())
+    assert point["state"]["name"] == "purged"

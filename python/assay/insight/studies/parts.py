@@ -86,7 +86,7 @@ def study_parts(
         if published is not None:
             made = _published_parts(study, published, options or {}, repeat)
         else:
-            made = [_part(study, combination, target, repeat, source, beside, where) for combination in chosen]
+            made = [_part(study, one, target, repeat, source, beside, where, chosen[0]) for one in chosen]
         for part in made:
             if (part.continues or part.follows) and group:
                 group[-1].append(part.name)
@@ -241,12 +241,14 @@ def _part(
     source: str,
     beside: str | None,
     places: Mapping[str, str],
+    first: Combination,
 ) -> Part[Any]:
+    is_first = combination is first and not repeat
     options = combination_options(study, combination)
     if repeat and target_kind(target) == "model":
         # Another seed gives the model other spindle phases and other beginnings of volumes.
         options = {"seed": str(_model_seed(target, options) + repeat)} | options
-    plan = combination_plan(study, combination, repeat=repeat, source=source)
+    plan = combination_plan(study, combination, repeat=repeat, source=source, is_first=is_first)
     others = combination_places(study, combination, "databases") or (GIVEN,)
     base = places.get(others[0], target)
     return _named(
@@ -257,7 +259,7 @@ def _part(
             levels={name: level.key for name, level in combination.levels.items()},
             target_text=_target_text(combination, base, options, source, beside, elsewhere=others != (GIVEN,)),
             more_targets=tuple(places[name] for name in others[1:]),
-            continues=combination.case.continues,
+            continues=combination.case.continues or (bool(study.precondition) and not is_first),
             follows=combination.case.follows,
             beside=_beside(study, combination, places, source),
             # A server need not know a setting; what it is compared with must run.

@@ -202,6 +202,8 @@ class StudyPlan(Strict):
     published: bool = False
     """Whether the cases are the published figures of `arrays/published.toml`."""
     plan: dict[str, TableValue] = Field(default_factory=dict)
+    precondition: dict[str, TableValue] = Field(default_factory=dict)
+    """The state that the target is brought into once; levels follow each other on it, in the order of the file."""
     beside: dict[str, TableValue] = Field(default_factory=dict)
     """Plan of a load that runs while points are measured, on a target of its own (a factor of `beside`)."""
     factor: tuple[StudyFactor, ...] = ()
@@ -293,11 +295,13 @@ def load_study(
     for factor in study.factor:
         if factor.of in ELSEWHERE:
             _refuse_unknown_places(factor, source)
+    if study.precondition and study.varies_target:
+        raise UsageError(f"{source}: precondition: levels that change the target begin afresh; give it in plan")
     if bool(study.beside) != any(factor.of == "beside" for factor in study.factor):
         raise UsageError(f"{source}: a plan `beside` needs a factor of `beside`, and the factor needs the plan")
     combined = [] if study.published else combinations(study, levels or {}, source)
     for combination in combined:
-        plan = combination_plan(study, combination, repeat=0, source=source)
+        plan = combination_plan(study, combination, repeat=0, source=source, is_first=True)
         if combination.case.continues and plan.search.axis != "none":
             raise UsageError(f"{source}: a case that continues cannot search; give search.axis none")
     _refuse_following(combined, study, source)
@@ -425,8 +429,10 @@ def _listed(study: StudyPlan, source: str) -> Iterator[Combination]:
         yield Combination(levels=named, case=case)
 
 
-def combination_plan(study: StudyPlan, combination: Combination, *, repeat: int, source: str) -> Any:
-    """The plan of a combination, of the kind that the study's plan names.
+def combination_plan(
+    study: StudyPlan, combination: Combination, *, repeat: int, source: str, is_first: bool = False
+) -> Any:
+    """The plan of a combination, of the kind that the study's plan names; the first one brings the target into a state.
 
     Raises
     ------
@@ -442,6 +448,8 @@ def combination_plan(study: StudyPlan, combination: Combination, *, repeat: int,
         if factor.of not in ("target", *ELSEWHERE) and factor.name in combination.levels:
             tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
     data |= tables.pop("plan", {})
+    if is_first and study.precondition:
+        data["precondition"] = study.precondition
     for name in ("activity", "search", "timing"):
         tables.setdefault(name, {}).update(getattr(combination.case, name))
     if combination.case.limits is not None:

@@ -34,7 +34,7 @@ class Preconditioning(TypedDict, total=False):
     """What a point did to bring its target into a state."""
 
     step: Text
-    """`fill`, `round` or `spread`."""
+    """`purge`, `fill`, `round` or `spread`."""
     number: MaybeCount
     tracked: Flag
     """Whether the I/Os per second of the point are what is to become steady."""

@@ -11,7 +11,7 @@ from assay.base.units import format_share
 from assay.record.points import PRECONDITION
 from assay.record.shapes.point import Point
 from assay.record.shapes.state import Preconditioning, TargetState
-from assay.record.state import UNKNOWN
+from assay.record.state import DISCLAIMER, UNKNOWN
 from assay.record.steady import RoundsSteadiness, steady_rounds
 from assay.targets.files.purge import can_discard
 from assay.targets.files.volume import OpenVolume
@@ -93,16 +93,22 @@ class Conditioning:
 
     def steps(self) -> Conditioned:
         """Purge, write in sequence, and write at random until the state is reached."""
-        fills = 1 if self.wanted.method == "short" else self.wanted.fills
+        fills = {"short": 1, "purge": 0}.get(self.wanted.method, self.wanted.fills)
         for number in range(1, fills + 1):
             name = f"sequential fill {number} of {fills}"
             yield from self._fill(sequential_fill(self.volumes, name, purge=self._purge_now()), "fill", number)
             self.state |= {"name": "filled", "fills": number}
+        if self.wanted.method == "purge":
+            # One block is written, so that a run that goes on knows of the purge.
+            sign = random_writes(self.volumes, "purge", block_bytes=TRACKED_BLOCK_BYTES, written_share=0.0)
+            yield from self._fill(replace(sign, purge=self._purge_now()), "purge", 1)
+        if self.wanted.method in ("full", "short"):
+            self.note(DISCLAIMER)
         if self.wanted.method == "short":
             yield from self._spread()
-        elif self.wanted.rounds == "plan":
+        elif self.wanted.method == "full" and self.wanted.rounds == "plan":
             yield from self._rounds(self._round_of_plan)
-        else:
+        elif self.wanted.method == "full":
             yield from self._rounds(self._round_of_writes)
 
     def _purge_now(self) -> str:
@@ -113,7 +119,12 @@ class Conditioning:
         """Write; gives the I/Os per second."""
         single = len(self.volumes) == 1
         load = {"queue_depth": DEPTH, "workers": 1, "outstanding": DEPTH} if single else {"kind": "mixed"}
-        told: Preconditioning = {"step": step, "number": number, "tracked": True, "written_bytes": filling.bytes_in_all}
+        told: Preconditioning = {
+            "step": step,
+            "number": number,
+            "tracked": step == "round",
+            "written_bytes": filling.bytes_in_all,
+        }
         point = yield Measure(
             ask=Ask(
                 key={**self.common, "step": step, "number": number, "limits": filling.limits},

@@ -34,15 +34,19 @@ class Precondition(Strict):
     """The state that a plan's target shall be in before it is measured."""
 
     method: Annotated[
-        Literal["none", "full", "short"],
-        Option("--precondition", "First bring the target to steady state: full, or short for one pass; none.", TIME),
+        Literal["none", "purge", "fill", "full", "short"],
+        Option(
+            "--precondition",
+            "Bring the target into a state first: full (steady), short (steady, in one pass), fill or purge.",
+            TIME,
+        ),
     ] = "none"
     purge: Annotated[
         Literal["auto", "discard", "none"],
         Option("--purge", "How a device is emptied first: discard, none; auto discards if the device can.", SAFETY),
     ] = "auto"
     fills: Annotated[int, Field(ge=0, le=10)] = 2
-    """How often the capacity is written in sequence."""
+    """How often `fill` and `full` write the capacity in sequence."""
     rounds: Literal["writes", "plan"] = "writes"
     """What a round of `full` does: random writes of a tenth of the capacity, or all workloads of the plan."""
     round_share: Annotated[Share, Field(gt=0)] = ROUND_SHARE
@@ -63,6 +67,8 @@ class Precondition(Strict):
 
     def written_most_bytes(self, capacity_bytes: int) -> float:
         """The most that is written, purge apart; rounds end before they would write more."""
+        if self.method == "fill":
+            return float(capacity_bytes * self.fills)
         if self.method == "full":
             rounds = self.rounds_most * self.round_share if self.rounds == "writes" else PLAN_ROUNDS_MOST
             return capacity_bytes * (self.fills + rounds)
@@ -89,12 +95,13 @@ def precondition_words(wanted: Precondition, capacity_bytes: int) -> str:
     >>> precondition_words(Precondition(method="short"), 960_000_000_000).partition(" (")[0]
     'preconditioning writes 1.13 TB: 1 sequential fill and the spread of steady state'
     """
-    if not wanted.is_asked:
+    if not wanted.is_asked or wanted.method == "purge":
         return ""
     least, most = (find(capacity_bytes) for find in (wanted.written_least_bytes, wanted.written_most_bytes))
     amount = terabytes(most) if least == most else f"{terabytes(least)} to {terabytes(most)}"
     fills = count_of(wanted.fills, "sequential fill")
     does = {
+        "fill": fills,
         "full": f"{fills} and rounds until steady",
         "short": "1 sequential fill and the spread of steady state",
     }[wanted.method]
