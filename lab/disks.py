@@ -60,7 +60,7 @@ class Disk:
             place = f"addr={FIRST_SLOT + number // 8:#x}.{number % 8},multifunction=on"
             return ["-device", f"virtio-blk-pci,{common}{cached},{place}"]
         if self.bus == "nvme":
-            return ["-device", f"nvme,{common}"]
+            return ["-device", f"nvme,id=nvme-{node},{common}"]
         if self.bus == "sata":
             return ["-device", f"ahci,id=ahci-{node}", "-device", f"ide-hd,bus=ahci-{node}.0,{common}{cached}"]
         facts = common + cached

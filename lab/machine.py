@@ -209,6 +209,10 @@ class Machine:
         ).strip()
         return f"/dev/{found}"
 
+    def set_property(self, device: str, name: str, value: int) -> None:
+        """Set a property of a device while it runs."""
+        self._qmp("qom-set", {"path": f"/machine/peripheral/{device}", "property": name, "value": value})
+
     def _qmp(self, command: str, arguments: dict[str, Any]) -> None:
         """Have QEMU do something."""
         with socket.socket(socket.AF_UNIX) as line:

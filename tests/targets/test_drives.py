@@ -66,7 +66,7 @@ class Tools:
 def test_each_version_of_nvme_cli_writes_its_counters_in_another_way() -> None:
     old, floats, texts = (
         known(nvme_cli.health(sample(f"nvme-{version}")))
-        for version in ("1.9-smart-log", "2.0-smart-log", "3.0-smart-log-verbose")
+        for version in ("1.9-smart-log", "2.0-smart-log", "2.3-smart-log-verbose")
     )
     assert old == {
         "temperature_celsius": 42.0, "critical_warnings": [], "wear_share": 0.04, "spare_share": 1.0,
