@@ -180,3 +180,26 @@ def test_column_stores_and_tables_of_another_workload_are_refused_on_rows(bench:
     assert dss(bench, target, "load", *QUICK).code == 0
     other = bench.assay("oltp", "tpcc", target, "load", "--warehouses", "1", "-o", bench.results)
     assert (other.code, "another workload" in other.stderr) == (2, True)
+
+
+def test_a_search_finds_the_least_memory_and_goes_on_where_it_was_interrupted(bench: Bench) -> None:
+    store = f"duckdb:{bench.folder}/t.duckdb"
+    ask = ("--search", "memory", "--start", "128M", "--queries", "2,6,18", "--limit", "failed<=0")
+
+    outcome = dss(bench, store, "load", "run", "--scale", "0.002", *ask, "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    (answer,) = outcome.document["answers"]
+    tried = [point["load"]["memory_bytes"] for point in outcome.document["points"]]
+    assert tried == [(128 << 20) >> place for place in range(len(tried))]
+    # DuckDB ends a query that its limit leaves no room for, and the run is no failure for that.
+    assert answer["edge"]["memory_bytes"] == 2 * answer["first_failing"]["memory_bytes"] == 2 * tried[-1]
+    (line,) = [line for line in outcome.document["verdict"] if line["limit"]]
+    assert line["meaning"].startswith("no query fails from ")
+    assert (line["met"], line["value"]) == (True, answer["edge"]["memory_bytes"])
+    folder = Path(outcome.document["run_folder"])
+    kept = (folder / "points.jsonl").read_text().splitlines(keepends=True)
+    (folder / "points.jsonl").write_text("".join(kept[:2]))
+    again = bench.assay("dss", "tpch", "--resume", folder, "--json", "--no-report")
+    assert again.document["answers"][0]["edge"]["memory_bytes"] == answer["edge"]["memory_bytes"]
+    assert [point["id"] for point in again.document["points"]][:2] == ["p0001", "p0002"]

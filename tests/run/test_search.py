@@ -167,6 +167,23 @@ def test_a_search_with_steps_tries_no_loads_between_them(largest: int, found: in
     assert (answer["edge"] or {}).get("outstanding") == found
 
 
+@pytest.mark.parametrize(("least", "found", "failing"), [(64, 64, 32), (16, 16, None), (512, None, 256)])
+def test_of_an_axis_that_falls_the_least_is_found_from_the_most_down(
+    least: int, found: int | None, failing: int | None
+) -> None:
+    steps = (256, 128, 64, 32, 16)
+    axis = Axis(name="memory_bytes", start=256, end=16, whole=True, stops_at_plateau=False, steps=steps, falls=True)
+    device = Device.passing(lambda load: load >= least)
+
+    answer = device.search(axis, repeats=0)
+
+    assert device.loads == [step for step in steps if step >= (failing or 0)]
+    ends = [answer[end] and answer[end]["memory_bytes"] for end in ("max", "edge", "first_failing")]
+    assert ends == [found, found, failing]
+    assert answer["knee"] is None
+    assert answer["limited_by"] == ("axis end" if failing is None else LIMIT)
+
+
 @pytest.mark.parametrize("reason", ["generator", "errors", "rate not sustained"])
 def test_what_is_no_limit_stops_it_too_and_is_named(reason: str) -> None:
     answer = Device.passing(lambda load: load <= 20, fault=reason).search(depths())

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
+from assay.record.answers import MEMORY_AXIS
 
 NOT_MEASURED = "not measured"
 DASH = "-"
@@ -79,7 +80,11 @@ def load_label(load: Record) -> str:
         return f"{load['outstanding']} out{split}"
     if load.get("users") is not None:
         return count_of(load["users"], "user")
-    others = [f"{value:,g} {name}" for name, value in load.items() if isinstance(value, (int, float))]
+    others = [
+        f"{format_bytes(value)} of memory" if name == MEMORY_AXIS else f"{value:,g} {name}"
+        for name, value in load.items()
+        if isinstance(value, (int, float))
+    ]
     return ", ".join(others) or str(load.get("kind") or DASH)
 
 

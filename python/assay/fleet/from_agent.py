@@ -223,6 +223,7 @@ class AxisOf(WireMessage):
     plateau_share: Annotated[float, Field(ge=0, le=10)]
     stops_at_plateau: bool
     steps: Annotated[list[Annotated[float, Field(gt=0, le=1e15)]], Field(max_length=STEPS_MAX)]
+    falls: bool
 
 
 class Searches(_Step):

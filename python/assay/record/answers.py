@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.base.tables import Record
-from assay.base.units import count_of
+from assay.base.units import count_of, format_bytes
 from assay.record.common_figures import share_words
 from assay.record.figures import Figure
+from assay.record.limits import bounded_figures, parse_limits
 
 if TYPE_CHECKING:
     from assay.record.shapes.point import End
@@ -18,6 +19,10 @@ KNEE_SHARE = 0.95
 """The knee is the smallest load with this share of the most throughput; more load buys waiting, hardly throughput."""
 
 
+MEMORY_AXIS = "memory_bytes"
+"""Axis of a search over memory, of which less is harder."""
+
+
 def load_words(load: float, axis: str) -> str:
     """A load on an axis.
 
@@ -25,12 +30,14 @@ def load_words(load: float, axis: str) -> str:
     --------
     >>> load_words(96, "outstanding"), load_words(1, "users"), load_words(2500.0, "rate")
     ('at 96 outstanding', 'with 1 user', 'at 2,500 arrivals per s')
-    >>> load_words(73.41, "outstanding")
-    'at 73.4 outstanding'
+    >>> load_words(73.41, "outstanding"), load_words(1 << 26, "memory_bytes")
+    ('at 73.4 outstanding', 'with 64 MiB of memory')
     """
     number = f"{load:,.1f}".removesuffix(".0")
     if axis == "rate":
         return f"at {number} arrivals per s"
+    if axis == MEMORY_AXIS:
+        return f"with {format_bytes(load)} of memory"
     if axis == "outstanding":
         return f"at {number} outstanding"
     return f"with {count_of(int(load), axis.removesuffix('s'))}" if load == int(load) else f"with {number} {axis}"
@@ -104,6 +111,36 @@ def answer_words(answer: Record, figure: Figure, latencies: Sequence[Figure]) ->
     if edge and edge[axis] != best[axis]:
         told.append(edge_words(answer))
     return "".join(f"; {text}" for text in [*repeats_words(answer), *told, *_doubts(answer, axis)])
+
+
+def least_words(answer: Record, figures: Iterable[Figure]) -> str:
+    """The answer of a search over memory: what its limits found with the least of it, and with the next less.
+
+    Parameters
+    ----------
+    figures
+        Those of the kind.
+    """
+    own = [*figures]
+    bounded, limits = bounded_figures(own), parse_limits(answer.get("limits") or (), own)
+
+    def told(end: Record, *, missed: bool, otherwise: str) -> str:
+        known = [(limit, figure, end[figure.name]) for limit in limits
+                 if end.get((figure := bounded[limit.name]).name) is not None]  # fmt: skip
+        words = [figure.words(value) for limit, figure, value in known if limit.met_by(value) is not missed]
+        return " and ".join(words) or otherwise
+
+    edge, failing = answer.get("edge"), answer.get("first_failing")
+    fails = ""
+    if failing:
+        less = told(failing, missed=True, otherwise=f"a limit is missed ({answer.get('limited_by')})")
+        fails = f"with {format_bytes(failing[MEMORY_AXIS])} {less}"
+    if not edge:
+        return f"no memory that was tried meets the limits: {fails}"
+    holds = told(edge, missed=False, otherwise="the limits are met")
+    return (
+        f"{holds} from {format_bytes(edge[MEMORY_AXIS])} of memory on; {fails or 'that was the least that was tried'}"
+    )
 
 
 def edge_words(answer: Record) -> str:

@@ -66,6 +66,8 @@ class Figure:
         says something of its own.
     told
         What the verdict says of a point by this figure, if anything.
+    counts_errors
+        Whether it counts the errors of a point: where a limit bounds it, errors alone fail no load of a search.
     failed, nothing
         For the first figure of a kind, what errors of its points are, and what is wrong where it has no value.
     """
@@ -89,6 +91,7 @@ class Figure:
     statistic: str = ""
     follows: Callable[[Point], str | None] = lambda _point: None
     told: Callable[[Point], str | None] = lambda _point: None
+    counts_errors: bool = False
     failed: str = "errors"
     nothing: str = "nothing was measured"
 

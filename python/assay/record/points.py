@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.base.units import count_of
+from assay.base.units import count_of, format_bytes
+from assay.record.answers import MEMORY_AXIS
 
 PRECONDITION = "precondition"
 """Purpose of points that bring a target into a state, and are no result of the run."""
@@ -50,10 +51,16 @@ def describe_load(load: Mapping[str, Any]) -> str:
     if "rate" in load:
         what = "transactions" if "users" in load else "I/Os"
         return f"{load['rate']:,.0f} {what} per s, {load['arrivals']}"
-    for key in ("user", "stream"):
-        if f"{key}s" in load:
-            return count_of(load[f"{key}s"], key)
-    return str(load.get("kind") or "mixed")
+    return _counted(load) or str(load.get("kind") or "mixed")
+
+
+def _counted(load: Mapping[str, object]) -> str:
+    """What a load counts, as users and streams, and the memory that these have."""
+    return ", ".join(
+        f"{format_bytes(count)} of memory" if name == MEMORY_AXIS else count_of(count, name.removesuffix("s"))
+        for name, count in load.items()
+        if isinstance(count, int)
+    )
 
 
 def blank_point() -> dict[str, Any]:
@@ -87,12 +94,11 @@ def load_text(load: Mapping[str, object]) -> str:
     ('96 outstanding', '5,000/s')
     >>> load_text({"users": 1}), load_text({"streams": 4}), load_text({"kind": "mixed"})
     ('1 user', '4 streams', 'mixed')
+    >>> load_text({"streams": 1, "memory_bytes": 1 << 26})
+    '1 stream, 64 MiB of memory'
     """
     if load.get("rate") is not None:
         return f"{load['rate']:,.0f}/s"
     if load.get("outstanding") is not None:
         return f"{load['outstanding']} outstanding"
-    counts = {name: count for name, count in load.items() if isinstance(count, int)}
-    return ", ".join(count_of(count, name.removesuffix("s")) for name, count in counts.items()) or str(
-        load.get("kind") or "-"
-    )
+    return _counted(load) or str(load.get("kind") or "-")

@@ -22,7 +22,7 @@ from assay.insight.studies.words import (
     published_by_study,
     published_texts,
 )
-from assay.record.answers import is_vague, load_words, names_of, repeats_words
+from assay.record.answers import MEMORY_AXIS, is_vague, least_words, load_words, names_of, repeats_words
 from assay.record.figures import Figure
 from assay.record.judgement import UNDECIDED, counts_words, standing_counts, standing_word, unknown_words, verdict_of
 from assay.record.shapes.manifest import Manifest
@@ -119,6 +119,8 @@ def _search(answer: Record, title: str) -> Paragraph:
     """A line: the largest load within the limits, its interval, and what limited it."""
     first, best = cast(Figure, _first_figure(answer)), answer.get("max")
     within = f" within {', '.join(answer['limits'])}" if answer.get("limits") else ""
+    if answer["axis"] == MEMORY_AXIS:
+        return Paragraph(f"{title}: {least_words(answer, figures_of(answer))}.", tone="plain" if best else "bad")
     stopped = _stopped(answer, by="limited by ")
     if best is None and answer.get("limited_by") in UNDECIDED:
         unknown = unknown_words(answer["limited_by"], limited_text(answer))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -83,6 +83,8 @@ class Judgement:
 class SearchCurve:
     """All points of one search, by load.
 
+    Of an axis that falls the loads are counted below zero, so that a harder load is the larger one here too.
+
     Attributes
     ----------
     axis
@@ -99,6 +101,12 @@ class SearchCurve:
     points: dict[float, list[Point]] = field(default_factory=dict)
     _readings: dict[float, list[LoadReading]] = field(default_factory=dict)
     _judged: dict[float, Judgement] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        axis = self.axis
+        if axis.falls:
+            steps = tuple(-load for load in axis.steps)
+            self.axis = replace(axis, start=-axis.start, end=-axis.end, steps=steps)
 
     def add(self, load: float, point: Point, reading: LoadReading) -> None:
         """Add a point and judge all loads again, since they share the deviations of all repeats."""
@@ -204,14 +212,16 @@ class SearchCurve:
 
     @property
     def best(self) -> float | None:
-        """The passing load with the most throughput."""
+        """The passing load with the most throughput; of an axis that falls the least, which is what was asked."""
+        if self.axis.falls:
+            return self.edge
         return max(self.passing, key=self.throughput, default=None)
 
     @property
     def knee(self) -> float | None:
-        """The smallest load that passes with `KNEE_SHARE` of the most throughput."""
+        """The smallest load that passes with `KNEE_SHARE` of the most throughput; none where less is asked for."""
         best = self.best
-        if best is None:
+        if best is None or self.axis.falls:
             return None
         return next(load for load in self.passing if self.throughput(load) >= KNEE_SHARE * self.throughput(best))
 
@@ -292,7 +302,7 @@ class SearchCurve:
             "limited_by": self._limited_by(),
             "interval_95": None if best is None else self._interval_95(best),
             "crossing": self._crossing_told(),
-            "step_share": (bracket[1] - bracket[0]) / bracket[1] if len(bracket) > 1 else None,
+            "step_share": (bracket[1] - bracket[0]) / max(map(abs, bracket)) if len(bracket) > 1 else None,
             "resolution_share": self.axis.resolution_share,
             "undecided": not all(self.judged(load).decided for load in bracket),
             "non_monotone": self.is_non_monotone,
@@ -312,7 +322,7 @@ class SearchCurve:
         # The point that is cited shows what the answer says of its load.
         shown = next((point for point, met in found if met is holds), points[0])
         return {
-            self.axis.name: int(load) if self.axis.whole else load,
+            self.axis.name: int(abs(load)) if self.axis.whole else abs(load),
             **end_figures(self.figures, points),
             "interval_95": self._interval_95(load),
             "limiting": _limiting(self.judged(load)),
@@ -375,7 +385,8 @@ class SearchCurve:
         crossing, interval = self.crossing, self.crossing_95
         if crossing is None:
             return None
-        return {self.axis.name: crossing, "interval_95": None if interval is None else list(interval)}
+        ends = None if interval is None else sorted(map(abs, interval))
+        return {self.axis.name: abs(crossing), "interval_95": ends}
 
 
 def _judge(readings: Sequence[LoadReading], deviations: Mapping[tuple[str, str], tuple[float, float]]) -> Judgement:

@@ -17,7 +17,7 @@ from typing import Any, cast
 from assay.base.errors import Interrupted
 from assay.base.log import chain, event
 from assay.record.judgement import concerns, judge, met
-from assay.record.limits import Limit, parse_limits
+from assay.record.limits import Limit, bounded_figures, parse_limits
 from assay.record.points import CUT_SHORT, PRECONDITION, blank_point
 from assay.record.shapes.point import Answer, JudgedLimit, Point
 from assay.record.standstill import HOSTS_APART, were_apart, with_overdriven
@@ -141,7 +141,8 @@ class PointLoop:
 
     def _fault(self, point: Point) -> str | None:
         """What makes a point no answer, whatever its limits say."""
-        if point["errors"]["count"]:
+        bounded = bounded_figures(self.workload.figures)
+        if point["errors"]["count"] and not any(bounded[limit.name].counts_errors for limit in self.limits):
             return "errors"
         first = next(iter(self.workload.figures), None)
         if first is not None and not first.value(point):

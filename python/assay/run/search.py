@@ -41,6 +41,6 @@ def search(axis: Axis, measure: Measure, read: Read, *, figures: Sequence[Figure
     curve = SearchCurve(axis=axis, figures=figures, repeats=repeats)
     while (load := curve.next_load()) is not None:
         repeat = len(curve.points.get(load, ()))
-        point = measure(load, "repeat" if repeat else "search", repeat)
+        point = measure(abs(load), "repeat" if repeat else "search", repeat)
         curve.add(load, point, read(point))
     return curve.answer()

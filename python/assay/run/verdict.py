@@ -7,7 +7,16 @@ from typing import Any
 
 from assay.base.tables import Record
 from assay.base.units import format_latency
-from assay.record.answers import LONGER, answer_words, is_vague, load_words, named_part, without_brackets
+from assay.record.answers import (
+    LONGER,
+    MEMORY_AXIS,
+    answer_words,
+    is_vague,
+    least_words,
+    load_words,
+    named_part,
+    without_brackets,
+)
 from assay.record.common_figures import DIRECTIONS
 from assay.record.figures import Figure
 from assay.record.judgement import (
@@ -119,6 +128,13 @@ def _answer_line(answer: Answer, points: Sequence[Point]) -> VerdictLine | None:
         return None
     first, *others = figures
     limit = "; ".join(limits) or None
+    if answer["axis"] == MEMORY_AXIS:
+        end: Record = best or answer.get("first_failing") or {}
+        return VerdictLine(
+            question=title, limit=limit, value=end.get(MEMORY_AXIS), unit="bytes", met=best is not None,
+            meaning=least_words(answer, figures_of(answer)), point_id=end.get("point_id") if best else None,
+            part=answer["part"], asked=True,
+        )  # fmt: skip
     if best is None:
         is_met, meaning = _of_no_answer(answer, first, points)
         return VerdictLine(

@@ -29,7 +29,10 @@ class Axis:
     stops_at_plateau
         Whether the search ends where throughput rises no more.
     steps
-        The loads that may be tried, in rising order; any between `start` and `end` where none are named.
+        The loads that may be tried, in the order in which they get harder; any between `start` and `end` where none are
+        named.
+    falls
+        Whether less is harder, as of memory. Such an axis has steps.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Axis:
     plateau_share: float = 0.03
     stops_at_plateau: bool = True
     steps: tuple[float, ...] = ()
+    falls: bool = False
 
 
 REPEATS_FACTOR = 5

@@ -19,6 +19,9 @@ from assay.workloads.registry import DEFAULT_KIND, workload_named
 RAW = "raw"
 """Where a study that measures storage beside its databases does so."""
 
+OF_SERVER = ("preset", "read_ahead")
+"""Options of the target that say how its server is set, beside `set.NAME`."""
+
 BESIDE_KEY = "beside."
 """Before keys of the plan of what runs beside."""
 
@@ -61,7 +64,7 @@ def with_settings(
     beside: dict[str, str] = {}
     places = places_asked(study) | ({RAW} if any(case.follows for case in study.case) else set())
     for key, text in given.items():
-        if key.startswith("set.") or key in places:
+        if key.startswith("set.") or key in (*OF_SERVER, *places):
             left[key] = text
         elif key.startswith(BESIDE_KEY) and study.beside:
             beside[key] = text

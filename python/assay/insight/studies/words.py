@@ -378,7 +378,9 @@ def against_text(study: Study, result: Result, one: Comparison | None) -> str:
 def comparison_rows(study: Study) -> tuple[list[str], list[list[str]]]:
     """Levels of a study against its baseline, as columns and their rows; the workload only where there are several."""
     results = study["results"] or []
-    first = common_figures(results)[0]
+    common, wanted = common_figures(results), study["comparison"]
+    asked = wanted.get("figure") if wanted else None
+    first = next((figure for figure in common if figure.study == asked), common[0])
     several = len({result["workload"] for result in results}) > 1
     compared = {(one["part"], one["place"]): one for one in study["comparisons"] or []}
     columns = ["level", *(["workload"] if several else []), first.title, "95 % interval"]

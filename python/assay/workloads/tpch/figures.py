@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from assay.base.units import count_of, format_bytes, format_duration, format_latency
@@ -54,8 +55,6 @@ SCORE = Figure(
     study="score",
     limit="score",
     told=_told,
-    failed="queries failed",
-    nothing="no query was answered",
 )
 """Of the power test, or of the throughput test."""
 
@@ -112,6 +111,78 @@ def _query_figure(name: str, title: str, full: str) -> Figure:
     )
 
 
+def _count_figure(
+    name: str, title: str, full: str, verbs: tuple[str, str], value: Callable[[Point], float | None]
+) -> Figure:
+    """A number of queries, which searches bound and tell."""
+
+    def words(count: float) -> str:
+        who = f"{count:,.0f} {'queries' if count > 1 else 'query'}" if count else "no query"
+        return f"{who} {verbs[count > 1]}"
+
+    return Figure(
+        name=name, unit="count", title=title, full=full, better="lower", value=value, words=words, at_ends=True,
+        compared=False, limit=title.lower(), counts_errors=name == "queries_failed",
+    )  # fmt: skip
+
+
+def _spilling(point: Point) -> float | None:
+    told = [query.get("temp_bytes") for query in dss_of(point).get("queries") or []]
+    known = [count for count in told if count is not None]
+    return float(sum(count > 0 for count in known)) if known else None
+
+
+def _failed(point: Point) -> float | None:
+    queries = dss_of(point).get("queries")
+    return None if queries is None else float(sum(query["ended_by"] != "done" for query in queries))
+
+
+SPILLING = _count_figure(
+    "queries_spilled", "Spilled", "queries that wrote to temporary files", ("spills", "spill"), _spilling
+)
+FAILED = _count_figure("queries_failed", "Failed", "queries that failed or took too long", ("fails", "fail"), _failed)
+
+
+def _per_hour(point: Point) -> float | None:
+    done, seconds = len(seconds_of(point)), dss_of(point).get("completion_s")
+    return done / seconds * 3600 if done and seconds else None
+
+
+QUERIES_PER_H = Figure(
+    name="queries_per_h",
+    unit="count",
+    title="Queries per hour",
+    noun="queries per hour",
+    better="higher",
+    value=_per_hour,
+    words=lambda rate: f"{rate:,.0f} queries per hour",
+    in_answers=True,
+    compared=False,
+    failed="queries failed",
+    nothing="no query was answered",
+)
+"""Of whichever queries were asked; a score needs all of them."""
+
+
+def _read_size(point: Point) -> float | None:
+    read = ((point.get("roles") or {}).get("data") or {}).get("read")
+    return read["bytes_per_s"] / read["iops"] if read and read["iops"] else None
+
+
+READ_SIZE = Figure(
+    name="read_size_mean_bytes",
+    unit="bytes",
+    title="Read size",
+    noun="mean read size",
+    full="mean size of a read of the data",
+    better=None,
+    value=_read_size,
+    words=format_bytes,
+    study="read_size",
+)
+"""Of the data's devices, else of the reads that the servers asked for."""
+
+
 def scan_bytes_per_s(point: Point) -> float | None:
     """Bytes read a second over a test: of the data's devices, else those that the servers asked for."""
     read = ((point.get("roles") or {}).get("data") or {}).get("read")
@@ -143,11 +214,15 @@ def _counted(point: Point) -> Storage:
 
 
 FIGURES: tuple[Figure, ...] = (
+    QUERIES_PER_H,
     SCORE,
     COMPLETION,
     _query_figure("mean", "Mean query", "mean time of a query"),
     _query_figure("max", "Slowest query", "time of the slowest query"),
     SPILLED,
+    SPILLING,
+    FAILED,
+    READ_SIZE,
     replace(under("data", COMMON_FIGURES["read_bytes_per_s"]), title="Scan rate", full="bytes read per second"),
     under("data", COMMON_FIGURES["read_latency_mean_ns"]),
     under("data", replace(COMMON_FIGURES["iops"], compared=False)),

@@ -7,14 +7,16 @@ from datetime import datetime
 from typing import ClassVar, Literal
 
 from assay.base.errors import NotSupported, UsageError
+from assay.record.answers import MEMORY_AXIS
 from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.common.layout import LaidOutTables, TableLayout
 from assay.targets.databases.kinds import lay_out
+from assay.targets.host import memory_bytes
 from assay.workloads.databases.job import DatabaseJob, refuse_laid_out
 from assay.workloads.databases.loading import set_state
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.steps import Ask, Measure, Measured, Steps
+from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 from assay.workloads.tpch.check import check_answers
 from assay.workloads.tpch.measuring import TestMeasurement
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
@@ -39,6 +41,9 @@ class TpchJob(DatabaseJob[TpchPlan]):
 
     def run(self) -> Steps:
         """Measure the tests, and what their scores come to together; of several runs the lowest counts."""
+        if self.plan.is_searched:
+            yield from self._search()
+            return
         if "power" in self.plan.tests and len(self.target.databases) > 1:
             self.context.note(
                 f"the power test runs on {self.target.databases[0].name} alone: it is one stream, and a stream has one"
@@ -67,6 +72,31 @@ class TpchJob(DatabaseJob[TpchPlan]):
             refresh=[one for point in points for one in dss_of(point).get("refresh") or ()],
             point_ids=list(counts["point_ids"] or ()),
         )
+
+    def _search(self) -> Steps:
+        """Find the least memory with which the queries of the first test meet the limits."""
+        known = [database.query_memory for database in self.target.databases]
+        memory, settings, plan = known[0], self.plan.search, self.plan.with_memory()
+        assert memory is not None, "databases were examined for it"
+        most, least = settings.start, settings.end
+        steps = [step for step in memory.steps(memory_bytes()) if step <= (most or step) and step >= (least or step)]
+        loads = sorted({*steps, *(end for end in (most, least) if end is not None)}, reverse=True)
+        self.context.note(f"the search sets {memory.words}")
+        axis = Axis(
+            name=MEMORY_AXIS, start=loads[0], end=loads[-1], whole=True, stops_at_plateau=False, steps=tuple(loads),
+            falls=True,
+        )  # fmt: skip
+        workload = plan.facts(self.target.scale[self.target.databases[0].name]) | {"test": plan.test}
+        answer = yield Search(
+            axis=axis,
+            ask=lambda load: self._ask(plan.tests[0], 1, plan, int(load)),
+            workload=workload,
+            repeats=settings.repeats,
+        )
+        end = answer["edge"] or answer["first_failing"] or {}
+        shown = next((point for point in self.context.points if point["id"] == end.get("point_id")), None)
+        if shown is not None:
+            self.keep(**{**dss_of(shown), "runs": [], "point_ids": [shown["id"]]})
 
     def check(self) -> None:
         """Ask the validation queries, and compare their answers."""
@@ -97,21 +127,34 @@ class TpchJob(DatabaseJob[TpchPlan]):
         scale = self.target.scale[self.target.databases[0].name] * SCALE_STEP
         return self.plan.streams or minimum_streams(scale)
 
-    def _ask(self, test: Test, number: int) -> Ask:
+    def _ask(self, test: Test, number: int, plan: TpchPlan | None = None, memory: int | None = None) -> Ask:
+        plan = plan or self.plan
         streams = 1 if test == "power" else self.streams
-        excluded = {"actions", "limits", "user_limits", "title", "test", "streams", "repeats", "load_connections"}
+        excluded = {
+            "actions",
+            "limits",
+            "user_limits",
+            "title",
+            "test",
+            "streams",
+            "repeats",
+            "load_connections",
+            "search",
+        }
+        bounded = {} if memory is None else {MEMORY_AXIS: memory}
         return Ask(
             key={
-                "plan": self.plan.model_dump(mode="json", exclude=excluded),
+                **bounded,
+                "plan": plan.model_dump(mode="json", exclude=excluded),
                 "test": test,
                 "run": number,
                 "streams": streams,
                 "target": [database.spec.recorded for database in self.target.databases],
                 "scale": self.target.scale,
             },
-            workload=self.plan.facts(self.target.scale[self.target.databases[0].name]) | {"test": test},
-            load={"streams": streams},
-            what=(test, number),
+            workload=plan.facts(self.target.scale[self.target.databases[0].name]) | {"test": test},
+            load={"streams": streams, **bounded},
+            what=(test, number, plan),
         )
 
     def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
@@ -124,7 +167,7 @@ class TpchJob(DatabaseJob[TpchPlan]):
         AssayError
             The databases failed.
         """
-        test, number = ask.what
+        test, number, plan = ask.what
         self.target.hold()
         if self.plan.restores != "never" and not (test == "throughput" and self.plan.test == "both"):
             self._start_from_saved()
@@ -134,12 +177,13 @@ class TpchJob(DatabaseJob[TpchPlan]):
                 set_state(database, "ran")
         measurement = TestMeasurement(
             self.target,
-            self.plan,
+            plan,
             test=test,
             streams=ask.load["streams"],
             seed=self._seed(self.target.databases[0]) + (number - 1) * (self.streams + 1),
             part=self.part.name,
             context=self.context,
+            memory_bytes=ask.load.get(MEMORY_AXIS),
         )
         self.context.under_load.begin()
         try:

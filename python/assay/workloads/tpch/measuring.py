@@ -49,6 +49,7 @@ class TestMeasurement:
         seed: int,
         part: str,
         context: PartContext,
+        memory_bytes: int | None = None,
     ) -> None:
         self.target, self.plan, self.test, self.context, self.seed = target, plan, test, context, seed
         self.error: AssayError | None = None
@@ -68,6 +69,7 @@ class TestMeasurement:
             look=self._look,
             part=part,
             before_query=self._before_query,
+            memory_bytes=memory_bytes,
         )
 
     def run(self) -> dict[str, Any]:
@@ -93,6 +95,7 @@ class TestMeasurement:
             self.queries.run()
         finally:
             ended_ns = time.time_ns()
+            self._free_memory()
             self.follower.sample()
             self.follower.write()
         if counted is not None and (after := self._counted_here()) is not None:
@@ -108,6 +111,13 @@ class TestMeasurement:
     def _before_query(self, database: Database) -> None:
         if self.plan.cache == "cold":
             self.not_dropped = drop_caches(database)
+
+    def _free_memory(self) -> None:
+        """End the limit of memory where it is one for all sessions."""
+        for database in self.target.databases if self.queries.memory_bytes is not None else ():
+            memory = database.query_memory
+            if memory is not None and memory.for_all:
+                database.execute(memory.undone(database.spec.settings.get(memory.for_all)))
 
     def _look(self, moment: Moment) -> None:
         self.context.display.point(moment)

@@ -7,10 +7,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from assay.base.fields import FieldValueError, Seconds, Strict
+from assay.base.fields import Bytes, FieldValueError, Seconds, Strict
 from assay.targets.databases.common.layout import PartitionedTable
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import LOAD, TIME, Option
+from assay.workloads.plan import SearchPlan
 from assay.workloads.tpch.shapes import QueryFacts
 from assay.workloads.tpch.tables import TABLES, YEARS
 
@@ -109,6 +110,36 @@ PARTITION_COLUMNS = {table: key.column for table, key in TABLES.keys.items()}
 """Dates by which tables may be partitioned."""
 
 
+MEMORY_LIMITS = ("failed<=0", "spilled<=0")
+"""What a search over memory looks for unless limits are given: where queries fail or spill."""
+
+
+AXES = {"none": (1.0, 1.0), "memory": (1.0, 1.0)}
+"""Searches; the server says with how much memory one begins and ends unless the plan does."""
+
+
+class TpchSearch(SearchPlan):
+    """The search of a plan: for the least memory with which queries meet the limits."""
+
+    axes = AXES
+    axis: Annotated[
+        Literal["none", "memory"],
+        Option("--search", "Find the least memory of queries within the limits: memory.", TIME),
+    ] = "none"
+    start: Annotated[Bytes | None, Option("--start", "Memory to begin with (a share of the host's).", TIME)] = None
+    end: Annotated[Bytes | None, Option("--end", "Least memory to try (the least that the server takes).", TIME)] = None
+    repeats: Annotated[
+        Annotated[int, Field(ge=0, le=20)],
+        Option("--search-repeats", "Minimum number of repeats at both ends of the search (0).", TIME),
+    ] = 0
+
+    @model_validator(mode="after")
+    def _falls(self) -> Self:
+        if self.start is not None and self.end is not None and self.start < self.end:
+            raise ValueError(f"start {self.start:,} is below end {self.end:,}; memory is tried from the most down")
+        return self
+
+
 class TpchPlan(DatabasesPlan):
     """A plan of `assay dss tpch`."""
 
@@ -181,6 +212,7 @@ class TpchPlan(DatabasesPlan):
         ),
     ] = "never"
     """Which tests start from the saved state; `possible`: all, unless the database cannot restore."""
+    search: TpchSearch = TpchSearch()
 
     @property
     def thousandths(self) -> int:
@@ -207,6 +239,15 @@ class TpchPlan(DatabasesPlan):
         return ("power", "throughput") if self.test == "both" else (self.test,)
 
     @property
+    def is_searched(self) -> bool:
+        """Whether memory is searched."""
+        return self.search.axis != "none"
+
+    def with_memory(self) -> Self:
+        """The plan of a load of the search: nothing changes the tables between loads."""
+        return self.model_copy(update={"refresh": False, "test": self.tests[0]})
+
+    @property
     def is_plain(self) -> bool:
         """Whether tables lie as the server lays them out."""
         return self.partition.ways == 1 and not self.directories and not self.columnstore
@@ -220,6 +261,8 @@ class TpchPlan(DatabasesPlan):
     def _consistent(self) -> Self:
         if self.scale is not None and abs(self.scale / SCALE_STEP - round(self.scale / SCALE_STEP)) > 1e-6:
             raise FieldValueError("scale", f"{self.scale:g} has more than three decimals; give at most three")
+        if self.search.axis != "none" and self.repeats > 1:
+            raise FieldValueError("repeats", "a search repeats its own loads; give --search-repeats")
         if not self.queries:
             raise FieldValueError("queries", "none given; give at least one, as in 1,6,9-12")
         if len(set(self.queries)) < len(self.queries):

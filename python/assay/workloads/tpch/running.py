@@ -92,6 +92,8 @@ class QueryTest:
         That of stream 0.
     before_query
         Called before each query of the power test, outside its time.
+    memory_bytes
+        Memory of the queries of each session; None: as the server has it.
     """
 
     target: DatabaseTarget
@@ -104,6 +106,7 @@ class QueryTest:
     look: Callable[[Moment], None]
     part: str
     before_query: Callable[[Database], None] = lambda _database: None
+    memory_bytes: int | None = None
     queries: list[Query] = field(default_factory=list)
     """What became of each query, in the order of their ends (docs/dss.md)."""
     refreshes: list[RefreshDone] = field(default_factory=list)
@@ -229,6 +232,8 @@ class QueryTest:
             self._running[stream] = f"query {number}" if self.test == "power" else f"{stream}: query {number}"
         started_ns = time.time_ns()
         try:
+            if self.memory_bytes is not None and database.query_memory is not None:
+                session.execute(database.query_memory.limit(self.memory_bytes))
             with deadline:
                 rows = len(session.query(sql))
         except AssayError as caught:

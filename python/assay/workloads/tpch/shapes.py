@@ -189,6 +189,7 @@ class StreamsLoad(TypedDict, total=False):
     """How many streams."""
 
     streams: Count
+    memory_bytes: MaybeCount
 
 
 @with_config(STRICT)
@@ -200,11 +201,31 @@ class TpchPoint(TypedDict, total=False):
     dss: Dss | None
 
 
+class MemoryEnd(TypedDict, total=False):
+    """What queries did with an amount of memory."""
+
+    memory_bytes: MaybeCount
+    queries_per_h: MaybeAmount
+    queries_spilled: MaybeAmount
+    queries_failed: MaybeAmount
+
+
+class MemoryAnswer(TypedDict, total=False):
+    """The answer of a search over memory."""
+
+    workload: QueryFacts
+    max: MemoryEnd | None
+    knee: MemoryEnd | None
+    edge: MemoryEnd | None
+    first_failing: MemoryEnd | None
+
+
 @with_config(STRICT)
 class TpchManifest(TypedDict, total=False):
     """A manifest of a run of queries."""
 
     dss: Dss | None
+    answers: list[MemoryAnswer] | None
 
 
 class _WholePoint(Point, total=False):

@@ -10,8 +10,10 @@ from assay.base.errors import NotSupported, UsageError
 from assay.base.progress import Display
 from assay.base.tables import Record
 from assay.base.units import count_of, format_duration, format_throughput
+from assay.record.answers import MEMORY_AXIS
 from assay.record.shapes.point import Point, VerdictLine
 from assay.targets.databases.common.layout import refuse_layout
+from assay.targets.databases.common.query_memory import NO_QUERY_MEMORY
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.target import Target
 from assay.workloads.capabilities import Examining, Foreseen, OnDatabases, OverHosts, Reporting, RunsBeside, Telling
@@ -24,9 +26,9 @@ from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
 from assay.workloads.tpch.check import found_by, wrong_total
 from assay.workloads.tpch.examination import PARTS
-from assay.workloads.tpch.figures import FIGURES, in_memory, scan_bytes_per_s
+from assay.workloads.tpch.figures import FIGURES, SCORE, in_memory, scan_bytes_per_s
 from assay.workloads.tpch.job import DISCLAIMER, TpchJob, layout_words
-from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
+from assay.workloads.tpch.plan import MEMORY_LIMITS, POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
 from assay.workloads.tpch.scaling import scaling_sentences
 from assay.workloads.tpch.scores import run_that_counts, throughput_score
@@ -67,17 +69,27 @@ class TpchWorkload(
     document_key = "dss"
     apart = ("loading, restoring, checking",)
 
+    def load_plan(self, data: Record, *, source: str) -> TpchPlan:
+        """A plan from its TOML or JSON form; a search over memory has limits of its own."""
+        plan = super().load_plan(data, source=source)
+        own = plan.is_searched and not plan.user_limits
+        return plan.model_copy(update={"limits": MEMORY_LIMITS}) if own else plan
+
     def estimate_s(self, plan: TpchPlan) -> tuple[float, float]:
         """Shortest and longest time its tests take: a guess, since it depends on nothing so much as on the target."""
         if "run" not in plan.actions:
             return 0.0, 0.0
         scale = plan.scale or SCALE_DEFAULT
         streams = plan.streams or minimum_streams(scale)
+        if plan.is_searched:
+            return 0.0, 8 * len(plan.queries) * POWER_QUERY_S * max(scale, 0.1)
         runs = sum({"power": 1, "throughput": streams}[test] for test in plan.tests) * len(plan.queries) * plan.repeats
         return 0.0, runs * POWER_QUERY_S * max(scale, 0.1)
 
     def points_least(self, plan: TpchPlan) -> int | None:
         """A point a test."""
+        if plan.is_searched:
+            return 1
         return len(plan.tests) * plan.repeats if "run" in plan.actions else 0
 
     def expected_points(self, plan: TpchPlan) -> Iterable[tuple[Record, Record]]:
@@ -136,6 +148,8 @@ class TpchWorkload(
         """
         if share.shared:
             raise UsageError("--shared: a database takes one run at a time; give each host a database of its own")
+        if plan.is_searched:
+            raise UsageError("--hosts: --search memory is of one host; leave one of them out")
         if "run" in plan.actions and "power" in plan.tests:
             raise UsageError("--hosts: the power test is one stream on one database; give --test throughput")
         if plan.streams is None:
@@ -172,14 +186,18 @@ class TpchWorkload(
 
     def point_words(self, point: Point) -> list[str]:
         """What a test came to, and how fast was read."""
-        told = FIGURES[0].told(point)
+        told = SCORE.told(point)
         rate = scan_bytes_per_s(point)
         return [f"{told};", *([f"read {format_throughput(rate)};"] if rate else [])]
 
     def ruined(self, point: Point) -> str | None:
-        """No query was answered."""
+        """No query was answered, which a search over memory asks for."""
         queries = dss_of(point).get("queries") or []
-        if not queries or any(query["ended_by"] == "done" for query in queries):
+        if (
+            not queries
+            or dict(point["load"]).get(MEMORY_AXIS) is not None
+            or any(query["ended_by"] == "done" for query in queries)
+        ):
             return None
         return f"no query was answered: {queries[0]['error'] or queries[0]['ended_by']}"
 
@@ -239,6 +257,8 @@ def _examined(target: DatabaseTarget, plan: TpchPlan) -> TpchPlan:
     """Refuse what cannot be done, before anything is written."""
     examine_actions(target, plan)
     for database in target.databases:
+        if plan.is_searched and database.query_memory is None:
+            raise NotSupported(f"{database.name}: --search memory: {NO_QUERY_MEMORY}")
         if plan.columnstore and not database.can_store_columns():
             raise NotSupported(
                 f"{database.name}: --columnstore {','.join(plan.columnstore)}: this engine keeps tables by rows alone;"

@@ -17,6 +17,7 @@ from assay.targets.databases.common.answers import reads_answers
 from assay.targets.databases.common.connection import ConnectionLost, ConnectionPlan, Dialect, Progress, Row, Session
 from assay.targets.databases.common.facts import DatabaseFacts, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK
+from assay.targets.databases.common.query_memory import QueryMemory
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_hanging
 from assay.targets.databases.common.run_lock import RunLock
 from assay.targets.databases.common.spec import DatabaseSpec
@@ -86,6 +87,7 @@ class Database(ABC):
     """Whether it runs within this process: it takes no connections from the core, its sessions take rows as Arrow."""
     takes_changes: ClassVar[bool] = True
     """Whether rows of its tables can be inserted and deleted once they are loaded."""
+    query_memory: ClassVar[QueryMemory | None] = None
     marking: str
     """Makes a table by its `statement` and gives it its mark, in one transaction."""
 
@@ -297,8 +299,7 @@ class Database(ABC):
         values = {str(key): str(value) for key, value in self.query("SELECT k, v FROM assay_schema")}
         if values and self.table_set.scale not in values:
             raise RefusedTarget(
-                f"{self.spec.display}: holds the tables of another workload of Assay's; give each workload a database"
-                " of its own"
+                f"{self.spec.display}: holds the tables of another workload of Assay's; give each a database of its own"
             )
         state = values.get("state")
         kind: Literal["partial", "complete", "broken"] = "partial"
@@ -425,8 +426,7 @@ class Database(ABC):
         Returns
         -------
         dict of str to float
-            `bytes_read`: asked of the operating system; `temp_bytes`: written to temporary files. Absent where the
-            server does not count them.
+            `bytes_read`: asked of the operating system; `temp_bytes`: written to temporary files; those it counts.
         """
         return {}
 

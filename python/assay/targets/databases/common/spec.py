@@ -16,7 +16,7 @@ from assay.base.command_line import user_part_end
 from assay.base.errors import UsageError
 from assay.base.secrets import Secret, is_placeholder, secret_named, typed_password
 from assay.targets.arrays.live.spec import ServedSpec, parse_served
-from assay.targets.databases.embedded.tuning import SETTINGS
+from assay.targets.databases.embedded.tuning import PRESETS, SETTINGS, tuning_of
 
 Kind = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb", "spark"]
 TlsMode = Literal["disable", "prefer", "require", "verify-ca", "verify-full"]
@@ -65,6 +65,8 @@ _OPTIONS = {
 _OPTIONS_BY_KIND = {
     "embedded": {
         "wal": "a folder for the log, such as one on another disk",
+        "preset": f"settings for what the database is for: {', '.join(PRESETS)}",
+        "read_ahead": "bytes that the system reads ahead on the disks of the data, such as read_ahead=4MiB",
         "set.NAME": "a setting of the server, such as set.shared_buffers=4GB",
     },
     "postgresql": _OPTIONS | {"host": "a host, or the folder of the server's socket", "port": "a port"},
@@ -116,8 +118,8 @@ class DatabaseSpec:
         Of `embedded:`; absolute.
     file
         Of `duckdb:`; absolute.
-    settings
-        Settings of `embedded:` and `duckdb:`, by name.
+    settings, preset, read_ahead_bytes
+        Settings of `embedded:` and `duckdb:`, by name; a preset of more; what the system reads ahead of the data.
     array
         The array that the run serves for it.
     data_volumes
@@ -141,6 +143,8 @@ class DatabaseSpec:
     wal_directory: Path | None = None
     file: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    preset: str = ""
+    read_ahead_bytes: int | None = None
     kept: str = ""
     array: ServedSpec | None = None
     data_volumes: tuple[str, ...] = ()
@@ -244,13 +248,8 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
     what = "embedded:"
     if not path.strip() or "\0" in rest:
         raise UsageError("embedded: needs a folder for the database, such as embedded:/srv/assay-db")
-    wal_directory: Path | None = None
-    settings: dict[str, str] = {}
-    for key, value in _options(what, "embedded", options_text if mark else "").items():
-        if key == "wal":
-            wal_directory = _absolute(value, "embedded: option 'wal'")
-        else:
-            settings[key.removeprefix("set.")] = value
+    options = _options(what, "embedded", options_text if mark else "")
+    wal_directory = _absolute(options["wal"], "embedded: option 'wal'") if "wal" in options else None
     directory = _absolute(path, "embedded:")
     if wal_directory is not None and (wal_directory == directory or wal_directory.is_relative_to(directory)):
         raise UsageError(f"embedded: option 'wal': {wal_directory} lies within {directory}; give a folder outside it")
@@ -264,7 +263,7 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
         tls="disable",
         directory=directory,
         wal_directory=wal_directory,
-        settings=settings,
+        **tuning_of(what, options),
     )
 
 
@@ -272,8 +271,9 @@ def _parse_on_array(text: str) -> list[DatabaseSpec]:
     """The databases on an array, each on volumes of its own: data, log and temporary files, dealt out in turn."""
     name, _, query = text.partition(":")[2].partition("?")
     items = [item for item in query.split("&") if item]
-    own = [item for item in items if item.startswith(("set.", "databases="))]
-    settings = _options("embedded+array:", "embedded", "&".join(item for item in own if item.startswith("set.")))
+    own = [item for item in items if item.startswith(("set.", "preset=", "read_ahead=", "databases="))]
+    given = "&".join(item for item in own if not item.startswith("databases="))
+    tuning = tuning_of("embedded+array:", _options("embedded+array:", "embedded", given))
     counts = [item.partition("=")[2] for item in own if item.startswith("databases=")]
     if len(counts) > 1 or any(not re.fullmatch(r"[1-9][0-9]{0,2}", count) for count in counts):
         raise UsageError(f"embedded+array: option 'databases' is one whole number from 1 on; not {', '.join(counts)!r}")
@@ -305,7 +305,7 @@ def _parse_on_array(text: str) -> list[DatabaseSpec]:
                 tls="disable",
                 directory=array.mounts / mine[0] / "pg",
                 wal_directory=array.mounts / logs[number] / "wal" if logs else None,
-                settings={key.removeprefix("set."): value for key, value in settings.items()},
+                **tuning,
                 array=array,
                 data_volumes=mine,
                 temp_volume=temps[number] if temps else None,

@@ -25,6 +25,7 @@ from assay.targets.databases.common.connection import ConnectionLost, Connection
 from assay.targets.databases.common.database import Database, file_errors
 from assay.targets.databases.common.facts import DatabaseFacts, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK, own_columns, own_indexes
+from assay.targets.databases.common.query_memory import QueryMemory
 from assay.targets.databases.common.refusals import refuse_foreign, refuse_others
 from assay.targets.databases.common.saved_folders import SavedFolder, SavedFolders
 from assay.targets.databases.common.spec import DatabaseSpec
@@ -84,6 +85,10 @@ class Duckdb(Database):
     marking = "BEGIN; {statement}; COMMENT ON TABLE {name} IS '{mark}'; COMMIT"
     is_own = True
     in_process = True
+    query_memory = QueryMemory(
+        statement="SET GLOBAL memory_limit = '{kib}KiB'", words="memory_limit, all that it takes", most_share=1 / 2,
+        least_bytes=1 << 20, for_all="memory_limit",
+    )  # fmt: skip
 
     def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
         super().__init__(spec, table_set)

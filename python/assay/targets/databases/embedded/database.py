@@ -17,6 +17,7 @@ from assay.targets.databases.common.database import file_errors
 from assay.targets.databases.common.facts import DatabaseFacts, LibpqMore, SavedFacts
 from assay.targets.databases.common.folder_state import Made, Saved
 from assay.targets.databases.common.layout import FOLDER as TABLESPACES
+from assay.targets.databases.common.read_ahead import ReadAhead
 from assay.targets.databases.common.spec import DatabaseSpec
 from assay.targets.databases.common.table_set import TableSet
 from assay.targets.databases.common.tree_copy import can_clone, copy_tree, free_bytes_of, sync_file_system, tree_bytes
@@ -25,9 +26,9 @@ from assay.targets.databases.embedded.launcher import closed_ancestor, needs_sho
 from assay.targets.databases.embedded.programs import Programs, choose_programs, shipped_programs
 from assay.targets.databases.embedded.server import SOCKET_PATH_BYTES_MAX, PostgresServer, run_program
 from assay.targets.databases.embedded.temporary import TemporaryFolder, bases, remove_left_behind, socket_folder
-from assay.targets.databases.embedded.tuning import configuration, pinned_arguments, tuned_settings
+from assay.targets.databases.embedded.tuning import configuration, pinned_arguments, preset_settings, tuned_settings
 from assay.targets.databases.postgresql.database import Postgresql
-from assay.targets.host import memory_bytes
+from assay.targets.host import device_of, memory_bytes
 from assay.targets.kernel import need_proc
 
 _PORT = 5432
@@ -55,6 +56,7 @@ class EmbeddedPostgresql(Postgresql):
         self._run: TemporaryFolder | None = None
         self._shown: dict[Path, Made] = {}
         self._connections_wanted = 0
+        self._read_ahead = ReadAhead()
 
     # Life
 
@@ -95,6 +97,7 @@ class EmbeddedPostgresql(Postgresql):
         try:
             self._stop(at_once=not self._has_room())
         finally:
+            self._read_ahead.restore()
             copy = self._programs.copy if self._programs is not None else None
             for folder in (self._run, copy):
                 if folder is not None:
@@ -120,6 +123,7 @@ class EmbeddedPostgresql(Postgresql):
         if self._server is not None:
             self._server.kill()
         self._leave_session()
+        self._read_ahead.restore()
         self._cluster.release()
 
     def regain_power(self) -> None:
@@ -170,6 +174,7 @@ class EmbeddedPostgresql(Postgresql):
         if temp is not None:
             self._refuse_closed(self._programs, cluster.make_tablespace(temp, identity.owner))
         self._configure(data)
+        self._set_read_ahead(data)
         self._shown = dict(cluster.tablespaces)
         folders = [*self._folders(data), *self._shown, self._run.path / _SOCKETS]
         left_over = [run.path for run in (self._run, self._programs.copy) if run is not None]
@@ -260,7 +265,7 @@ class EmbeddedPostgresql(Postgresql):
             memory_bytes(),
             free_bytes_of(self._folders(data)[-1]),
             connections=self._connections_wanted,
-            chosen=({"temp_tablespaces": _TEMP} if self._temp_place() is not None else {}) | self.spec.settings,
+            chosen=({"temp_tablespaces": _TEMP} if self._temp_place() is not None else {}) | self._chosen(),
         )
         client = self._programs.identity.client.replace('"', '""')
         texts = {
@@ -275,6 +280,24 @@ class EmbeddedPostgresql(Postgresql):
         }
         with self._cluster.data_opened() as folder:
             replace_files(texts, folder, readable_to=self._programs.identity.owner[1])
+
+    def _chosen(self) -> dict[str, str]:
+        """Settings of the preset, and those that are given, which win."""
+        assert self._programs is not None
+        version = self._programs.version
+        settings, lacking = preset_settings(self.spec.preset, int(version.partition(".")[0]))
+        if lacking:
+            self.notice(f"{self.spec.display}: PostgreSQL {version} has no {', '.join(lacking)}; they are left out")
+        return settings | self.spec.settings
+
+    def _set_read_ahead(self, data: Path) -> None:
+        """Let the disks of the data read ahead as the target asks."""
+        count = self.spec.read_ahead_bytes
+        if count is not None:
+            found = (device_of(folder) for folder in (data, *self._cluster.tablespaces))
+            devices = dict.fromkeys(device for device in found if device is not None)
+            for text in self._read_ahead.set(devices, count, self.spec.display):
+                self.notice(text)
 
     def _make_database(self) -> None:
         with contextlib.closing(self.new_session("postgres")) as session:
@@ -324,7 +347,7 @@ class EmbeddedPostgresql(Postgresql):
         assert self._programs is not None
         return super().facts() | {
             "runs_as": self._programs.identity.kind,
-            "settings_given": dict(self.spec.settings),
+            "settings_given": self._chosen(),
         }
 
     def server_pid(self) -> int | None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TypedDict
+
+from assay.base.errors import UsageError
+from assay.base.units import parse_bytes
 
 GIB = 1024**3
 MIB = 1024**2
@@ -50,6 +54,26 @@ SETTINGS = (
 )
 """Settings that `embedded:DIR?set.NAME=VALUE` takes; their meaning and values are those of PostgreSQL's manual."""
 
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "scans": {
+        "io_max_combine_limit": "1MB",
+        "io_combine_limit": "1MB",
+        "effective_io_concurrency": "64",
+        # PostgreSQL's manual ("Planner Cost Constants") takes a random read for 40 times as dear as one in order, and
+        # its default of 4 for that with 90 % of the random reads in memory: of data that are scanned none are.
+        "random_page_cost": "40",
+        "effective_cache_size": "shared_buffers",
+        "work_mem": "64MB",
+    }
+}
+"""Settings by what a database is for, as `embedded:DIR?preset=NAME` takes them; settings that are given win.
+
+`scans` reads as a warehouse does: large reads in order, many at once, and joins by hash tables, not by looking rows up.
+"""
+
+SINCE = {"io_combine_limit": 17, "io_max_combine_limit": 18}
+"""Version of PostgreSQL that brought a setting of a preset, where it is younger than the oldest that may run."""
+
 AUTO = "auto"
 """Value of a setting for which Assay's own choice is to stand, which is a level of a study beside fixed ones."""
 
@@ -58,6 +82,32 @@ CONNECTIONS_MIN = 100
 
 CONNECTIONS_OWN = 20
 """Connections beside those of the users: administration, the recorder, a base backup, superusers' reserve."""
+
+
+class Tuning(TypedDict):
+    """What options of `embedded:` say of the server and its disks."""
+
+    settings: dict[str, str]
+    preset: str
+    read_ahead_bytes: int | None
+
+
+def tuning_of(what: str, options: Mapping[str, str]) -> Tuning:
+    """Settings, preset and read-ahead of a target's options; `what` is named in errors.
+
+    Raises
+    ------
+    UsageError
+        There is no such preset, or the read-ahead is no quantity.
+    """
+    preset, read_ahead = options.get("preset", ""), options.get("read_ahead")
+    if preset and preset not in PRESETS:
+        raise UsageError(f"{what} option 'preset': {preset!r} is unknown; accepted: {', '.join(PRESETS)}")
+    return {
+        "settings": {key.removeprefix("set."): value for key, value in options.items() if key.startswith("set.")},
+        "preset": preset,
+        "read_ahead_bytes": None if read_ahead is None else parse_bytes(read_ahead, what=f"{what} option 'read_ahead'"),
+    }
 
 
 def tuned_settings(
@@ -74,7 +124,7 @@ def tuned_settings(
     connections
         Connections the workload opens.
     chosen
-        What the user set; it wins.
+        What the user set; it wins. The name of another setting stands for the value of that.
 
     Returns
     -------
@@ -109,7 +159,21 @@ def tuned_settings(
         "synchronous_commit": "on",
         "full_page_writes": "on",
     }
-    return settings | {name: value for name, value in (chosen or {}).items() if value != AUTO}
+    settings |= {name: value for name, value in (chosen or {}).items() if value != AUTO}
+    return {name: settings.get(value, value) for name, value in settings.items()}
+
+
+def preset_settings(preset: str, version: int) -> tuple[dict[str, str], list[str]]:
+    """Settings of a preset that a version of the server has, and the names of those that it lacks.
+
+    Examples
+    --------
+    >>> preset_settings("scans", 16)[1], preset_settings("scans", 18)[1]
+    (['io_max_combine_limit', 'io_combine_limit'], [])
+    """
+    settings = PRESETS.get(preset, {})
+    lacking = [name for name in settings if version < SINCE.get(name, 0)]
+    return {name: value for name, value in settings.items() if name not in lacking}, lacking
 
 
 PINNED = {

@@ -20,6 +20,7 @@ from assay.targets.databases.common.data_files import beginning, is_process
 from assay.targets.databases.common.database import Database
 from assay.targets.databases.common.facts import DatabaseFacts, LibpqMore, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK
+from assay.targets.databases.common.query_memory import QueryMemory
 from assay.targets.databases.common.refusals import refuse_others
 from assay.targets.databases.common.run_lock import PostgresqlRunLock
 from assay.targets.databases.common.spec import DatabaseSpec
@@ -104,6 +105,10 @@ class Postgresql(Database):
 
     dialect: Dialect = "postgresql"
     marking = "{statement}; COMMENT ON TABLE {name} IS '{mark}'"
+    query_memory = QueryMemory(
+        statement="SET work_mem = '{kib}kB'", words="work_mem, of each sort and each hash table", most_share=1 / 16,
+        least_bytes=64 << 10,
+    )  # fmt: skip
 
     def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
         super().__init__(spec, table_set)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from assay.base.tables import Record
+from assay.base.units import format_iops, format_latency
 from assay.document.elements import Cell, Column, FigureElement, Table
 from assay.document.text import DASH
 from assay.record.source import RunFacts
@@ -29,17 +30,44 @@ def study_figures(facts: RunFacts) -> list[FigureElement]:
 
 
 def study_tables(facts: RunFacts) -> list[Table]:
-    """Times of each query at every level with their mean, a table for each test; none without a study."""
+    """Times of each query at every level with their mean, a table for each test; then reads of each device by level."""
     study = facts.told("study") or {}
     by_id: dict[str, Record] = {str(point.get("id")): point for point in points_of(facts)}
     tests: dict[str, dict[str, dict[int, float]]] = {}
+    reads: list[list[Cell]] = []
     for result in study.get("results") or []:
         points = [by_id[point_id] for point_id in result.get("point_ids") or [] if point_id in by_id]
         if points:
             level = str(result.get("title") or result.get("part"))
             tests.setdefault(test_words(points[0]), {})[level] = _means([mean_seconds(point) for point in points])
-    return [_times_table(number, test, levels)
-            for number, (test, levels) in enumerate(tests.items(), start=1) if len(levels) > 1]  # fmt: skip
+            reads += _device_rows(level, points)
+    tables = [_times_table(number, test, levels)
+              for number, (test, levels) in enumerate(tests.items(), start=1) if len(levels) > 1]  # fmt: skip
+    return [*tables, *([_device_table(reads)] if reads else [])]
+
+
+def _device_rows(level: str, points: Sequence[Record]) -> list[list[Cell]]:
+    """What was read of each device at a level: means over its points, sizes by the bytes of all of them."""
+    found: dict[str, list[Record]] = {}
+    for point in points:
+        for device in ((point["dss"].get("storage") or {}).get("devices")) or ():
+            if "data" in (device.get("roles") or ()) and device.get("read_iops"):
+                found.setdefault(str(device.get("device")), []).append(device)
+    rows = []
+    for name, each in found.items():
+        iops, rate = (fmean(one[key] or 0.0 for one in each) for key in ("read_iops", "read_bytes_per_s"))
+        waits = [one["read_latency_mean_ns"] for one in each if one.get("read_latency_mean_ns") is not None]
+        latency = format_latency(fmean(waits)) if waits else DASH
+        texts = [level, name, f"{rate / iops / 1e3:,.1f} kB", format_iops(iops), f"{rate / 1e6:,.4g} MB/s", latency]
+        rows.append([Cell(text) for text in texts])
+    return rows
+
+
+def _device_table(rows: list[list[Cell]]) -> Table:
+    numbers = ("Read size", "Reads/s", "Read", "Read latency")
+    columns = [Column("Level", weight=2.0), Column("Device"), *(Column(title, number=True) for title in numbers)]
+    caption = "Reads of each device of the data by level: means; what other programs read is among them."
+    return Table("study-tpch-devices", caption, columns, rows, dense=True)
 
 
 def _means(repeats: Sequence[Mapping[int, float]]) -> dict[int, float]:
