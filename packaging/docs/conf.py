@@ -26,8 +26,8 @@ SECTIONS = {
     "Storage": ["plans", "integrity", "mailbox", "hosts", "safety"],
     "Databases": ["databases", "oltp", "brokerage", "oltp-results", "dss", "layouts"],
     "Models": [
-        "models", "model-files", "models-flash", "models-host-flash", "calibration", "arrays-served", "studies",
-        "reliability", "size",
+        "models", "model-files", "models-flash", "models-host-flash", "models-cloud", "calibration", "arrays-served",
+        "studies", "reliability", "size",
     ],
     "Watch and diagnose": ["record", "diagnose", "check", "import"],
     "Results": ["results", "compare", "paper", "ui", "exit-codes"],

@@ -15,7 +15,13 @@ from assay.base.errors import UsageError
 from assay.targets.arrays.model.capacity import usable_bytes
 from assay.targets.arrays.model.configuration import Configuration, configure
 from assay.targets.arrays.model.model_file import catalogue_names, load_model
-from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, OPTIONS, model_target_text, parse_model_target
+from assay.targets.arrays.model.options import (
+    CLOUD_OPTIONS,
+    HOST_FLASH_OPTIONS,
+    OPTIONS,
+    model_target_text,
+    parse_model_target,
+)
 from assay.targets.arrays.model.parameters import PARAMETERS, POLICIES
 
 GB = 10**9
@@ -444,7 +450,8 @@ TEXTS = st.text(max_size=12) | st.sampled_from(
     name=st.sampled_from(catalogue_names()),
     options=st.dictionaries(
         st.sampled_from(
-            [*OPTIONS, *HOST_FLASH_OPTIONS, *PARAMETERS, "raid.policy.50.chunk", "links.under.fcoe.payload"]
+            [*OPTIONS, *HOST_FLASH_OPTIONS, *CLOUD_OPTIONS, *PARAMETERS, "raid.policy.50.chunk",
+             "links.under.fcoe.payload"]
         )
         | st.text(max_size=8),
         TEXTS,
@@ -457,7 +464,7 @@ def test_any_options_make_an_array_or_are_refused(name: str, options: dict[str, 
     except UsageError:
         return
     plan = asked.plan()
-    volumes = plan["host_flash" if "host_flash" in plan else "pools"]
+    volumes = plan.get("host_flash") or plan.get("cloud") or plan["pools"]
     volumes = volumes["volumes"] if isinstance(volumes, dict) else volumes[0]["volumes"]
     assert sum(volume["bytes"] for volume in volumes) <= asked.usable_bytes - asked.kept_bytes
     assert 0 < asked.fill <= 1

@@ -50,9 +50,14 @@ SOURCED = {"from": "data sheet", "source": "maker"}
 
 
 class TestCatalogue:
-    def test_holds_the_arrays_of_the_studies_and_two_generic_ones(self) -> None:
-        known = "black-box datrium-dvx fas2040 fas3070 nvme-mirror ps3800xv ps6100xv ps6110x sata-jbod"
-        assert catalogue_names() == known.split()
+    def test_holds_the_arrays_of_the_studies_and_what_can_be_bought_by_class(self) -> None:
+        def of(model_class: str) -> list[str]:
+            return [name for name in catalogue_names() if load_model(name).model_class == model_class]
+
+        assert of("study") == ["datrium-dvx", "fas2040", "fas3070", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod"]
+        assert of("array") == ["black-box"]
+        assert of("drive") == ["nvme-mirror"]
+        assert {name.partition("-")[0] for name in of("cloud")} == {"aws", "azure", "gcp"}
 
     @pytest.mark.parametrize("name", catalogue_names())
     def test_every_file_is_named_as_it_says_and_every_value_has_an_origin(self, name: str) -> None:
@@ -86,7 +91,7 @@ class TestCatalogue:
 
     def test_an_unknown_array_names_the_nearest_and_all(self) -> None:
         with pytest.raises(
-            UsageError, match=r"unknown array 'ps6100x'; did you mean 'ps6100xv'\? known: black-box, datrium-dvx, "
+            UsageError, match=r"unknown array 'ps6100x'; did you mean 'ps6100xv'\? known: aws-gp2, aws-gp3, "
         ):
             load_model("ps6100x")
 
@@ -290,7 +295,7 @@ def test_options_of_another_kind_are_refused(kind: Kind, text: str) -> None:
 def test_the_documentation_lists_every_parameter_and_no_other() -> None:
     text = "".join(
         (ROOT / "docs" / name).read_text()
-        for name in ("models.md", "models-flash.md", "models-host-flash.md", "model-files.md", "calibration.md")
+        for name in ("models.md", "models-flash.md", "models-host-flash.md", "model-files.md", "models-cloud.md", "calibration.md")
     )
     tables = text[text.index("| parameter | unit of | meaning |") :]
     named = set(re.findall(r"`([a-z]+\.[a-z_]+)`", "\n".join(line for line in tables.splitlines() if line[:1] == "|")))

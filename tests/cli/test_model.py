@@ -87,9 +87,20 @@ def test_list_names_every_array_with_its_policies(bench: Bench) -> None:
     assert shown.code == 0
     for name in CATALOGUE:
         assert name in shown.stdout
-    assert tuple(model["name"] for model in listed) == CATALOGUE
+    assert {model["name"] for model in listed} > {*CATALOGUE}
     array = next(model for model in listed if model["name"] == "ps6100xv")
     assert (array["disks"], array["spares"], array["policies"]) == (24, 2, ["10", "50", "6", "5"])
+
+
+def test_volumes_of_clouds_are_listed_with_their_date_and_region(bench: Bench) -> None:
+    listed = bench.assay("model", "list", "--class", "cloud", "--json").document["models"]
+    shown = bench.assay("model", "list", "--class", "cloud").stdout
+
+    assert {model["class"] for model in listed} == {"cloud"}
+    assert all(model["as_of"] and model["region"] for model in listed)
+    assert "aws-gp3" in shown
+    assert "ps6100xv" not in shown
+    assert bench.assay("model", "list", "--class", "clouds").code == 2
 
 
 def test_show_says_of_every_parameter_where_it_comes_from(bench: Bench) -> None:

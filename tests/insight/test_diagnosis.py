@@ -469,3 +469,47 @@ def test_loads_of_different_workloads_are_in_no_order(is_one: bool) -> None:
     assert (told is not None) is is_one
     if told is not None:
         assert (told["axis"], told["cells"][0]["first_load"]) == ("outstanding", 4.0)
+
+
+def of_volume(source: str, entity: str, **metrics: Sequence[float]) -> list[dict[str, Any]]:
+    return [
+        row
+        for metric, values in metrics.items()
+        for row in rows(
+            source, entity, metric, list(values), kind="delta" if metric.endswith("_count") else "gauge", tier="storage"
+        )
+    ]
+
+
+FALLEN = [3000.0] * 40 + [300.0] * 40
+
+
+@pytest.mark.parametrize(
+    ("source", "entity"), [("block", "nvme1n1"), ("array", "volume/data01"), ("model", "v01")],
+)  # fmt: skip
+def test_a_fall_is_certain_where_the_volume_itself_says_that_its_credits_are_gone(source: str, entity: str) -> None:
+    credits = [max(1.0 - second / 40, 0.0) for second in range(80)]
+
+    found = of(of_volume(source, entity, ios_count=FALLEN, burst_balance_share=credits))
+
+    (cause,) = [one for one in found.record()["causes"] if one["cause"] == "burst-decline"]
+    assert found.first == "burst-decline"
+    assert cause["confidence"] == 1.0
+    assert any(f"{entity}: burst credit left" in one["text"] for one in cause["evidence"])
+
+
+def test_a_fall_is_certain_where_more_is_asked_for_than_the_limit_from_then_on_alone() -> None:
+    late, always = [0.0] * 40 + [1.0] * 40, [1.0] * 80
+
+    told = of(of_volume("block", "nvme1n1", ios_count=FALLEN, iops_exceeded_share=late))
+    silent = of(of_volume("block", "nvme1n1", ios_count=FALLEN, iops_exceeded_share=always))
+
+    assert told.first == "burst-decline"
+    # What never changes says nothing of a fall: that it is at its limit is all that is known.
+    assert silent.first == "throughput-limit"
+
+
+def test_credits_that_last_are_no_cause_of_a_fall() -> None:
+    found = of(of_volume("block", "nvme1n1", ios_count=FALLEN, burst_balance_share=[0.9] * 80))
+
+    assert found.first != "burst-decline"

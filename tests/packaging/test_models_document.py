@@ -19,7 +19,7 @@ from assay.insight.calibration import bands, calibrate, observations
 from assay.targets.arrays.model.configuration import configure
 from assay.targets.arrays.model.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SHARE, TIME, WORD
 from assay.targets.arrays.model.model_file import load_model
-from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, OPTIONS, REPLACED_BY
+from assay.targets.arrays.model.options import CLOUD_OPTIONS, HOST_FLASH_OPTIONS, OPTIONS, REPLACED_BY
 from assay.targets.arrays.model.parameters import ORIGINS, PARAMETERS
 from assay.workloads.mailbox import job
 from assay.workloads.modelled import summarise_model
@@ -35,7 +35,7 @@ UNITS = {
 def text(root: Path) -> str:
     return "".join(
         (root / "docs" / name).read_text()
-        for name in ("models.md", "models-flash.md", "models-host-flash.md", "model-files.md", "calibration.md")
+        for name in ("models.md", "models-flash.md", "models-host-flash.md", "model-files.md", "models-cloud.md", "calibration.md")
     )
 
 
@@ -67,8 +67,14 @@ def test_options_of_hosts_with_flash_are_those_of_the_code(text: str) -> None:
     assert sorted(name for cells in rows for name in quoted(cells[0])) == sorted(HOST_FLASH_OPTIONS)
 
 
+def test_options_of_cloud_volumes_are_those_of_the_code(text: str) -> None:
+    rows = rows_under(text, "option of a cloud volume")
+    assert sorted(name for cells in rows for name in quoted(cells[0])) == sorted(CLOUD_OPTIONS)
+
+
 def parameter_rows(text: str) -> Iterator[tuple[str, str]]:
-    for cells in rows_under(section(text, "File"), "parameter"):
+    of_clouds = rows_under(text, "parameter of a cloud volume")
+    for cells in [*rows_under(section(text, "File"), "parameter"), *of_clouds]:
         for name in quoted(cells[0]):
             units = [unit.strip() for unit in cells[1].split(",")]
             # A row of several parameters has one unit, or one for each.

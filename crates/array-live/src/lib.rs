@@ -1,12 +1,13 @@
 //! A modelled array that answers on the wall clock, with real bytes.
 //!
-//! One thread owns the model and the bytes ([`Served`], `server.rs`), which an `Array` (`array.rs`) holds: a group of members, or
-//! hosts with flash. A [`Transport`] brings it the I/Os of whoever uses the
+//! One thread owns the model and the bytes ([`Served`], `server.rs`), which an `Array` (`array.rs`) holds: a group of members,
+//! hosts with flash, or volumes of a cloud. A [`Transport`] brings it the I/Os of whoever uses the
 //! volumes; commands to the array come over a socket ([`Command`]).
 
 mod array;
 #[cfg(test)]
 mod bench;
+mod cloud;
 mod command;
 mod control;
 mod error;

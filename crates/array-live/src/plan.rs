@@ -12,7 +12,7 @@ use crate::{Durability, ServeError, command::PlannedEvent, folder::Folder, io::S
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServePlan {
-    /// `{"host_flash": ...}` has flash in its hosts, anything else is a group of members.
+    /// `{"host_flash": ...}` has flash in its hosts, `{"cloud": ...}` has volumes of a cloud, anything else is a group of members.
     #[serde(deserialize_with = "model_plan")]
     pub array: ModelPlan,
     /// Where the volumes are shown; empty.
@@ -60,12 +60,18 @@ impl ServePlan {
         match &self.array {
             ModelPlan::Group(plan) => plan.volumes().map(shown).collect(),
             ModelPlan::HostFlash(plan) => plan.volumes.iter().map(shown).collect(),
+            ModelPlan::Cloud(plan) => {
+                plan.volumes.iter().map(|volume| Shown { name: volume.name.clone(), bytes: volume.bytes }).collect()
+            }
         }
     }
 }
 
 fn model_plan<'de, D: Deserializer<'de>>(from: D) -> Result<ModelPlan, D::Error> {
     let mut value = Value::deserialize(from)?;
+    if let Some(own) = value.get_mut("cloud") {
+        return serde_json::from_value(own.take()).map(ModelPlan::Cloud).map_err(D::Error::custom);
+    }
     let plan = match value.get_mut("host_flash") {
         Some(own) => serde_json::from_value(own.take()).map(|own: Box<HostFlashPlan>| ModelPlan::HostFlash(own)),
         None => serde_json::from_value(value).map(ModelPlan::Group),

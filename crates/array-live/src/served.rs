@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::{
     ServeError,
     array::Array,
+    cloud::Cloud,
     command::Command,
     control,
     floor::{FloorNs, Gauge},
@@ -44,6 +45,7 @@ impl Served {
         let array: Box<dyn Array> = match &plan.array {
             ModelPlan::Group(array) => Box::new(Group::open(plan, array, store)?),
             ModelPlan::HostFlash(array) => Box::new(HostFlash::open(plan, array, store)?),
+            ModelPlan::Cloud(array) => Box::new(Cloud::open(plan, array, store)?),
         };
         let inbox = Arc::new(Inbox::default());
         let transport = mount(&plan.folder, plan.folder_descriptor, plan.shown(), Arc::clone(&inbox), plan.realtime)?;

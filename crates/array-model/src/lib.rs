@@ -4,6 +4,7 @@
 //! the same I/Os give the same result to the last digit on every machine.
 
 mod cache;
+mod cloud;
 mod destage;
 mod disk;
 mod error;
@@ -33,6 +34,9 @@ mod task;
 mod timeline;
 mod write_anywhere;
 
+pub use cloud::{
+    AccountingPlan, CloudModel, CloudPlan, CloudVolumePlan, LatencyPlan, LimitPlan, MachinePlan, SnapshotPlan,
+};
 pub use error::ArrayError;
 pub use geometry::{Geometry, Place};
 pub use growing::RebalanceReading;
@@ -47,6 +51,6 @@ pub use plan::{
     SlcPlan, SolidStatePlan, SpacePlan, StatePlan, StationPlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
-pub use readings::{DiskReading, HostReading, LogReading, MemberReading, PortReading};
+pub use readings::{DiskReading, GateReading, HostReading, LimitReading, LogReading, MemberReading, PortReading};
 pub use session::{ModelSession, Reading, SessionPlan, Telemetry, warm};
 pub use write_anywhere::Moved;

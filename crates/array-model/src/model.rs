@@ -208,6 +208,8 @@ impl ArrayModel {
             held_bytes: member.cache.held_bytes(),
             disks: member.disks.iter().map(|disk| DiskReading::from(disk.counters(self.time.now_ns))).collect(),
             ports: self.links.of_member(number, self.time.now_ns).map(PortReading::from).collect(),
+            gate: None,
+            loaded_bytes: 0,
         }
     }
 

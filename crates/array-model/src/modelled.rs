@@ -5,8 +5,8 @@ use std::ops::Range;
 use assay_load::{Completion, Op, Request, Simulated};
 
 use crate::{
-    ArrayError, ArrayModel, ArrayPlan, HostFlashModel, HostFlashPlan, HostReading, LogReading, MemberReading,
-    timeline::Timed,
+    ArrayError, ArrayModel, ArrayPlan, CloudModel, CloudPlan, HostFlashModel, HostFlashPlan, HostReading, LogReading,
+    MemberReading, timeline::Timed,
 };
 
 /// A model as sessions use it, besides time and I/O.
@@ -92,11 +92,39 @@ impl Modelled for HostFlashModel {
     }
 }
 
+/// Volumes of a cloud keep no caches that anyone could warm.
+impl Modelled for CloudModel {
+    fn volume_bytes(&self, volume: usize) -> Option<u64> {
+        self.volume_bytes(volume)
+    }
+
+    fn warm(&mut self, _op: Op, _volume: u16, _offset_bytes: u64, _length_bytes: u32) {}
+
+    fn is_warm(&self, _reads: bool, _writes: bool) -> bool {
+        true
+    }
+
+    fn fill(&mut self, _regions: &[(u16, Range<u64>)]) {}
+
+    fn readings(&self) -> Vec<MemberReading> {
+        self.readings()
+    }
+
+    fn host_readings(&self) -> Vec<HostReading> {
+        Vec::new()
+    }
+
+    fn log_reading(&self) -> Option<LogReading> {
+        None
+    }
+}
+
 /// A model of any structure.
 #[derive(Debug, Clone)]
 pub enum Model {
     Group(Box<ArrayModel>),
     HostFlash(Box<HostFlashModel>),
+    Cloud(Box<CloudModel>),
 }
 
 /// The plan of one.
@@ -104,6 +132,7 @@ pub enum Model {
 pub enum ModelPlan {
     Group(ArrayPlan),
     HostFlash(Box<HostFlashPlan>),
+    Cloud(CloudPlan),
 }
 
 impl ModelPlan {
@@ -111,6 +140,7 @@ impl ModelPlan {
         match self {
             Self::Group(plan) => plan.seed,
             Self::HostFlash(plan) => plan.seed,
+            Self::Cloud(plan) => plan.seed,
         }
     }
 
@@ -120,6 +150,7 @@ impl ModelPlan {
         match self {
             Self::Group(plan) => plan.warmth(),
             Self::HostFlash(plan) => plan.warmth(),
+            Self::Cloud(_) => String::new(),
         }
     }
 }
@@ -133,6 +164,7 @@ impl Model {
         match plan {
             ModelPlan::Group(plan) => ArrayModel::new(plan).map(Self::from),
             ModelPlan::HostFlash(plan) => HostFlashModel::new(plan).map(Self::from),
+            ModelPlan::Cloud(plan) => CloudModel::new(plan).map(Self::from),
         }
     }
 
@@ -141,6 +173,7 @@ impl Model {
         match (self, warm) {
             (Self::Group(own), Self::Group(warm)) => own.take_caches(warm),
             (Self::HostFlash(own), Self::HostFlash(warm)) => own.take_caches(warm),
+            (Self::Cloud(_), Self::Cloud(_)) => {}
             _ => unreachable!("arrays of one warmth have one structure"),
         }
     }
@@ -157,6 +190,7 @@ impl Model {
         match self {
             Self::Group(model) => model.begin_session(),
             Self::HostFlash(model) => model.begin_session(),
+            Self::Cloud(model) => model.begin_session(),
         }
     }
 
@@ -164,6 +198,7 @@ impl Model {
         match self {
             Self::Group(model) => &**model,
             Self::HostFlash(model) => &**model,
+            Self::Cloud(model) => &**model,
         }
     }
 }
@@ -180,12 +215,19 @@ impl From<HostFlashModel> for Model {
     }
 }
 
+impl From<CloudModel> for Model {
+    fn from(model: CloudModel) -> Self {
+        Self::Cloud(Box::new(model))
+    }
+}
+
 impl Simulated for Model {
     #[inline]
     fn submit(&mut self, at_ns: u64, request: &Request) {
         match self {
             Self::Group(model) => model.submit(at_ns, request),
             Self::HostFlash(model) => model.submit(at_ns, request),
+            Self::Cloud(model) => model.submit(at_ns, request),
         }
     }
 
@@ -194,6 +236,7 @@ impl Simulated for Model {
         match self {
             Self::Group(model) => model.next_event_ns(),
             Self::HostFlash(model) => model.next_event_ns(),
+            Self::Cloud(model) => model.next_event_ns(),
         }
     }
 
@@ -202,6 +245,7 @@ impl Simulated for Model {
         match self {
             Self::Group(model) => model.advance(to_ns, completions),
             Self::HostFlash(model) => model.advance(to_ns, completions),
+            Self::Cloud(model) => model.advance(to_ns, completions),
         }
     }
 }
@@ -215,6 +259,7 @@ impl Modelled for Model {
         match self {
             Self::Group(model) => model.warm(op, volume, offset_bytes, length_bytes),
             Self::HostFlash(model) => model.warm(op, volume, offset_bytes, length_bytes),
+            Self::Cloud(model) => model.warm(op, volume, offset_bytes, length_bytes),
         }
     }
 
@@ -224,7 +269,7 @@ impl Modelled for Model {
 
     fn fill(&mut self, regions: &[(u16, Range<u64>)]) {
         match self {
-            Self::Group(_) => {}
+            Self::Group(_) | Self::Cloud(_) => {}
             Self::HostFlash(model) => model.fill(regions),
         }
     }

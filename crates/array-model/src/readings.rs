@@ -30,6 +30,29 @@ pub struct MemberReading {
     pub held_bytes: u64,
     pub disks: Vec<DiskReading>,
     pub ports: Vec<PortReading>,
+    /// Limits of a cloud's volume or machine.
+    pub gate: Option<GateReading>,
+    /// Bytes that such a volume loaded from its snapshot because they were touched.
+    pub loaded_bytes: u64,
+}
+
+/// Limits that I/Os pass one after the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GateReading {
+    pub name: String,
+    /// I/Os, as the provider counts them.
+    pub operations: LimitReading,
+    /// Bytes.
+    pub transfer: LimitReading,
+}
+
+/// One limit: what passed it, how long more was asked for, and the share of its credits that is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LimitReading {
+    pub passed: u64,
+    pub exceeded_ns: u64,
+    /// None where nothing bursts.
+    pub balance_share: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod loading;
 mod mailbox;
 mod model;
 mod oltp;
+mod rows;
 mod serving;
 mod session;
 mod summary;

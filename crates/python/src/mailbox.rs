@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::{
     errors::{raise, to_python},
-    model::{ModelledArray, Telemetry},
+    model::ModelledArray,
+    rows::Telemetry,
     summary::{self, Names, TickLine, to_json},
 };
 

@@ -20,16 +20,23 @@ from assay.workloads.workload import workload_at
 
 
 class _Bands:
-    """Error bands of models; calibration is loaded when the first is asked for."""
+    """Error bands of models; calibration is loaded when the first is asked for.
+
+    A cloud's volume has none: its limits are stated, not estimated, and a notice says which latency is assumed.
+    """
 
     def band_of_answer(
         self, configuration: Any, answer: Answer, points: Sequence[Point], *, interrupt: threading.Event
     ) -> Any:
+        if configuration.model.offer is not None:
+            return None
         from assay.insight.calibration.bands import band_of_answer
 
         return band_of_answer(configuration, answer, points, interrupt=interrupt)
 
     def band_of_point(self, configuration: Any, point: Mapping[str, Any], *, interrupt: threading.Event) -> Any:
+        if configuration.model.offer is not None:
+            return None
         from assay.insight.calibration.bands import band_of_point
 
         return band_of_point(configuration, cast(Point, point), interrupt=interrupt)

@@ -21,6 +21,7 @@ from assay.base.units import format_bytes, format_duration, format_latency, pars
 if TYPE_CHECKING:
     from assay.targets.arrays.live.status import (
         ArrayStatus,
+        GateStatus,
         HostReads,
         MemberStatus,
         PoolStatus,
@@ -209,6 +210,8 @@ def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -
         print(_host_line(host))
     for member in found["members"]:
         _print_member(member)
+    for gate in found.get("gates", ()):
+        print(_gate_line(gate))
     if "pool" in found:
         _print_pool(found["pool"])
     for slow in found["slowed"]:
@@ -250,6 +253,15 @@ def _print_member(member: MemberStatus) -> None:
             print(f"  {disk['name']}: rebuilding, {disk['rebuilt_share']:.0%} done")
         elif disk["state"] == "absent":
             print(f"  {disk['name']}: pulled")
+
+
+def _gate_line(gate: GateStatus) -> str:
+    """Limits of a cloud's volume or machine: what is left of their credits, and how long they held I/Os back."""
+    words = []
+    for name, limit in (("IOPS", gate["iops"]), ("throughput", gate["bandwidth"])):
+        credits = "" if limit["balance_share"] is None else f", {limit['balance_share']:.1%} of its credits left"
+        words.append(f"{name} held back for {format_duration(limit['exceeded_ns'] / 1e9)}{credits}")
+    return f"{gate['name']}: {'; '.join(words)}"
 
 
 def _host_line(host: HostReads) -> str:

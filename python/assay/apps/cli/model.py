@@ -43,21 +43,40 @@ app = App(
 )
 
 
-@app.command(name="list", epilog="Examples:\n\n`assay model list --json`")
-def list_models(json: opt.Json = False, debug: opt.Debug = False) -> None:
-    """List the arrays of the catalogue: disks, RAID policies, and whether fitted to measured or published points."""
+@app.command(name="list", epilog="Examples:\n\n`assay model list --json`\n\n`assay model list --class cloud`")
+def list_models(
+    model_class: Annotated[
+        str | None, typer.Option("--class", metavar="CLASS", help="Only these: study, drive, array or cloud.")
+    ] = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """List the catalogue: disks, RAID policies, and whether fitted to measured or published points; clouds' volumes."""
     del debug
     from assay.targets.arrays.model.model_file import catalogue_names, load_model
+    from assay.targets.arrays.model.parameters import CLASSES
 
+    if model_class is not None and model_class not in CLASSES:
+        raise UsageError(f"--class {model_class!r} is unknown; accepted: {', '.join(CLASSES)}")
     models = [load_model(name) for name in catalogue_names()]
+    models = [model for model in models if model_class in (None, model.model_class)]
     if json:
         _print_json({"models": [_listed(model) for model in models]})
         return
+    arrays = [model for model in models if model.offer is None]
     rows = []
-    for model in models:
+    for model in arrays:
         policies = ", ".join(policy.upper() for policy in model.policies) or "none: containers"
         rows.append([model.name, model.title, _disks(model), policies, _calibrated(model)])
-    _print_table(("name", "array", "disks", "RAID", "calibrated"), rows)
+    if rows:
+        _print_table(("name", "array", "disks", "RAID", "calibrated"), rows)
+    offers = [
+        [model.name, model.title, _sizes(model), model.offer.as_of, model.offer.region]
+        for model in models
+        if model.offer is not None
+    ]
+    if offers:
+        _print_table(("name", "volume of a cloud", "sizes", "as of", "region"), offers)
 
 
 @app.command(name="show", epilog='Examples:\n\n`assay model show ps6100xv`\n\n`assay model show "ps6100xv?raid=50"`')
@@ -137,13 +156,17 @@ def _validated(file: str) -> dict[str, Any]:
 
 
 def _listed(model: ModelFile) -> dict[str, Any]:
+    disks = {name: model.parameters.get(f"disks.{name}") for name in ("count", "spares")}
     return {
         "name": model.name,
         "title": model.title,
         "family": model.family,
-        "disks": model.parameters["disks.count"].value,
-        "spares": model.parameters["disks.spares"].value,
+        "class": model.model_class,
+        "disks": disks["count"] and disks["count"].value,
+        "spares": disks["spares"] and disks["spares"].value,
         "structure": model.structure,
+        "region": model.offer and model.offer.region,
+        "as_of": model.offer and model.offer.as_of,
         "disk_kind": model.disk_kind,
         "layout": model.layout_kind,
         "policies": list(model.policies),
@@ -156,6 +179,13 @@ def _disks(model: ModelFile) -> str:
     count, spares = (model.parameters[key].value for key in ("disks.count", "disks.spares"))
     kind = "mechanical" if model.disk_kind == "mechanical" else "flash"
     return f"{count} {kind}" + (f", {spares} spare" if spares else "")
+
+
+def _sizes(model: ModelFile) -> str:
+    from assay.base.units import format_bytes
+
+    least, most = (int(model.parameters[f"volume.{bound}"].value) for bound in ("least", "most"))
+    return f"{format_bytes(least)} to {format_bytes(most)}"
 
 
 def _calibrated(model: ModelFile) -> str:
@@ -181,10 +211,14 @@ def _print_array(array: Configuration) -> None:
     print(f"{array.model.name}: {array.model.title}")
     print(f"target: {array.target_text}")
     count, size_bytes = len(array.volumes), array.volumes[0][1]
-    print(f"{array.label}: {count} volumes of {size_text(size_bytes)}, {array.fill:.0%} of the usable capacity")
+    if array.model.offer is not None:
+        counted, offer = "1 volume" if count == 1 else f"{count} volumes", array.model.offer
+        print(f"{array.label}: {counted} of {size_text(size_bytes)}; {offer.region}, as of {offer.as_of}")
+    else:
+        print(f"{array.label}: {count} volumes of {size_text(size_bytes)}, {array.fill:.0%} of the usable capacity")
     for policy, other in _policies(array):
         print(f"usable under RAID {policy.upper()}: {size_text(other.usable_bytes)}")
-    if not array.model.policies:
+    if not array.model.policies and array.model.offer is None:
         print(f"usable in containers of {array.raid} pieces: {size_text(array.usable_bytes)}")
     for notice in array.notices:
         print(f"note: {notice}")

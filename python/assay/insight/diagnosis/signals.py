@@ -111,6 +111,8 @@ class Suspicion:
         Causes that are its consequence.
     confirm
         What would confirm a cause of which one signal alone was seen; empty where two agree.
+    is_certain
+        Whether the provider or the device itself says it.
     """
 
     cause: str
@@ -123,16 +125,24 @@ class Suspicion:
     explains: Sequence[str] = ()
     notes: Sequence[str] = ()
     confirm: str = ""
+    is_certain: bool = False
 
     @property
     def confidence(self) -> float:
-        """Share of the worst window in which the signals hold together, times 1 - 0.5^(independent signals - 1)."""
+        """Share of the worst window in which the signals hold together, times 1 - 0.5^(independent signals - 1).
+
+        A cause that a provider or device itself tells has 1.
+        """
+        if self.is_certain:
+            return 1.0
         kinds = len({signal.of for signal in self.signals})
         return round(self.coverage * (1.0 - 0.5 ** (kinds - 1) if kinds > 1 else ALONE), 3)
 
     @property
     def likelihood(self) -> str:
         """How sure it is, in a word: one signal alone makes a cause likely, two that agree for long most likely."""
+        if self.is_certain:
+            return "Certain"
         return "Likely" if self.confirm else MOST_LIKELY if self.coverage >= HOLD_SHARE else "Possible"
 
 
@@ -221,6 +231,7 @@ class CauseSignals:
         confirm: str = "",
         within_s: float = WINDOW_S,
         always: bool = False,
+        certain: bool = False,
     ) -> Suspicion | None:
         """The cause, where two independent signals hold together for long enough, or one strong signal does.
 
@@ -234,6 +245,8 @@ class CauseSignals:
             They must hold for half of the worst window of this length: a short one for what is known and not judged.
         always
             Any step counts, whatever its share of the window: what is seen is no matter of degree.
+        certain
+            Whether the provider or the device itself says it.
         """
         kinds: dict[str, Flags] = {}
         for signal in self.found:
@@ -259,7 +272,7 @@ class CauseSignals:
             return Suspicion(
                 cause=cause, signals=kept, against=against, advice=advice, together=together,
                 coverage=1.0 if always or coverage is None else coverage, resource=resource, explains=explains,
-                notes=notes, confirm=confirm if count < 2 else "",
+                notes=notes, confirm=confirm if count < 2 else "", is_certain=certain,
             )  # fmt: skip
         return None
 

@@ -194,8 +194,18 @@ class ModelledPool(TypedDict, total=False):
     used_bytes: MaybeCount
 
 
+class CloudLimit(TypedDict, total=False):
+    """A limit of each volume of a cloud or of the machine: I/Os or bytes a second, and how long its burst lasts."""
+
+    of: Text
+    what: Text
+    per_s: MaybeAmount
+    burst_per_s: MaybeAmount
+    burst_s: MaybeAmount
+
+
 class ModelledArray(TypedDict, total=False):
-    """A modelled array in force."""
+    """A modelled array in force; `region` to `limits` of volumes of a cloud."""
 
     name: Text
     title: Text
@@ -211,6 +221,9 @@ class ModelledArray(TypedDict, total=False):
     used_bytes: MaybeCount
     fill: MaybeAmount
     pools: list[ModelledPool] | None
+    region: Text
+    as_of: Text
+    limits: list[CloudLimit] | None
 
 
 class ServedAt(TypedDict, total=False):

@@ -123,7 +123,9 @@ def _members(array: Record, known: Record, members: int) -> list[Box]:
                 (f"RAID {str(pool.get('raid') or '').upper()}", *about))
             for pool in pools
         ]  # fmt: skip
-    return _several("member", members, (f"RAID {str(array.get('raid') or '').upper()}", *about))
+    # The disks of a cloud's volumes are nobody's to see.
+    policy = (f"RAID {str(array['raid']).upper()}",) if array.get("raid") else ()
+    return _several("member", members, (*policy, *about))
 
 
 def _several(noun: str, count: int, about: tuple[str, ...]) -> list[Box]:

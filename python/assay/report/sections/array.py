@@ -23,12 +23,14 @@ def array_blocks(target: Target) -> list[Block]:
     array = target.get("array") or {}
     volumes = target.get("volumes") or []
     sizes = {format_bytes(volume.get("size_bytes") or 0) for volume in volumes}
-    facts = [
-        ("Array", str(array.get("title") or DASH)),
-        ("Asked as", str(array.get("target") or DASH)),
+    facts = [("Array", str(array.get("title") or DASH)), ("Asked as", str(array.get("target") or DASH))]
+    counted = ("Volumes", f"{len(volumes)} of {', '.join(sorted(sizes))}")
+    if array.get("limits"):
+        return [FactList("array", [*facts, counted, *_cloud_facts(array)])]
+    facts += [
         ("RAID policy", str(array.get("raid") or DASH).upper()),
         (_parts(array), str(array.get("members") or DASH)),
-        ("Volumes", f"{len(volumes)} of {', '.join(sorted(sizes))}"),
+        counted,
         ("Raw", format_bytes(array.get("raw_bytes") or 0)),
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
@@ -72,15 +74,38 @@ def served_blocks(array: ShownArray) -> list[Block]:
     facts = [
         ("Served array", str(array.get("title") or DASH)),
         ("Asked as", shorten(str(array.get("target") or DASH), 200)),
-        ("RAID policy", str(array.get("raid") or DASH).upper()),
-        (_parts(array), str(array.get("members") or DASH)),
+    ]
+    shown = [
         ("Shown at", shorten(str(served.get("folder") or DASH), 120)),
         ("After a power cut", SURVIVES.get(str(served.get("durability")), DASH)),
+    ]
+    if array.get("limits"):
+        return [FactList("served-array", [*facts, *shown, *_cloud_facts(array)])]
+    facts += [
+        ("RAID policy", str(array.get("raid") or DASH).upper()),
+        (_parts(array), str(array.get("members") or DASH)),
+        *shown,
         ("Raw", format_bytes(array.get("raw_bytes") or 0)),
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
     return [FactList("served-array", facts)]
+
+
+def _cloud_facts(array: ModelledArray) -> list[tuple[str, str]]:
+    """What a provider offers a volume as, and the limits of volumes and machine."""
+
+    def rate(what: str, per_s: float) -> str:
+        return f"{per_s:,.0f}" if what == "IOPS" else f"{format_bytes(per_s)}/s"
+
+    facts = [("Offered", f"{shorten(str(array.get('region') or DASH), 200)}, as of {array.get('as_of') or DASH}")]
+    for limit in array.get("limits") or []:
+        what, per_s, burst = str(limit.get("what")), limit.get("per_s") or 0, limit.get("burst_per_s") or 0
+        text = rate(what, per_s)
+        if burst > per_s:
+            text += f"; {rate(what, burst)} for {limit.get('burst_s') or 0:,.0f} s with the credits at the beginning"
+        facts.append((f"{what} of {limit.get('of')}", text))
+    return facts
 
 
 def _parts(array: ModelledArray) -> str:

@@ -13,6 +13,7 @@ from assay.telemetry.collectors.activity import ServerActivity, activity, hottes
 from assay.telemetry.collectors.block import BlockCollector
 from assay.telemetry.collectors.cpu import CpuCollector
 from assay.telemetry.collectors.duckdb import DuckdbCollector
+from assay.telemetry.collectors.ebs import EbsCollector, ebs_devices
 from assay.telemetry.collectors.mariadb import MariadbCollector
 from assay.telemetry.collectors.memory import MemoryCollector
 from assay.telemetry.collectors.mssql import MssqlCollector
@@ -75,7 +76,16 @@ def host_collectors(devices: Sequence[str] = (), *, roles: Mapping[str, str] | N
         TcpRecoveryCollector(),
         StorageNetCollector(),
     ]
-    return [*host, BlockCollector(devices, roles=roles)] if devices else host
+    return [*host, *block_collectors(devices, roles=roles)]
+
+
+def block_collectors(
+    devices: Sequence[str], *, roles: Mapping[str, str] | None = None, totals: bool = False
+) -> list[Collector[Any]]:
+    """Collectors of block devices: the kernel's counters, and those that volumes of EBS have of their limits."""
+    found: list[Collector[Any]] = [BlockCollector(devices, roles=roles, totals=totals)] if devices else []
+    volumes = ebs_devices(devices)
+    return [*found, EbsCollector(volumes)] if volumes else found
 
 
 def database_collectors(databases: Sequence[Database], *, beside: bool = True) -> list[Collector[Any]]:
@@ -127,7 +137,6 @@ def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Co
     """What records a target while a part runs: databases, devices except those `recorded` anyway, served arrays."""
     roles = roles_by_device(target.devices)
     devices = sorted(device for device in roles if device not in recorded)
-    block: list[Collector[Any]] = [BlockCollector(devices, roles=roles)] if devices else []
     prefix = prefixes(str(array.folder) for array in target.served)
     arrays = [
         ServedArrayCollector(
@@ -135,4 +144,5 @@ def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Co
         )
         for array in target.served
     ]
+    block = block_collectors(devices, roles=roles)
     return [*block, *(database_collectors(target.databases) if target.databases else ()), *arrays]

@@ -60,6 +60,8 @@ class ServedArrayCollector:
             yield from _member(old, new, interval_ns)
         for old, new in zip(before.get("hosts", ()), after.get("hosts", ()), strict=True):
             yield from _host(old, new)
+        for old, new in zip(before.get("gates", ()), after.get("gates", ()), strict=True):
+            yield from _gate(old, new, interval_ns)
         yield from _whole(before, after)
 
     def close(self) -> None:
@@ -110,6 +112,20 @@ def _host(old: State, new: State) -> Iterator[Reading]:
     if reads > 0:
         hits = sum(new[level] - old[level] for level in ("memory_hits", "flash_hits"))
         yield Reading(new["name"], "read_hit_share", "gauge", hits / reads)
+
+
+def _gate(old: State, new: State, interval_ns: int) -> Iterator[Reading]:
+    """Limits of a cloud's volume or machine, in the words of the providers' own metrics."""
+    entity = new["name"] if new["name"] == "machine" else f"volume/{new['name']}"
+    balances = {"iops": "burst_balance_share", "bandwidth": "bandwidth_balance_share"}
+    for limit, balance in balances.items():
+        exceeded = (new[limit]["exceeded_ns"] - old[limit]["exceeded_ns"]) / interval_ns
+        yield Reading(entity, f"{limit}_exceeded_share", "gauge", min(max(exceeded, 0.0), 1.0))
+        if new[limit]["balance_share"] is not None:
+            yield Reading(entity, balance, "gauge", float(new[limit]["balance_share"]))
+    if new["name"] == "machine":
+        counted = new["iops"]["passed"] - old["iops"]["passed"]
+        yield Reading(entity, "ios_count", "delta", float(counted))
 
 
 def _whole(before: State, after: State) -> Iterator[Reading]:

@@ -184,7 +184,7 @@ def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) ->
     """Everything that this host can tell, and the databases that were named."""
     from assay.record.drive_health import notes_of
     from assay.targets.drives.health import drives_beneath
-    from assay.telemetry.collectors import BlockCollector, host_collectors
+    from assay.telemetry.collectors import block_collectors, host_collectors
     from assay.telemetry.collectors.block import busiest, whole_devices
     from assay.telemetry.collectors.drives import DrivesCollector
     from assay.telemetry.collectors.interfaces import InterfacesCollector
@@ -197,8 +197,7 @@ def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) ->
     roles = dict(settings.get("roles") or {})
     devices = busiest({*whole_devices(), *roles}, roles, notice)
     found: list[Collector[Any]] = [*host_collectors(), InterfacesCollector(), VolumesCollector()]
-    if devices:
-        found.append(BlockCollector(devices, roles=roles, totals=True))
+    found += block_collectors(devices, roles=roles, totals=True)
     if drives := drives_beneath(devices):
         watch = DrivesCollector(every_s=DRIVES_S)
         for note in notes_of(watch.watch(drives, notice)):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
+from assay.insight.diagnosis.causes.told_limits import ToldLimit, told_limits
 from assay.insight.diagnosis.evidence import FLAT, MIB, add_pressure, add_slower, device_bytes, devices, in_flight
 from assay.insight.diagnosis.observed import DATABASES, SAMPLES_MIN, Numbers, Observations
-from assay.insight.diagnosis.signals import CauseSignals, Suspicion
+from assay.insight.diagnosis.signals import HOLD_SHARE, CauseSignals, Suspicion
 
 
 def noisy_neighbour(observed: Observations) -> list[Suspicion]:
@@ -75,15 +78,24 @@ def burst_decline(observed: Observations) -> list[Suspicion]:
     ]
     groups += [(queue.entity, [one for side in ("read", "write") if (one := observed.of(queue, f"{side}_ios_count"))])
                for queue in devices(observed, "queue_mean_count")]  # fmt: skip
+    told = list(told_limits(observed))
+    limited = {one.track.entity: one.track for one in told}
+    # Volumes that say themselves how they stand come first: a queue is not needed there.
+    for name, track in limited.items():
+        rate = observed.ios_per_s(track)
+        found.append(None if rate is None else _declined(observed, name, rate, told))
+    if any(found):
+        return those(*found)
+    found = []
     for name, tracks in groups:
         total = observed.sum_of(tracks)
         if total is not None:
-            found.append(_declined(observed, "the load" if name == "assay" else name, total))
+            found.append(_declined(observed, "the load" if name == "assay" else name, total, told))
     return those(*found[:1] if found and found[0] is not None else found)
 
 
-def _declined(observed: Observations, name: str, rate: Numbers) -> Suspicion | None:
-    """Where a series of rates falls once and stays down."""
+def _declined(observed: Observations, name: str, rate: Numbers, told: Sequence[ToldLimit] = ()) -> Suspicion | None:
+    """Where a series of rates falls once and stays down; certain where a limit says so itself."""
     loads = {str(window.point.get("load")) + str(window.point.get("workload")) for window in observed.windows}
     known = np.flatnonzero(np.isfinite(rate) & observed.counted)
     if len(loads) > 1 or known.size < 4 * SAMPLES_MIN:
@@ -100,6 +112,13 @@ def _declined(observed: Observations, name: str, rate: Numbers) -> Suspicion | N
     signals.add(
         "throughput", f"{name}: I/Os per second, as a multiple of before", rate / level, at.DECLINE, where=is_after
     )
+    # Credits that were there before, or a limit that was not met then; one that never changes says nothing of the fall.
+    is_told = False
+    for one in told:
+        if name in (one.track.entity, "the load"):
+            held = one.bound.holds(one.track)
+            if held[known[place:]].mean() >= HOLD_SHARE and (one.bound.below or not held[known[:place]].all()):
+                is_told |= signals.add("limit", f"{one.track.entity}: {one.text}", one.track, one.bound, where=is_after)
     low, high = np.quantile(after, [0.1, 0.9])
     if (high - low) / 2 <= FLAT * float(np.median(after)):
         signals.add_where(
@@ -109,16 +128,15 @@ def _declined(observed: Observations, name: str, rate: Numbers) -> Suspicion | N
     if queue is None:
         own = devices(observed, "queue_mean_count")
         queue = own[0].values if len(own) == 1 else None
-    if queue is None:
-        return None
-    asked_before, asked_after = np.nanmedian(queue[known[:place]]), np.nanmedian(queue[known[place:]])
-    if asked_after < 0.8 * asked_before:
-        return None
-    signals.add_where("queue", f"{name}: as many I/Os are outstanding as before ({asked_after:.3g})", is_after)
+    if queue is not None:
+        asked_before, asked_after = np.nanmedian(queue[known[:place]]), np.nanmedian(queue[known[place:]])
+        if asked_after >= 0.8 * asked_before:
+            signals.add_where("queue", f"{name}: as many I/Os are outstanding as before ({asked_after:.3g})", is_after)
     return signals.agree(
         "burst-decline",
         resource="disk",
-        needs=("throughput", "plateau"),
+        certain=is_told,
+        needs=("throughput", "limit") if is_told else ("throughput", "plateau", "queue"),
         advice="Look at the volume's burst credits or rate limit (cloud, io.max, QoS of the array), and at the"
         " drive's temperature and its cache of fast cells; size for the plateau, not for the burst.",
         against=["The program asked for less from then on, or for other I/Os (size, randomness)."],
@@ -157,7 +175,7 @@ CAUSES = (
         name="burst-decline",
         title="Throughput fell to a lower limit",
         needs="twenty steps or more of I/Os and queues",
-        sources=("assay", "block"),
+        sources=("assay", "block", "array", "model"),
         find=burst_decline,
     ),
 )

@@ -1,4 +1,7 @@
-"""Limits of a cloud's volumes and machines, of which the cloud itself says how near they are."""
+"""Limits of a cloud's volumes and machines, of which the cloud itself says how near they are.
+
+Metrics of CloudWatch and Azure as they are imported, counters of EBS volumes, and those of modelled volumes.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ class ToldLimit(NamedTuple):
     bound: Threshold
 
 
+SOURCES = ("block", "array", "model")
 _METRICS = (
     ("iops_consumed_share", "IOPS used of its limit", at.CONSUMED),
     ("bandwidth_consumed_share", "bandwidth used of its limit", at.CONSUMED),
@@ -31,7 +35,7 @@ _METRICS = (
 def told_limits(observed: Observations, host: str | None = None) -> Iterator[ToldLimit]:
     """All that was recorded of limits."""
     for metric, text, bound in _METRICS:
-        for track in observed.find(metric, source="block", host=host):
+        for track in observed.find(metric, source=SOURCES, host=host):
             yield ToldLimit(track, text, bound)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from assay.base.errors import UsageError
+from assay.base.units import parse_bytes
 from assay.targets.arrays.live.events import Event, TimedCommand
 from assay.targets.arrays.model.configuration import FAILOVER_NS, Configuration, configure
-from assay.targets.arrays.model.host_flash import HostFlash
-from assay.targets.arrays.model.model_file import load_model
+from assay.targets.arrays.model.model_file import ModelFile, load_model
 from assay.targets.arrays.model.options import parse_model_target
 from assay.targets.arrays.model.plan import ArrayPlan
 
@@ -80,17 +80,18 @@ class ServeRequest:
             The array is unknown or impossible, or has an option that is none of a served one.
         """
         name, options = parse_model_target(re.sub(r"(?i)^array:", "", self.target))
-        has_flash_in_hosts = load_model(name).structure == "host-flash"
+        model = load_model(name)
+        has_flash_in_hosts = model.structure == "host-flash"
         for option in REFUSED_HOST_FLASH if has_flash_in_hosts else REFUSED:
             if option in options:
                 raise UsageError(f"array: option {option!r}: is no option of a served array; {_instead(option)}")
         if self.size_bytes is not None:
             if "volume_size" in options or "fill" in options:
                 raise UsageError("--size: the array has volume_size or fill already; give one of them")
-            count = len(configure(name, {**options, "volume_size": "1MiB"}).volumes)
+            count = len(configure(name, {**options, "volume_size": _least(model, "1MiB")}).volumes)
             options = {**options, "volume_size": str(self.size_bytes // count // 4096 * 4096)}
-        elif "volume_size" not in options and "fill" not in options:
-            options = {**options, "volume_size": "1GiB"}
+        elif not {"volume_size", "fill"} & options.keys():
+            options = {**options, "volume_size": _least(model, "1GiB")}
         if has_flash_in_hosts and self.sums is not None:
             raise UsageError("sums: blocks of hosts with flash are known by their fingerprints; leave sums out")
         return configure(name, options)
@@ -107,7 +108,7 @@ class ServeRequest:
         plan = array.plan()
         keeps_sums = any(pool["member"]["layout"]["kind"] == "write-anywhere" for pool in plan.get("pools", ()))
         members_most, failover_ns = 1, FAILOVER_NS
-        if not isinstance(array, HostFlash):
+        if array.model.structure == "group":
             members_most = int(array.value("group.members"))
             failover_ns = array.option("failover", FAILOVER_NS)
         return {
@@ -125,6 +126,12 @@ class ServeRequest:
             "room_bytes": self.room_bytes,
             "events": [event.for_server() for event in self.events],
         }
+
+
+def _least(model: ModelFile, size: str) -> str:
+    """A size, or the smallest that a cloud offers where that is more."""
+    least = model.parameters.get("volume.least")
+    return size if least is None else f"{max(parse_bytes(size), int(least.value))}B"
 
 
 def _instead(option: str) -> str:

@@ -12,7 +12,7 @@ from assay.base.errors import UsageError
 from assay.base.reading import nearest
 from assay.base.units import parse_bytes
 from assay.targets.arrays.live.request import DURABILITIES, Durability, ServeRequest
-from assay.targets.arrays.model.options import HOST_FLASH_OPTIONS, OPTIONS, parse_model_target
+from assay.targets.arrays.model.options import CLOUD_OPTIONS, HOST_FLASH_OPTIONS, OPTIONS, parse_model_target
 
 SCHEME = "array"
 
@@ -129,7 +129,7 @@ def parse_served(text: str, *, scheme: str = SCHEME, volume_size: str | None = N
         raise UsageError(f"{scheme}: has no name; write {scheme}:ps6100xv, see `assay model list`")
     name, options = parse_model_target(rest)
     # Those of the array's structure are looked at once the array is read.
-    known = [*OWN_OPTIONS, *OPTIONS, *(key for key in HOST_FLASH_OPTIONS if key not in OPTIONS)]
+    known = list(dict.fromkeys([*OWN_OPTIONS, *OPTIONS, *HOST_FLASH_OPTIONS, *CLOUD_OPTIONS]))
     for key in options:
         if key not in known and "." not in key:
             close = nearest(key, known)

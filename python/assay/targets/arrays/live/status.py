@@ -37,6 +37,22 @@ class HostReads(TypedDict):
     remote_hits: int
 
 
+class GateLimit(TypedDict):
+    """A limit: what passed, how long more was asked for, and the share of its credits that is left; None: no burst."""
+
+    passed: int
+    exceeded_ns: int
+    balance_share: float | None
+
+
+class GateStatus(TypedDict):
+    """The limits of a cloud's volume, or of the machine."""
+
+    name: str
+    iops: GateLimit
+    bandwidth: GateLimit
+
+
 class PoolStatus(TypedDict):
     """A log-structured pool: containers, bytes, ratios, and what was moved, lost or healed."""
 
@@ -101,6 +117,7 @@ class ArrayStatus(TypedDict):
     members: NotRequired[list[MemberStatus]]
     pool: NotRequired[PoolStatus]
     hosts: NotRequired[list[HostReads]]
+    gates: NotRequired[list[GateStatus]]
 
     volumes: list[VolumeStatus]
     most_iops_one_at_a_time: float

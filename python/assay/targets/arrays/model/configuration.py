@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.targets.arrays.model.cloud import Cloud
 from assay.targets.arrays.model.group import DISKS_MAX, FAILOVER_NS, FILL_USUAL, VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model.host_flash import HostFlash
 from assay.targets.arrays.model.model_file import ModelFile, load_model
@@ -22,7 +23,7 @@ __all__ = [
     "size_text",
 ]
 
-CONFIGURATIONS: dict[str, type[Configuration]] = {"group": Configuration, "host-flash": HostFlash}
+CONFIGURATIONS: dict[str, type[Configuration]] = {"group": Configuration, "host-flash": HostFlash, "cloud": Cloud}
 """By the structure that a model file names."""
 
 

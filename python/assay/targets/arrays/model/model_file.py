@@ -17,8 +17,10 @@ from assay.base.reading import nearest
 from assay.base.tables import TableValue
 from assay.record.shapes.manifest import Calibration, Parameter
 from assay.targets.arrays.model.calibration_form import checked_calibration
+from assay.targets.arrays.model.cloud_offer import CloudOffer, offer_of
 from assay.targets.arrays.model.kinds import FLAG, WORD
 from assay.targets.arrays.model.parameters import (
+    CLASSES,
     KINDS_OF_DISK,
     KINDS_OF_LAYOUT,
     ORIGINS,
@@ -36,7 +38,8 @@ from assay.targets.arrays.model.parameters import (
 )
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_PLAIN = ("name", "title", "family", "structure")
+_PLAIN = ("name", "title", "family", "structure", "class")
+_OF_CLOUDS = ("region", "as_of", "tiers")
 _RAID = ("policies", "default_raid")
 LOG_STRUCTURED = "log-structured"
 """Layout of arrays that have no other."""
@@ -85,7 +88,9 @@ class ModelFile:
     Attributes
     ----------
     structure
-        `group` of members, or `host-flash`.
+        `group` of members, `host-flash` or `cloud`.
+    model_class
+        One of `CLASSES`.
     policies, default_raid
         RAID policies that members offer, and the usual one; empty for other structures, whose layout is their own.
     parameters
@@ -96,12 +101,15 @@ class ModelFile:
         What names the file in a target: the catalogue's name or the path as given.
     text
         The file as it was read.
+    offer
+        Where and since when a cloud's volume is offered so, and its tiers; None of others.
     """
 
     name: str
     title: str
     family: str
     structure: str
+    model_class: str
     policies: tuple[str, ...]
     default_raid: str
     disk_kind: str
@@ -110,6 +118,13 @@ class ModelFile:
     calibration: Calibration | None
     origin: str
     text: str
+    offer: CloudOffer | None = None
+
+
+_OTHERS = {
+    "host-flash": "flash in its hosts and erasure-coded containers",
+    "cloud": "volumes of a cloud with the provider's limits",
+}
 
 
 def refuse_other_structures(model: ModelFile, what: str) -> None:
@@ -122,8 +137,8 @@ def refuse_other_structures(model: ModelFile, what: str) -> None:
     """
     if model.structure != "group":
         raise UsageError(
-            f"{what}: {model.name} has flash in its hosts and erasure-coded containers, not members with RAID; name an"
-            " array of members, see `assay model list`"
+            f"{what}: {model.name} has {_OTHERS[model.structure]}, not members with RAID; name an array of members, see"
+            " `assay model list`"
         )
 
 
@@ -233,8 +248,9 @@ class _Reader:
         if not isinstance(structure, str) or structure not in STRUCTURES:
             raise self.refusal("structure", f"is {_short(structure)}; accepted: {', '.join(STRUCTURES)}")
         sections = SECTIONS[structure]
-        has_raid = "raid" in sections
-        self._refuse_unknown(self.table, (*_PLAIN, *(_RAID if has_raid else ()), *sections, "calibration"), "")
+        has_raid, is_cloud = "raid" in sections, structure == "cloud"
+        own = (*(_RAID if has_raid else ()), *(_OF_CLOUDS if is_cloud else ()))
+        self._refuse_unknown(self.table, (*_PLAIN, *own, *sections, "calibration"), "")
         name = self._text("name")
         if not _NAME.fullmatch(name):
             raise self.refusal("name", f"is {_short(name)}; accepted: small letters, digits, - and _")
@@ -242,7 +258,7 @@ class _Reader:
         default = self._text("default_raid") if has_raid else ""
         if has_raid and default not in policies:
             raise self.refusal("default_raid", f"{_short(default)} is not among policies: {', '.join(policies)}")
-        disk_kind = self._plain_kind("disk", KINDS_OF_DISK)
+        disk_kind = self._plain_kind("disk", KINDS_OF_DISK) if "disk" in sections else ""
         layout_kind = self._plain_kind("layout", KINDS_OF_LAYOUT) if "layout" in sections else LOG_STRUCTURED
         for section in sections:
             self._read_section(section, structure, disk_kind, layout_kind)
@@ -254,6 +270,7 @@ class _Reader:
             title=self._text("title"),
             family=self._text("family"),
             structure=structure,
+            model_class=self._class(structure),
             policies=policies,
             default_raid=default,
             disk_kind=disk_kind,
@@ -262,7 +279,14 @@ class _Reader:
             calibration=self._calibration(),
             origin=self.origin,
             text=text,
+            offer=offer_of(self.table, self.refusal) if is_cloud else None,
         )
+
+    def _class(self, structure: str) -> str:
+        given = self.table.get("class", "cloud" if structure == "cloud" else "array")
+        if not isinstance(given, str) or given not in CLASSES:
+            raise self.refusal("class", f"is {_short(given)}; accepted: {', '.join(CLASSES)}")
+        return given
 
     def _read_protocols(self) -> None:
         self._read_replacements("links", "under", PROTOCOLS, PROTOCOL_PARAMETERS)
@@ -319,9 +343,10 @@ class _Reader:
         for dotted, known in mine.items():
             key = dotted.partition(".")[2]
             if applies(dotted, structure, disk_kind, layout_kind):
-                if key not in table:
+                if key in table:
+                    self.parameters[dotted] = self._parameter(dotted, known, table[key])
+                elif not known.optional:
                     raise self.refusal(dotted, f"is missing: {known.meaning}")
-                self.parameters[dotted] = self._parameter(dotted, known, table[key])
             elif key in table:
                 has = disk_kind if section == "disk" else layout_kind
                 raise self.refusal(dotted, f"is for {' or '.join(known.only)} only, and {section}.kind is {has}")

@@ -91,6 +91,21 @@ HOST_FLASH_OPTIONS = {
 }
 """The same for arrays whose hosts have the flash."""
 
+CLOUD_OPTIONS = {
+    "size": "size of each volume, such as 500GB, or of each role's: data:500GB,log:100GB",
+    "volume_size": "another word for size",
+    "volumes": "number of volumes, or of each role: data:2,log:1",
+    "iops": "IOPS that each volume is provisioned with, where they can be asked for",
+    "throughput": "the same of throughput, such as 250MiB/s",
+    "instance": "machine that has the volumes, such as m6i.xlarge, whose limits hold for all together",
+    "credits": "share of full credits at the beginning of each point, such as 5%",
+    "instance_credits": "the same of the machine's",
+    "from_snapshot": "yes: volumes were just made of a snapshot, and load what is touched first",
+    "background": "with from_snapshot, rate at which the rest is loaded meanwhile, such as 200MiB/s",
+    "seed": "seed of latencies",
+}
+"""The same for volumes of a cloud."""
+
 HOST_FLASH_REPLACED_BY = {
     "flash": "host.flash",
     "memory": "host.memory",
@@ -148,14 +163,14 @@ def parse_model_target(text: str) -> tuple[str, dict[str, str]]:
 
 def model_target_text(name: str, options: Mapping[str, str]) -> str:
     """The target that a name and options make, options in the order of the documentation."""
-    order = {key: position for position, key in enumerate({**OPTIONS, **HOST_FLASH_OPTIONS})}
+    order = {key: position for position, key in enumerate({**OPTIONS, **HOST_FLASH_OPTIONS, **CLOUD_OPTIONS})}
     keys = sorted(options, key=lambda key: (order.get(key, len(order)), key))
     query = "&".join(f"{key}={options[key]}" for key in keys)
     return f"model:{name}" + (f"?{query}" if query else "")
 
 
 def _meaning(key: str) -> str:
-    return {**HOST_FLASH_OPTIONS, **OPTIONS}.get(key, f"write {key}=VALUE")
+    return {**CLOUD_OPTIONS, **HOST_FLASH_OPTIONS, **OPTIONS}.get(key, f"write {key}=VALUE")
 
 
 def refuse_unknown_options(options: Mapping[str, str], known: Mapping[str, str] = OPTIONS) -> None:
@@ -298,7 +313,17 @@ def with_all_disks(options: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "state": state.flash} if state.flash else kept
 
 
+def _credits(key: str, text: str) -> float:
+    return parse_share(text, what=f"model: option {key!r}")
+
+
 _READERS: dict[str, Callable[[str, str], Any]] = {
+    "iops": lambda key, text: read_whole(key, text, 1, 1 << 30),
+    "throughput": _rate,
+    "credits": _credits,
+    "instance_credits": _credits,
+    "from_snapshot": _flag,
+    "background": _rate,
     "nodes": lambda key, text: read_whole(key, text, 1, NODES_MAX),
     "mode": lambda key, text: _choice(key, MODES_ALSO.get(text.lower(), text.lower()), MODES),
     "flash": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
@@ -310,6 +335,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "snapshot_change": lambda key, text: parse_share(text, what=f"model: option {key!r}"),
     "volumes": _by_role(lambda key, text: read_whole(key, text, 1, VOLUMES_MAX)),
     "volume_size": _by_role(_volume_size),
+    "size": _by_role(_volume_size),
     "fill": _fill,
     "raid": _by_role(_policy),
     "members": _by_role(lambda key, text: read_whole(key, text, 1, 1 << 20)),

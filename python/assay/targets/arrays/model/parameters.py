@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.targets.arrays.model.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SHARE, TIME, WORD, Kind, show_value
 
-STRUCTURES = ("group", "host-flash")
-"""What an array is built of: members with RAID behind controllers, or hosts with flash over data nodes."""
+STRUCTURES = ("group", "host-flash", "cloud")
+"""Members with RAID behind controllers, hosts with flash over data nodes, a cloud's volumes: how a model is built."""
+CLASSES = ("study", "drive", "array", "cloud")
+"""What a model is of: an array of the published studies, drives in a server, an array of today, a cloud's volume."""
 KINDS_OF_DISK = ("mechanical", "solid-state", "station")
 """Platters; flash; servers of which nothing is known but the time of an I/O."""
 KINDS_OF_LAYOUT = ("in-place", "write-anywhere")
@@ -36,6 +38,8 @@ class Known:
         Kinds of disk or layout that have it; none: all.
     choices
         Names that are accepted.
+    optional
+        Whether a file may leave it out; it is 0 or no then.
     meaning
         For `assay model show`.
     """
@@ -46,6 +50,7 @@ class Known:
     high: float = 0.0
     only: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    optional: bool = False
 
     def check(self, value: Any) -> None:
         """Refuse a value out of range.
@@ -93,6 +98,62 @@ def _word(meaning: str, choices: tuple[str, ...], *only: str) -> Known:
 def _flag(meaning: str, *only: str) -> Known:
     return Known(kind=FLAG, meaning=meaning, only=only)
 
+
+def _none(known: Known) -> Known:
+    return replace(known, optional=True)
+
+
+def _stated(meaning: str, high: float = 1e12) -> Known:
+    """A number that a provider states, or none."""
+    return Known(kind=COUNT, meaning=meaning, high=high, optional=True)
+
+
+def _stated_rate(meaning: str) -> Known:
+    return Known(kind=RATE, meaning=meaning, high=1e13, optional=True)
+
+
+CLOUD_PARAMETERS: dict[str, Known] = {
+    "volume.least": _bytes("smallest volume", MIB, 1 << 50),
+    "volume.most": _bytes("largest volume", MIB, 1 << 50),
+    "volume.burst_time": _none(_time("how long full credits of a tier last at its burst", 0, 1e14)),
+    "iops.base": _stated("IOPS at any size"),
+    "iops.per_gib": _stated("IOPS that each GiB adds"),
+    "iops.per_mib": _stated("IOPS that come with each MiB/s of throughput"),
+    "iops.least": _stated("no volume has fewer"),
+    "iops.most": _stated("no volume has more"),
+    "iops.burst": _stated("IOPS while there are credits"),
+    "iops.credits": _stated("I/Os of a full bucket"),
+    "iops.asked_least": _stated("fewest IOPS that can be asked for"),
+    "iops.asked_least_per_gib": _stated("fewest for each GiB"),
+    "iops.asked_most_per_gib": _stated("most for each GiB, where that is more than asked_least"),
+    "iops.asked_most": _stated("most IOPS that can be asked for; 0: none can"),
+    "throughput.base": _stated_rate("throughput at any size"),
+    "throughput.per_gib": _stated_rate("throughput that each GiB adds"),
+    "throughput.per_iops": _stated_rate("throughput that comes with each IOPS"),
+    "throughput.most": _stated_rate("no volume has more, its burst included"),
+    "throughput.more_per_iops": _stated_rate("throughput of each IOPS where that is more than most"),
+    "throughput.burst_per_gib": _stated_rate("throughput of each GiB while there are credits"),
+    "throughput.credits_of_size": _none(_share("bytes of a full bucket, as a share of the volume")),
+    "throughput.asked_least": _stated_rate("least throughput that can be asked for"),
+    "throughput.asked_least_per_gib": _stated_rate("least for each GiB"),
+    "throughput.asked_most_per_gib": _stated_rate("most for each GiB"),
+    "throughput.asked_most_per_iops": _stated_rate("most for each IOPS"),
+    "throughput.asked_most": _stated_rate("most throughput that can be asked for; 0: none can"),
+    "accounting.unit": _none(_bytes("largest I/O that counts as one; 0: of any size", 0, GIB)),
+    "accounting.merges": _none(_flag("I/Os outstanding that follow each other count together, up to a unit")),
+    "accounting.whole_units": _none(_flag("bytes count in whole units")),
+    "accounting.window": _time("what a limit lets through in this time may come at once", 0, 1e9),
+    "latency.read": _time("mean of a read that no limit holds back", 1000, 1e9),
+    "latency.write": _time("mean of a write", 1000, 1e9),
+    "latency.flush": _time("of a flush", 0, 1e9),
+    "latency.varying": _share("share of the mean that varies, exponentially"),
+    "snapshot.block": _none(_bytes("what the first touch loads; 0: volumes are not made of snapshots here", 0, GIB)),
+    "snapshot.latency": _none(_time("of that beyond the volume's latency", 0, 1e9)),
+    "snapshot.rate": _stated_rate("most that touching loads"),
+    "snapshot.asked_least": _stated_rate("least rate of loading in the background that can be asked for"),
+    "snapshot.asked_most": _stated_rate("most; 0: none can"),
+}
+"""What a provider states of a volume; what it does not state is 0."""
 
 PARAMETERS: dict[str, Known] = {
     "disks.count": _count("disks of a member", 1, 1024),
@@ -217,6 +278,7 @@ PARAMETERS: dict[str, Known] = {
     "log.occupied": _share("share of the pool that is taken when reclamation begins", 0.05, 0.98),
     "log.snapshot_change": _share("share of the blocks that is written from one snapshot to the next", 0.0001),
     "log.snapshot_entry": _bytes("what a snapshot keeps of each block written since the one before", 0, 4 * KIB),
+    **CLOUD_PARAMETERS,
 }  # fmt: skip
 
 STRUCTURE = (
@@ -226,6 +288,7 @@ STRUCTURE = (
     "layout.write_run", "links.paths", "links.ports", "links.max_transfer", "group.page", "group.members",
     "group.free_share", "group.free", "host.most", "host.cores", "host.ports", "node.most", "node.ports",
     "log.container", "log.data_pieces", "log.parity_pieces",
+    *(name for name in CLOUD_PARAMETERS if not name.startswith(("latency.", "snapshot."))),
 )  # fmt: skip
 """What an array is built of: known or guessed, but nothing that lies a few percent off."""
 
@@ -273,6 +336,7 @@ def known_of(dotted: str) -> Known:
 SECTIONS = {
     "group": ("disks", "disk", "raid", "controller", "cache", "layout", "rebuild", "links", "group"),
     "host-flash": ("disks", "disk", "host", "node", "network", "log"),
+    "cloud": ("volume", "iops", "throughput", "accounting", "latency", "snapshot"),
 }
 """Sections of a model file by the structure of the array."""
 

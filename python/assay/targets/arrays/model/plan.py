@@ -229,14 +229,78 @@ class HostFlashPlan(TypedDict):
     network_ns: float
 
 
+class LimitPlan(TypedDict):
+    """A limit of a cloud's volume or machine: tokens a second, those of its burst, and credits."""
+
+    per_s: float
+    burst_per_s: float
+    credits: int
+    start_share: float
+    window_ns: float
+
+
+class AccountingPlan(TypedDict):
+    """How I/Os are counted."""
+
+    unit_bytes: int
+    merges: bool
+    whole_units: bool
+
+
+class LatencyPlan(TypedDict):
+    """Time of an I/O that no limit holds back; in nanoseconds."""
+
+    read_ns: float
+    write_ns: float
+    flush_ns: float
+    varying_share: float
+
+
+class SnapshotPlan(TypedDict):
+    """How a volume loads what it was made of."""
+
+    block_bytes: int
+    latency_ns: float
+    bytes_per_s: float
+    background_bytes_per_s: float
+
+
+class CloudVolumePlan(TypedDict):
+    """A volume of a cloud."""
+
+    name: str
+    bytes: int
+    operations: LimitPlan
+    transfer: LimitPlan
+    accounting: AccountingPlan
+    latency: LatencyPlan
+    snapshot: SnapshotPlan | None
+
+
+class MachinePlan(TypedDict):
+    """What all volumes of a machine may do together."""
+
+    operations: LimitPlan
+    transfer: LimitPlan
+
+
+class CloudPlan(TypedDict):
+    """Volumes of a machine, as crates/array-model/src/cloud/plan.rs has them."""
+
+    seed: int
+    volumes: list[CloudVolumePlan]
+    machine: MachinePlan | None
+
+
 class ArrayPlan(TypedDict, total=False):
-    """An array: seed, pages, pools and links of a group of members, or `host_flash` alone."""
+    """An array: seed, pages, pools and links of a group of members, or `host_flash` or `cloud` alone."""
 
     seed: int
     page_bytes: int
     pools: list[PoolPlan]
     links: LinksPlan
     host_flash: HostFlashPlan
+    cloud: CloudPlan
 
 
 _RISING = (
