@@ -295,7 +295,14 @@ def test_options_of_another_kind_are_refused(kind: Kind, text: str) -> None:
 def test_the_documentation_lists_every_parameter_and_no_other() -> None:
     text = "".join(
         (ROOT / "docs" / name).read_text()
-        for name in ("models.md", "models-flash.md", "models-host-flash.md", "model-files.md", "models-cloud.md", "calibration.md")
+        for name in (
+            "models.md",
+            "models-flash.md",
+            "models-host-flash.md",
+            "model-files.md",
+            "models-cloud.md",
+            "calibration.md",
+        )
     )
     tables = text[text.index("| parameter | unit of | meaning |") :]
     named = set(re.findall(r"`([a-z]+\.[a-z_]+)`", "\n".join(line for line in tables.splitlines() if line[:1] == "|")))

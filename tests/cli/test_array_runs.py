@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from assay.record.run_folder import RunFolder
+
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome
 
@@ -299,3 +301,37 @@ def test_under_random_faults_fio_verify_and_a_database_find_every_byte(tmp_path:
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
     assert done.returncode == 0, done.stdout
+
+
+GP2 = "aws-gp2?volumes=data:1&volume_size=20GiB&iops.burst=300&iops.credits=4000&set.shared_buffers=16MB"
+"""20 GiB of gp2 have 100 IOPS; a smaller burst and bucket than the provider's let the credits end within a test."""
+
+
+@needs_loops
+@pytest.mark.slow(reason="a database spends its credits for about twenty seconds")
+def test_a_database_on_gp2_runs_out_of_credits_when_the_formula_says_and_is_told_why(bench: Bench) -> None:
+    target = f"embedded+array:{GP2}&at={bench.folder}/ebs"
+    load = ("--warehouses", "1", "--users", "8", "--warmup", "0s", "--duration", "45s")
+    assert bench.assay("oltp", "tpcc", target, "load", "--warehouses", "1", "--no-report").code == 0
+
+    ran = bench.assay("oltp", "tpcc", target, "run", *load, "-o", bench.results, "--json")
+
+    assert ran.code == 0, ran.stderr
+    run = Path(ran.document["run_folder"])
+    (served,) = ran.document["points"][0]["served"]
+    (told,) = [event for event in served["events"] if "credits of IOPS are used up" in event["what"]]
+    assert told["what"] == "data01: burst credits of IOPS are used up: 100 IOPS from now on"
+    with RunFolder.open(run) as folder:
+        rows = [row for row in folder.series().records() if row["entity"] == "volume/data01"]
+    balance = sorted((row["t_ns"], row["value"]) for row in rows if row["metric"] == "burst_balance_share")
+    # From the third second under load on as much is asked for as the burst allows: what is left then, over 300 - 100.
+    from_ns, left = balance[2]
+    assert (told["t_ns"] - from_ns) / 1e9 == pytest.approx(left * 4000 / (300 - 100), rel=0.03)
+    # The dip is in the point and in the report, and the diagnosis is certain of it.
+    assert [phase["state"] for phase in served["phases"]] == ["healthy", "at baseline"]
+    assert served["dip"]["depth_share"] > 0.3
+    assert "burst credits of IOPS are used up" in (run / "report.html").read_text()
+    causes = bench.assay("diagnose", run, "--json").document["causes"]
+    (burst,) = [cause for cause in causes if cause["cause"] == "burst-decline"]
+    assert burst["confidence"] == 1.0
+    refuse_anything_left(bench)

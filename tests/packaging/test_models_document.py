@@ -35,7 +35,14 @@ UNITS = {
 def text(root: Path) -> str:
     return "".join(
         (root / "docs" / name).read_text()
-        for name in ("models.md", "models-flash.md", "models-host-flash.md", "model-files.md", "models-cloud.md", "calibration.md")
+        for name in (
+            "models.md",
+            "models-flash.md",
+            "models-host-flash.md",
+            "model-files.md",
+            "models-cloud.md",
+            "calibration.md",
+        )
     )
 
 

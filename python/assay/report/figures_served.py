@@ -40,6 +40,7 @@ SHADES = {
     "rebuilding": (COLOURS[0], 0.16, "blue"),
     "rebalancing": (COLOURS[2], 0.16, "green"),
     "no power": (LIMIT, 0.3, "red"),
+    "at baseline": (COLOURS[1], 0.22, "yellow"),
 }
 """Colour, opacity and the colour's name of the states of an array; a healthy one is not shaded."""
 

@@ -133,7 +133,7 @@ impl Array for Cloud {
     }
 
     fn state(&self) -> &'static str {
-        "healthy"
+        if self.used_up.is_empty() { "healthy" } else { "at baseline" }
     }
 
     fn is_behind(&self) -> bool {

@@ -24,6 +24,8 @@ OVERDRIVEN_SHARE = 0.05
 
 SECOND_NS = 10**9
 POWER = ("cut-power", "restore")
+WHOLE = ("healthy", "at baseline")
+"""States of an array that has all its disks; a cloud's volume without credits is at its baseline."""
 LOOK_S = 0.5
 """How often a rebuild is looked at that is waited for."""
 
@@ -121,7 +123,7 @@ class PointWatch:
             An array is gone.
         """
         for array in self._arrays:
-            while (state := _counters(array)["state"]) != "healthy":
+            while (state := _counters(array)["state"]) not in WHOLE:
                 show(f"waiting until {array.spec.name} is whole again: {state}")
                 if state == "no power":
                     array.ask({"command": "restore"})
