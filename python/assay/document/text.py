@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
-from assay.record.answers import MEMORY_AXIS
+from assay.record.points import MEMORY_AXIS
 
 NOT_MEASURED = "not measured"
 DASH = "-"

@@ -10,6 +10,7 @@ from assay.base.units import count_of, format_bytes
 from assay.record.common_figures import share_words
 from assay.record.figures import Figure
 from assay.record.limits import bounded_figures, parse_limits
+from assay.record.points import MEMORY_AXIS
 
 if TYPE_CHECKING:
     from assay.record.shapes.point import End
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 
 KNEE_SHARE = 0.95
 """The knee is the smallest load with this share of the most throughput; more load buys waiting, hardly throughput."""
-
-
-MEMORY_AXIS = "memory_bytes"
-"""Axis of a search over memory, of which less is harder."""
 
 
 def load_words(load: float, axis: str) -> str:

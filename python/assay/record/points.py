@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.base.units import count_of, format_bytes
-from assay.record.answers import MEMORY_AXIS
 
 PRECONDITION = "precondition"
 """Purpose of points that bring a target into a state, and are no result of the run."""
+
+MEMORY_AXIS = "memory_bytes"
+"""Axis of a search over memory, of which less is harder."""
 
 CUT_SHORT = ("interrupted", "not-answering", "failed")
 """Ends of points that are measured again when a run goes on."""

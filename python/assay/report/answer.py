@@ -22,9 +22,10 @@ from assay.insight.studies.words import (
     published_by_study,
     published_texts,
 )
-from assay.record.answers import MEMORY_AXIS, is_vague, least_words, load_words, names_of, repeats_words
+from assay.record.answers import is_vague, least_words, load_words, names_of, repeats_words
 from assay.record.figures import Figure
 from assay.record.judgement import UNDECIDED, counts_words, standing_counts, standing_word, unknown_words, verdict_of
+from assay.record.points import MEMORY_AXIS
 from assay.record.shapes.manifest import Manifest
 from assay.record.shapes.point import Point, VerdictLine
 from assay.record.shapes.study import Study

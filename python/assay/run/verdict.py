@@ -9,7 +9,6 @@ from assay.base.tables import Record
 from assay.base.units import format_latency
 from assay.record.answers import (
     LONGER,
-    MEMORY_AXIS,
     answer_words,
     is_vague,
     least_words,
@@ -29,6 +28,7 @@ from assay.record.judgement import (
     unknown_words,
 )
 from assay.record.limits import parse_limits
+from assay.record.points import MEMORY_AXIS
 from assay.record.shapes.need import AskedNeed
 from assay.record.shapes.point import Answer, JudgedLimit, Point, VerdictLine
 from assay.record.standstill import HOSTS_APART, bounded_words, why_saturated

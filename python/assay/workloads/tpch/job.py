@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import ClassVar, Literal
 
 from assay.base.errors import NotSupported, UsageError
-from assay.record.answers import MEMORY_AXIS
+from assay.record.points import MEMORY_AXIS
 from assay.record.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.common.layout import LaidOutTables, TableLayout

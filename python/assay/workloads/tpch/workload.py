@@ -10,7 +10,7 @@ from assay.base.errors import NotSupported, UsageError
 from assay.base.progress import Display
 from assay.base.tables import Record
 from assay.base.units import count_of, format_duration, format_throughput
-from assay.record.answers import MEMORY_AXIS
+from assay.record.points import MEMORY_AXIS
 from assay.record.shapes.point import Point, VerdictLine
 from assay.targets.databases.common.layout import refuse_layout
 from assay.targets.databases.common.query_memory import NO_QUERY_MEMORY
