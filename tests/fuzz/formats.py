@@ -22,11 +22,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS))
 
 from assay.base.errors import UsageError  # noqa: E402
+from assay.record.shapes.drive import Drive, DriveHealth  # noqa: E402
 from assay.run.imports import read_results  # noqa: E402
+from assay.targets.drives import nvme_cli, smartctl  # noqa: E402
+from assay.targets.drives.numbers import document_of  # noqa: E402
 from assay.telemetry.importers.importer import Options  # noqa: E402
 from assay.telemetry.importers.opening import opened  # noqa: E402
 from assay.telemetry.importers.perfmon import Perfmon  # noqa: E402
@@ -42,6 +47,8 @@ BYTES = int(os.environ.get("ASSAY_FUZZ_BYTES", "10_000_000"))
 LIMIT_S = 20.0
 """Processor time after which an input hangs."""
 FAILURES_MAX = 5
+
+DRIVE, HEALTH = TypeAdapter(Drive), TypeAdapter(DriveHealth)
 
 OPTIONS = Options(zone_s=0, interval_ns=10 * 10**9)
 
@@ -93,6 +100,8 @@ def samples_of_formats() -> dict[str, list[Sample]]:
         importer = importer_of(path.read_text(errors="replace")[:65536])
         assert importer is not None, path
         found.setdefault(importer.title, []).append(Sample(path.name, path.read_bytes(), telemetry))
+    drives = sorted((TESTS / "targets" / "drives").glob("*.json"))
+    found["health of drives"] = [Sample(path.name, path.read_bytes(), health_of_drives) for path in drives]
     for path in sorted((TESTS / "workloads" / "imported").glob("*.*")):
         chosen = next(one for one in run_formats() if one.recognises(path.read_text()[:65536]))
         found.setdefault(chosen.title, []).append(Sample(path.name, path.read_bytes(), results))
@@ -109,6 +118,21 @@ def results(path: Path) -> bool:
     with opened(path) as (file, head):
         chosen = next((one for one in run_formats() if one.recognises(head)), None)
         return chosen is not None and bool(read_results(file.read(), chosen, OPTIONS).points)
+
+
+def health_of_drives(path: Path) -> bool:
+    """Read what a program printed of a drive; whether anything came of it. It is within what a run folder holds."""
+    told = document_of(path.read_bytes())
+    if told is None:
+        return False
+    found = [nvme_cli.health(told), nvme_cli.ocp_health(told), smartctl.health(told)]
+    for one in found:
+        HEALTH.validate_python(one or {}, strict=True)
+    for drive in (nvme_cli.identity(told), smartctl.identity(told)):
+        DRIVE.validate_python(drive or {"name": ""}, strict=True)
+    named = [nvme_cli.formats(told), nvme_cli.errors(told), smartctl.errors(told), smartctl.reason(told)]
+    nvme_cli.power_fail_bytes(told, told)
+    return any(found) or any(named)
 
 
 def check(batches: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from assay.record.rows import Rows
 
 MACHINE_SOURCES = frozenset(
-    {"block", "host", "multipath", "net", "nfs", "path", "process", "raid", "volume"}
+    {"block", "drive", "host", "multipath", "net", "nfs", "path", "process", "raid", "volume"}
 )  # fmt: skip
 """Sources of the series that tell of a machine; all others tell of what one agent did, or of its target."""
 
