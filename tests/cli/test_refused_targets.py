@@ -132,7 +132,7 @@ class TestExistingFiles:
         states = [run["target"]["volumes"][0] for run in (first, second)]
         assert [(state["state"], state["bytes_laid_out"]) for state in states] == [
             ("fresh", 16 * MIB),
-            ("preconditioned", 0),
+            ("written", 0),
         ]
 
 

@@ -115,7 +115,7 @@ def in_state(results: Path, name: str | None, target: str = "null:?latency=1ms")
 def test_runs_in_different_states_are_compared_only_if_that_is_asked_for(tmp_path: Path) -> None:
     purged, steady, older = (in_state(tmp_path, name) for name in ("purged", "steady", None))
 
-    with pytest.raises(UsageError, match=r"one target was purged.* another steady state.*--any-state"):
+    with pytest.raises(UsageError, match=r"one target was purged.* another in steady state.*--any-state"):
         read_sides([purged, steady]).compared()
     assert read_sides([purged, steady]).compared(any_state=True).differences
     # Nothing says that an older run differs.

@@ -108,7 +108,7 @@ class TestWhatIsLaidOut:
         assert target.to_lay_out == []
         assert lay_out_all(target) == []
         assert (tmp_path / "f").read_bytes() == before
-        assert target.facts()["volumes"][0]["state"] == "preconditioned"
+        assert target.facts()["volumes"][0]["state"] == "written"
 
     def test_its_own_file_again_when_it_must_grow(self, tmp_path: Path) -> None:
         lay_out_all(choose(tmp_path / "f", size="1M"))

@@ -40,6 +40,8 @@ class RunFacts:
     spreads
         Of a flight recording how I/Os and bytes of devices were spread over all intervals, also where these have
         become minutes; by host, source, entity and metric.
+    preconditioning
+        Points that brought the target into its state, which are no results.
     """
 
     manifest: Manifest
@@ -47,6 +49,7 @@ class RunFacts:
     series: Rows | None = None
     unreadable: list[str] = field(default_factory=list)
     spreads: Mapping[tuple[str, str, str, str], Spread] = field(default_factory=dict)
+    preconditioning: list[Point] = field(default_factory=list)
 
     @property
     def kind(self) -> str | None:

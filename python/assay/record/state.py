@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from assay.base.units import count_of, format_share
 from assay.record.shapes.state import RunState, TargetState
@@ -16,7 +16,7 @@ NAMES = {
     "purged": "purged: nothing was written since",
     "filled": "filled: written in sequence since it was purged, or since it was used last",
     "unsteady": "preconditioned, and not steady",
-    "steady": "steady state",
+    "steady": "in steady state",
     UNKNOWN: "unknown: this run did not precondition it",
 }
 
@@ -26,12 +26,12 @@ DISCLAIMER = (
 )
 
 
-def state_of(point: Mapping[str, Any]) -> TargetState:
+def state_of(point: Mapping[str, object]) -> TargetState:
     """The state of the target when a point began; unknown in older runs."""
     return cast("TargetState", point.get("state") or {"name": UNKNOWN})
 
 
-def states_of(points: Iterable[Mapping[str, Any]]) -> list[RunState]:
+def states_of(points: Iterable[Mapping[str, object]]) -> list[RunState]:
     """Every state in which points were measured, once, with the parts of the points."""
     found: list[RunState] = []
     for point in points:
@@ -53,9 +53,9 @@ def state_words(state: TargetState | RunState) -> str:
     --------
     >>> state_words({"name": "steady", "method": "full", "purge": "discard", "fills": 2, "rounds": 6,
     ...              "excursion_share": 0.081, "slope_share": -0.02})
-    'steady state (purge: discard, 2 sequential fills, 6 rounds; excursion 8.1 %, slope 2.0 % of the average)'
+    'in steady state (purge: discard, 2 sequential fills, 6 rounds; excursion 8.1 %, slope 2.0 % of the average)'
     >>> state_words({"name": "steady", "method": "short", "purge": "none", "fills": 1})
-    'steady state by the shortened way, not checked by rounds (purge: none, 1 sequential fill)'
+    'in steady state by the shortened way, not checked by rounds (purge: none, 1 sequential fill)'
     """
     name = str(state.get("name") or UNKNOWN)
     told = NAMES.get(name, name)

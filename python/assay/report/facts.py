@@ -12,7 +12,7 @@ from assay.base.tables import Record
 from assay.document.figure_sections import figure_remarks, figure_sections
 from assay.record.flight import has_recording, spreads
 from assay.record.machines import without_twins
-from assay.record.points import current_points
+from assay.record.points import current_points, preconditioning
 from assay.record.run_folder import RunFolder
 from assay.record.shapes.point import Answer, Point
 from assay.record.source import RunFacts, clean, records, shaped, shaped_manifest
@@ -44,14 +44,17 @@ def load_facts(run_path: Path) -> RunFacts:
     folder = RunFolder.open(run_path)
     unreadable: list[str] = []
     points: list[Any] = []
+    before: list[Any] = []
     try:
-        points = current_points(folder.points(lean=True))
+        whole = folder.points(lean=True)
+        points, before = current_points(whole), preconditioning(whole)
     except (OSError, ValueError, AssayError) as error:
         unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
     series, why = _load_series(run_path)
     if series is not None:
         series = without_twins(series, records(folder.manifest.get("hosts")))
     facts = facts_of(folder.manifest, points, series, unreadable + why)
+    facts = replace(facts, preconditioning=[_shaped(clean(point)) for point in before])
     return replace(facts, spreads=spreads(run_path, SPREAD_METRICS)) if has_recording(run_path) else facts
 
 

@@ -10,6 +10,7 @@ from assay.base.tables import Record
 from assay.base.units import count_of, format_bytes, format_duration
 from assay.record.drive_health import notes_of
 from assay.record.standstill import overdriven_words, stood_still_s, were_apart
+from assay.record.state import UNKNOWN, state_words, states_of
 from assay.record.steady import judged_steady
 from assay.workloads.registry import figures_of
 
@@ -20,7 +21,9 @@ IMPORTED = "imported"
 
 _STATES = {
     "fresh": "fresh: written once before reading; flash that has been written over for hours can be slower",
-    "preconditioned": "preconditioned: written over by earlier runs",
+    "written": "written over by earlier runs",
+    # What older runs called that.
+    "preconditioned": "written over by earlier runs",
     IMPORTED: "in what state they were is not told",
     "unknown": "in a state Assay did not make and does not know",
 }
@@ -40,7 +43,17 @@ def notices_of(points: Sequence[Record], target: Record, answers: Sequence[Recor
     """
     searched = {point_id for answer in answers for point_id in answer.get("point_ids") or ()}
     drives = [RunNotice(*note) for note in notes_of(target.get("drives") or [])]
-    return [*_of_points(points, searched), *drives, *_of_target(target)]
+    return [*_of_points(points, searched), *drives, *_of_states(points), *_of_target(target)]
+
+
+def _of_states(points: Sequence[Record]) -> Iterable[RunNotice]:
+    """The states that runs brought their targets into; of others the files say in what state they are."""
+    known = [state for state in states_of(points) if state.get("name") != UNKNOWN]
+    for state in known:
+        parts = list(state.get("parts") or [])
+        where = f" ({', '.join(map(str, parts[:NAMES_SHOWN]))}{', ...' if len(parts) > NAMES_SHOWN else ''})"
+        text = f"measured on a target that was {state_words(state)}{where if len(known) > 1 else ''}"
+        yield RunNotice(text, "warn" if state.get("name") == "unsteady" else "plain")
 
 
 def gravest_first(

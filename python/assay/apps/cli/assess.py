@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,11 +21,11 @@ from assay.run.request import ONLY_VERIFY, refuse_model
 from assay.run.targets import lacking
 from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
-from assay.workloads.capabilities import Examining
+from assay.workloads.capabilities import Examining, MeasuresIo
 from assay.workloads.examination import FULL_FROM_S, Examination
 from assay.workloads.options import OUTPUT, TIME
 from assay.workloads.plan import ExaminationPart, Part
-from assay.workloads.registry import DEFAULT_KIND, workload_named, workloads
+from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of, workloads
 
 if TYPE_CHECKING:
     from assay.insight.rules.outputs import CheckDocument
@@ -41,6 +43,13 @@ Examples:
 `assay assess /data --need "5000 iops 8k 70/30 read.p99<2ms"`
 """
 
+PRECONDITIONING = ("--precondition", "--purge", "--over-provisioning")
+"""Options of the state that the storage is brought into once, before the first part that measures it."""
+ON_FOLDER: opt.Declared = {
+    **{name: opt.ON_STORAGE[name] for name in ("size", "cache_size", "overwrite")},
+    **opt.WRITES_MUCH,
+    **opt.REPEATED,
+}
 BUDGET_DEFAULT_S = 30 * 60
 BUDGET_QUICK_S = 90
 
@@ -61,8 +70,8 @@ def parts_of_all() -> list[ExaminationPart]:
 @measuring(
     "assess",
     workload_named(DEFAULT_KIND).plan_type,
-    on={**{name: opt.ON_STORAGE[name] for name in ("size", "cache_size", "overwrite")}, **opt.REPEATED},
-    only=("--io-timeout", "--backend", "--seed"),
+    on=ON_FOLDER,
+    only=("--io-timeout", "--backend", "--seed", *PRECONDITIONING),
 )
 def assess(
     given: Given,
@@ -98,15 +107,12 @@ def assess(
                 f" {option}"
             )
     folder = _examinable(directory)
-    budget_s = (
-        parse_duration(budget, what="--budget") / 1e9 if budget else (BUDGET_QUICK_S if quick else BUDGET_DEFAULT_S)
-    )
-    if budget_s < 20:
-        raise UsageError(f"--budget: {budget} is too short to measure anything; give at least 20s")
+    budget_s = _budget_s(budget, quick=quick)
     asked = asked_need(need, need_from)
     direct = takes_direct(folder)
     of_need = [part for part in parts_of_all() if part.of_need and asked is not None]
     chosen = [*of_need, *chosen_parts(only, skip)]
+    wanted = given.take("precondition")
     timeout_s = given.values.pop(("timing", "io_timeout_s"), None)
     parts = [
         part.part(
@@ -124,6 +130,7 @@ def assess(
         )
         for part in chosen
     ]
+    parts = preconditioned_once(parts, wanted)
     told_need = None if asked is None else {**asked, "limits": limit or asked["limits"]}
     given.shown.notices += [*_leave_out(parts), *(part.notice for part in parts if part.notice)]
     request = given.request([folder])
@@ -136,6 +143,41 @@ def assess(
             f"{folder} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
         )
     start("assess", request, parts, given.shown, told=lambda: {"check": checked(folder), "need": told_need})
+
+
+def _budget_s(text: str | None, *, quick: bool) -> float:
+    """The time that measuring may take.
+
+    Raises
+    ------
+    UsageError
+        It is too short.
+    """
+    if text is None:
+        return BUDGET_QUICK_S if quick else BUDGET_DEFAULT_S
+    seconds = parse_duration(text, what="--budget") / 1e9
+    if seconds < 20:
+        raise UsageError(f"--budget: {text} is too short to measure anything; give at least 20s")
+    return seconds
+
+
+def preconditioned_once(parts: Sequence[Part[Any]], wanted: Mapping[str, object]) -> list[Part[Any]]:
+    """The parts, of which the first that measures the storage itself brings it into the state that was asked for.
+
+    Raises
+    ------
+    UsageError
+        No part measures the storage itself.
+    """
+    if not wanted:
+        return list(parts)
+    first = next((one for one in parts if isinstance(workload_of(one.plan), MeasuresIo)), None)
+    if first is None:
+        raise UsageError("--precondition: no part of this examination measures the storage itself; leave it out")
+    workload = workload_of(first.plan)
+    data = first.plan.model_dump(mode="json", exclude_unset=True) | {"precondition": dict(wanted)}
+    plan = workload.load_plan(data, source="--precondition")
+    return [replace(one, plan=plan) if one is first else one for one in parts]
 
 
 def _leave_out(parts: list[Part[Any]]) -> list[str]:

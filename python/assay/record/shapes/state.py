@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from assay.record.shapes.terms import Flag, MaybeAmount, MaybeCount, Text, Texts
+from assay.record.shapes.terms import Flag, MaybeAmount, MaybeCount, MaybeNumber, Text, Texts
 
 
 class TargetState(TypedDict, total=False):
@@ -19,7 +19,7 @@ class TargetState(TypedDict, total=False):
     rounds: MaybeCount
     written_bytes: MaybeAmount
     excursion_share: MaybeAmount
-    slope_share: MaybeAmount
+    slope_share: MaybeNumber
     only_files: Flag
     """Whether files were written and the rest of their drive was left as it was."""
 

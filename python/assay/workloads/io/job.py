@@ -9,6 +9,7 @@ from assay import _core
 from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.state import TargetState
 from assay.record.state import UNKNOWN
+from assay.targets.arrays.model.age import STATES, age_of, purged
 from assay.targets.arrays.model.configuration import Configuration
 from assay.targets.files.volume import OpenVolume
 from assay.workloads.io.activities import IoWorkloadSpec, load_facts
@@ -66,10 +67,14 @@ class IoJob(Job):
         wanted, states = self.plan.precondition, self.context.states
         where = str([(volume.name, str(volume.spec.path)) for volume in self.volumes])
         if self.model is not None:
-            where = self.model.key
+            # The array that parts of a chain share, however each of them configures it.
+            where = f"model {id(self.model)}"
             states = states if self.part.continues else {}
+        begins: TargetState = {"name": UNKNOWN}
+        if self.model is not None and (age := age_of(self.model.configuration)):
+            begins = {"name": STATES[age], "method": "model"}
         if not wanted.is_asked:
-            return states.get(where) or {"name": UNKNOWN}
+            return states.get(where) or begins
         conditioning = Conditioning(
             wanted=wanted,
             volumes=self.volumes,
@@ -206,8 +211,9 @@ def _model_of(
     if part.continues and before is not None:
         before.goes_on_with(array)
         return before
+    wanted = part.plan.precondition
     return ModelRun(
-        configuration=array,
+        configuration=purged(array) if wanted.is_asked and wanted.purge != "none" else array,
         epoch_ns=context.epoch_ns,
         goes_on=context.is_continued or part.plan.precondition.is_asked,
         warm=warm,
