@@ -12,8 +12,9 @@ from servers.process import ServerProcess
 
 QUICK = ("--scale", "0.01")
 QUERY_KEYS = {
-    "database", "stream", "query", "started_utc_ns", "seconds", "rows", "bytes_read", "temp_bytes", "ended_by", "error",
-    "read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns", "device_queue", "cpu_share",
+    "database", "stream", "query", "started_utc_ns", "seconds", "rows", "bytes_read", "temp_bytes", "temp_files",
+    "ended_by", "error", "read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns", "device_queue",
+    "cpu_share",
 }  # fmt: skip
 
 
@@ -203,3 +204,19 @@ def test_a_search_finds_the_least_memory_and_goes_on_where_it_was_interrupted(be
     again = bench.assay("dss", "tpch", "--resume", folder, "--json", "--no-report")
     assert again.document["answers"][0]["edge"]["memory_bytes"] == answer["edge"]["memory_bytes"]
     assert [point["id"] for point in again.document["points"]][:2] == ["p0001", "p0002"]
+
+
+@pytest.mark.slow(reason="loads a server of its own")
+def test_of_mariadb_the_least_memory_is_found_without_which_temporary_tables_go_to_disk(
+    bench: Bench, mariadb: ServerProcess
+) -> None:
+    outcome = dss(
+        bench, mariadb.fresh_database(), "load", "run", "--scale", "0.004", "--search", "memory", "--start", "16M",
+        "--queries", "1,10,13,16,18", "--json",
+    )  # fmt: skip
+
+    assert outcome.code == 0, outcome.stderr
+    (answer,) = outcome.document["answers"]
+    assert answer["limited_by"] == "spilled<=0"
+    assert answer["first_failing"]["queries_spilled"] > 0
+    assert answer["first_failing"]["memory_bytes"] >= 16 << 10

@@ -61,6 +61,11 @@ def test_queries_that_spill_and_fail_are_counted_where_they_are_known() -> None:
 
     assert [figure.value(point) for figure in (SPILLING, FAILED, QUERIES_PER_H)] == [1, 1, 720]
     assert SPILLING.value(point_of(("done", None))) is None
+    # MariaDB counts how often it spilled, and no bytes.
+    counted = point_of(("done", None), ("done", None))
+    for query, spilled in zip(counted["dss"]["queries"], (0.0, 3.0), strict=True):  # type: ignore[typeddict-item]
+        query["temp_files"] = spilled
+    assert SPILLING.value(counted) == 1
     assert [SPILLING.words(count) for count in (0, 1, 3)] == ["no query spills", "1 query spills", "3 queries spill"]
 
 

@@ -59,7 +59,7 @@ def test_every_preset_has_a_section_with_sentences_figure_and_table(tmp_path: Pa
     figures = blocks(document, FigureElement)
     assert figures
     assert all(figure.chart.to_dict() for figure in figures)
-    beside = ("matrix-", "study-tpch-queries-")
+    beside = ("matrix-", "study-tpch-queries-", "study-tpch-devices")
     tables = [table.name for table in blocks(document, Table) if not table.name.startswith(beside)]
     assert tables == ["published-table" if told["published"] else "levels"]
     assert document.title.endswith(f": {told['title']}")
@@ -262,7 +262,10 @@ def test_an_axis_of_bytes_has_a_unit_that_suits() -> None:
     chart = level_figure(rows, "spilled", "memory of a sort", joined=False)
 
     assert chart is not None
-    assert chart.to_dict()["layer"][0]["encoding"]["y"]["title"] == "bytes that queries wrote to temporary files (MB)"
+    drawn = chart.to_dict()["layer"][0]["encoding"]
+    assert drawn["y"]["title"] == "bytes that queries wrote to temporary files (MB)"
+    # No level loses its name.
+    assert drawn["x"]["axis"]["labelOverlap"] is False
 
 
 def test_every_section_says_which_level_it_speaks_of(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def level_figure(
     y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
     step = PANEL_WIDTH[1] / len(levels)
     fit = max(len(level) for level in levels) * LETTER_PX <= step
-    x_axis = alt.Axis(labelAngle=0 if fit else -35, grid=False, labelLimit=step if fit else 160)
+    x_axis = _level_axis(step, fit=fit)
     gap = 1 - min(0.9, BAR_MAX_PX * len(series) / step)
     spread = alt.Scale(type="point", padding=0.5) if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
     x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis, scale=spread)
@@ -139,6 +139,13 @@ def level_figure(
     )
     chart: alt.TopLevelMixin = alt.layer(*layers).properties(width=PANEL_WIDTH[1], height=230)
     return chart
+
+
+def _level_axis(step: float, *, fit: bool) -> alt.Axis:
+    """The axis of levels: leaned labels pass each other, so that each level has its name where a line fits."""
+    return alt.Axis(
+        labelAngle=0 if fit else -35, grid=False, labelLimit=step if fit else 160, labelOverlap=step < 2 * LETTER_PX
+    )
 
 
 def _over(value: float | None, factor: float) -> float | None:

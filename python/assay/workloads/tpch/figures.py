@@ -127,8 +127,9 @@ def _count_figure(
 
 
 def _spilling(point: Point) -> float | None:
-    told = [query.get("temp_bytes") for query in dss_of(point).get("queries") or []]
-    known = [count for count in told if count is not None]
+    queries = dss_of(point).get("queries") or []
+    told = [(query.get("temp_bytes"), query.get("temp_files")) for query in queries]
+    known = [max(count or 0 for count in counts) for counts in told if counts != (None, None)]
     return float(sum(count > 0 for count in known)) if known else None
 
 

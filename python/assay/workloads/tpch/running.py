@@ -32,6 +32,9 @@ CANCEL_S = 15.0
 TRIES = 3
 """How often a refresh function or a session is tried when the server goes away."""
 
+_COUNTED = ("bytes_read", "temp_bytes", "temp_files")
+"""What servers count of a query, as far as they do."""
+
 POWER_STREAM = 0
 """The stream of the power test, by the specification."""
 
@@ -262,6 +265,7 @@ class QueryTest:
             "rows": rows,
             "bytes_read": grown["bytes_read"],
             "temp_bytes": grown["temp_bytes"],
+            "temp_files": grown["temp_files"],
             "ended_by": ended_by,
             "error": error,
         }
@@ -294,7 +298,7 @@ class QueryTest:
         if before and not is_lost:
             with suppress(AssayError):
                 after = database.scan_counters(session)
-        grown = {name: after.get(name, -1.0) - before.get(name, 0.0) for name in ("bytes_read", "temp_bytes")}
+        grown = {name: after.get(name, -1.0) - before.get(name, 0.0) for name in _COUNTED}
         return {name: count if count >= 0 else None for name, count in grown.items()}
 
     def _session(self, database: Database, stream: int) -> Session:

@@ -48,6 +48,7 @@ class Query(QueryIo, total=False):
     rows: Required[MaybeCount]
     bytes_read: MaybeAmount
     temp_bytes: MaybeAmount
+    temp_files: MaybeAmount
     ended_by: Required[str]
     error: Text
 

@@ -426,7 +426,7 @@ class Database(ABC):
         Returns
         -------
         dict of str to float
-            `bytes_read`: asked of the operating system; `temp_bytes`: written to temporary files; those it counts.
+            `bytes_read`: asked of the operating system; `temp_bytes`, `temp_files`: written to temporary files.
         """
         return {}
 

@@ -21,6 +21,7 @@ from assay.targets.databases.common.data_files import beginning, is_process
 from assay.targets.databases.common.database import OWN_TABLES, Database
 from assay.targets.databases.common.facts import DatabaseFacts, SavedFacts
 from assay.targets.databases.common.marks import TABLE_MARK
+from assay.targets.databases.common.query_memory import QueryMemory
 from assay.targets.databases.common.run_lock import MariadbRunLock
 from assay.targets.databases.mariadb.objects import in_definitions, not_in_definitions
 from assay.targets.databases.mariadb.session import MariadbSession, connect_error
@@ -68,6 +69,12 @@ class Mariadb(Database):
 
     dialect: Dialect = "mariadb"
     marking = "{statement} COMMENT = '{mark}'"
+    query_memory = QueryMemory(
+        statement="SET SESSION tmp_table_size = {bytes}, max_heap_table_size = {bytes}, sort_buffer_size = {bytes},"
+        " join_buffer_size = {bytes}",
+        words="tmp_table_size, max_heap_table_size, sort_buffer_size and join_buffer_size of a session",
+        most_share=1 / 64, least_bytes=16 << 10,
+    )  # fmt: skip
 
     def open(self, *, connections: int = 0) -> None:
         """Connect, and check the version and that there are connections enough."""
@@ -221,9 +228,12 @@ class Mariadb(Database):
         return {str(name).lower(): float(value) for name, value in rows}
 
     def scan_counters(self, session: Session) -> dict[str, float]:
-        """What InnoDB read (Innodb_data_read); temporary files are not counted in bytes."""
+        """What InnoDB read (Innodb_data_read), and how often the session spilled: bytes of that are not counted."""
+        names = ("Created_tmp_disk_tables", "Sort_merge_passes")
+        rows = session.query("SHOW SESSION STATUS WHERE Variable_name IN (%s, %s)", names)
+        counted = {"temp_files": float(sum(int(value) for _, value in rows))} if rows else {}
         read = self._status("Innodb_data_read").get("innodb_data_read")
-        return {} if read is None else {"bytes_read": read}
+        return counted if read is None else counted | {"bytes_read": read}
 
     def can_store_columns(self) -> bool:
         """Whether the ColumnStore engine is installed."""

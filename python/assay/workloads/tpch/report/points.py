@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.base.tables import Record
-from assay.base.units import count_of
+from assay.base.units import count_of, format_bytes
 from assay.document.text import DASH, shorten
+from assay.record.points import MEMORY_AXIS
 from assay.record.source import RunFacts
 
 KIND = "tpch"
@@ -24,17 +25,20 @@ def points_of(facts: RunFacts) -> list[Record]:
 
 
 def variants(facts: RunFacts, points: Sequence[Record]) -> dict[str, str]:
-    """A name for each point's tests, by its id: its part, the test and the run, each where there are several."""
+    """A name for each point by its id: its part, the test, its memory and the run, each where there are several."""
     titles = {part.get("name"): str(part.get("title")) for part in facts.manifest.get("parts") or []}
     parts = {point.get("part") for point in points}
     tests = {point["dss"].get("test") for point in points}
     runs = {point["dss"].get("run") for point in points}
+    memories = {(point.get("load") or {}).get(MEMORY_AXIS) for point in points}
     named = {}
     for point in points:
         dss = point["dss"]
         test = test_words(point)
         words = [shorten(titles.get(point.get("part") or "", DASH), 40)] if len(parts) > 1 else []
         words += [test] if len(tests) > 1 or not words else []
+        memory = (point.get("load") or {}).get(MEMORY_AXIS)
+        words += [f"{format_bytes(memory)} of memory"] if len(memories) > 1 and memory is not None else []
         words += [f"run {dss.get('run')}"] if len(runs) > 1 else []
         named[str(point.get("id"))] = ", ".join(words)
     return named

@@ -9,10 +9,12 @@ from assay.base.units import count_of, format_duration, format_throughput
 from assay.document.elements import Paragraph
 from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import percent
+from assay.record.answers import least_words
+from assay.record.points import MEMORY_AXIS
 from assay.record.shapes.point import Point
 from assay.record.source import RunFacts
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
-from assay.workloads.tpch.figures import in_memory, own_bytes_read
+from assay.workloads.tpch.figures import FIGURES, in_memory, own_bytes_read
 from assay.workloads.tpch.job import DISCLAIMER
 from assay.workloads.tpch.report.points import points_of, waits_for
 from assay.workloads.tpch.report.study import study_figures, study_tables
@@ -28,9 +30,11 @@ def tpch_remarks(facts: RunFacts) -> Remarks:
     """Build the remarks."""
     points = points_of(facts)
     is_study = facts.told("study") is not None
-    headlines = [] if is_study else [Paragraph(_sentence(point), strong=True) for point in points]
+    found = [_found(one) for one in facts.manifest.get("answers") or [] if one["axis"] == MEMORY_AXIS]
+    told = found or [_sentence(point) for point in points]
+    headlines = [] if is_study else [Paragraph(text, strong=True) for text in told]
     # Of data that came from memory there is nothing to rank, and nothing to advise.
-    asked = [point for point in points if not in_memory(cast(Point, point))]
+    asked = [] if found else [point for point in points if not in_memory(cast(Point, point))]
     limiting = [] if is_study else [text for point in asked if (text := _limiting(point))]
     return Remarks(
         headlines=headlines,
@@ -41,6 +45,13 @@ def tpch_remarks(facts: RunFacts) -> Remarks:
         method=[f"{DISCLAIMER[:1].upper()}{DISCLAIMER[1:]}."],
         words=(*OWN_WORDS, *WORDS),
     )
+
+
+def _found(answer: Record) -> str:
+    """What a search over memory found, with the points that show it."""
+    ids = [end["point_id"] for end in (answer.get("edge"), answer.get("first_failing")) if end]
+    text = least_words(answer, FIGURES)
+    return f"{text[:1].upper()}{text[1:]} [{', '.join(ids)}]."
 
 
 def _sentence(point: Record) -> str:
