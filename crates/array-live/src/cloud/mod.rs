@@ -56,10 +56,10 @@ impl Cloud {
     }
 
     fn gates(&self) -> Vec<GateReading> {
-        self.model.readings().into_iter().filter_map(|reading| reading.gate).collect()
+        self.model.gates(self.looked_ns)
     }
 
-    /// Tells of limits whose credits are used up, and of those that have some again.
+    /// Notes in the log which limits have used up their credits, and which have credits again.
     fn look(&mut self) {
         for (name, limit, per_s) in self.model.take_used_up() {
             if self.used_up.insert((name.clone(), limit)) {

@@ -23,8 +23,8 @@ pub(super) struct Bucket {
     exceeded_ns: u64,
     /// Until when holding back has been counted.
     counted_ns: u64,
-    /// Whether the last credit went.
-    used_up: bool,
+    /// When the last credit went: I/Os that wait take theirs before their time.
+    used_up_ns: Option<u64>,
 }
 
 impl Bucket {
@@ -42,7 +42,7 @@ impl Bucket {
             passed: 0,
             exceeded_ns: 0,
             counted_ns: 0,
-            used_up: false,
+            used_up_ns: None,
         }
     }
 
@@ -87,7 +87,9 @@ impl Bucket {
         if self.bursts() {
             self.credits = self.credits_at(at_ns) - i128::from(cost) * PARTS;
             self.at_ns = at_ns.max(self.at_ns);
-            self.used_up |= self.credits < PARTS;
+            if self.credits < PARTS {
+                self.used_up_ns.get_or_insert(self.at_ns);
+            }
         }
     }
 
@@ -98,8 +100,8 @@ impl Bucket {
     }
 
     /// The baseline, if the last credit went since this was asked last.
-    pub(super) fn take_used_up(&mut self) -> Option<u64> {
-        std::mem::take(&mut self.used_up).then_some(self.per_s)
+    pub(super) fn take_used_up(&mut self, now_ns: u64) -> Option<u64> {
+        self.used_up_ns.take_if(|at_ns| *at_ns <= now_ns).map(|_| self.per_s)
     }
 
     pub(super) fn passed(&self) -> u64 {

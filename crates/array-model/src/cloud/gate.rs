@@ -30,8 +30,9 @@ impl Gate {
     }
 
     /// Limits whose last credit went since this was asked last, and the baseline of each.
-    pub(super) fn take_used_up(&mut self) -> impl Iterator<Item = (&'static str, u64)> {
-        let found = [("IOPS", self.operations.take_used_up()), ("throughput", self.transfer.take_used_up())];
+    pub(super) fn take_used_up(&mut self, now_ns: u64) -> impl Iterator<Item = (&'static str, u64)> {
+        let found =
+            [("IOPS", self.operations.take_used_up(now_ns)), ("throughput", self.transfer.take_used_up(now_ns))];
         found.into_iter().filter_map(|(limit, per_s)| per_s.map(|per_s| (limit, per_s)))
     }
 

@@ -8,7 +8,7 @@ use super::{
     snapshot::Snapshot,
 };
 use crate::{
-    ArrayError, MemberReading,
+    ArrayError, GateReading, MemberReading,
     events::Event,
     slab::Slab,
     timeline::{Timed, Timeline},
@@ -128,12 +128,22 @@ impl CloudModel {
     /// Limits whose last credit went since this was asked last: of which volume or of the machine, which limit, and its
     /// baseline a second.
     pub fn take_used_up(&mut self) -> Vec<(String, &'static str, u64)> {
+        let now_ns = self.time.now_ns;
         let volumes = self.volumes.iter_mut().map(|volume| (&volume.name[..], &mut volume.gate));
         let machine = self.machine.iter_mut().map(|gate| (MACHINE, gate));
         volumes
             .chain(machine)
-            .flat_map(|(name, gate)| gate.take_used_up().map(move |(limit, per_s)| (name.to_owned(), limit, per_s)))
+            .flat_map(|(name, gate)| {
+                gate.take_used_up(now_ns).map(move |(limit, per_s)| (name.to_owned(), limit, per_s))
+            })
             .collect()
+    }
+
+    /// Limits of the volumes, and of the machine after them, as they stand at a time at which no I/O may have come for long.
+    pub fn gates(&self, at_ns: u64) -> Vec<GateReading> {
+        let at_ns = at_ns.max(self.time.now_ns);
+        let volumes = self.volumes.iter().map(|volume| volume.gate.reading(&volume.name, at_ns));
+        volumes.chain(self.machine.iter().map(|gate| gate.reading(MACHINE, at_ns))).collect()
     }
 
     /// Readings of the volumes, and of the machine after them.
