@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from assay.base.units import count_of
-from assay.record.shapes.drive import Drive, DriveHealth
+from assay.record.drives import Drive, DriveHealth
 
 AMPLIFIED_BYTES = 10 * 10**9
 """Bytes a host has to write before the ratio to those on flash says anything: drives count in units of megabytes."""

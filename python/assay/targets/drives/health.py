@@ -10,7 +10,7 @@ from typing import Literal, cast
 
 from assay.base.errors import NotAnswering, NotSupported
 from assay.base.programs import PROGRAMS, find_program, install_command
-from assay.record.shapes.drive import Drive, DriveAtomicWrites, DriveError, DriveHealth
+from assay.record.drives import Drive, DriveAtomicWrites, DriveError, DriveHealth
 from assay.targets.drives import nvme_cli, smartctl
 from assay.targets.drives.asking import Asked, ask
 from assay.targets.drives.beneath import disks_of

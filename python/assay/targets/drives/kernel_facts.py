@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from assay.base.paths import plain
-from assay.record.shapes.drive import Drive, DriveAtomicWrites, DriveLink
+from assay.record.drives import Drive, DriveAtomicWrites, DriveLink
 from assay.targets.drives.beneath import driver_of, transport_of
 from assay.targets.drives.numbers import TEXT_MAX, celsius_of
 from assay.targets.kernel import Kernel, read_number, read_text

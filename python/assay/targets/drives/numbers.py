@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from assay.base.paths import plain
-from assay.record.shapes.terms import INTEGER_MAX
 
 Document = Mapping[str, object]
 
+COUNT_MAX = 2**63 - 1
+"""What a run folder holds of a counter (`assay.record.shapes.terms.INTEGER_MAX`)."""
 TEXT_MAX = 64
 _DIGITS_MAX = 39
 """Digits of a 128-bit number."""
@@ -60,13 +61,13 @@ def count_of(value: object) -> int | None:
         value = int(value) if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if 0 <= value <= INTEGER_MAX else None
+    return value if 0 <= value <= COUNT_MAX else None
 
 
 def bytes_of(value: object, unit: int) -> int | None:
     """A counter of units in bytes."""
     count = count_of(value)
-    return None if count is None or count * unit > INTEGER_MAX else count * unit
+    return None if count is None or count * unit > COUNT_MAX else count * unit
 
 
 def percent_of(value: object) -> float | None:

@@ -6,7 +6,7 @@ OCP Datacenter NVMe SSD Specification, SMART / Health Information Extended (log 
 
 from __future__ import annotations
 
-from assay.record.shapes.drive import Drive, DriveError, DriveFormat, DriveHealth
+from assay.record.drives import Drive, DriveError, DriveFormat, DriveHealth
 from assay.targets.drives.numbers import (
     KELVIN,
     Document,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from assay.record.shapes.drive import Drive, DriveError, DriveFormat, DriveHealth, DriveLink
+from assay.record.drives import Drive, DriveError, DriveFormat, DriveHealth, DriveLink
 from assay.targets.drives import nvme_cli
 from assay.targets.drives.numbers import (
     Document,

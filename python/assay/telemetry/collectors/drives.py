@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from assay.base.errors import AssayError, NotSupported
 from assay.record.drive_health import grown
-from assay.record.shapes.drive import Drive, DriveHealth
+from assay.record.drives import Drive, DriveHealth
 from assay.targets.drives.health import examine, look, program_for
 from assay.telemetry.collectors.kernel_log import KernelEvent, KernelLog, places_of
 from assay.telemetry.columns import Reading
