@@ -182,6 +182,8 @@ pub struct ReadsPlan {
     /// Longest until a program or erase gives way to a read, and how many times one does.
     pub suspend_ns: u64,
     pub suspends: u32,
+    /// Time that a program or erase loses each time, the read not counted.
+    pub resume_ns: u64,
 }
 
 /// Turn of a read on a die that programs or erases.

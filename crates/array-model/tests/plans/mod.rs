@@ -63,7 +63,7 @@ pub(crate) fn solid_state() -> SolidStatePlan {
             erase_ns: 3 * MS,
             programming_dies: 0,
         },
-        reads: ReadsPlan { priority: ReadPriority::Suspend, suspend_ns: 300_000, suspends: 8 },
+        reads: ReadsPlan { priority: ReadPriority::Suspend, suspend_ns: 300_000, suspends: 8, resume_ns: 0 },
         unit_bytes: 4 * KIB,
         over_provisioning: 0.28,
         metadata_share: 0.0,

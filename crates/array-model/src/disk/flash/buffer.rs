@@ -88,11 +88,12 @@ impl Buffer {
         while self.open_bytes >= self.shot(programs).bytes {
             self.program(programs, dies, admitted_ns, self.shot(programs).bytes);
         }
-        while self.more_bytes >= programs.dense.bytes {
-            self.more_bytes -= programs.dense.bytes;
-            self.programmed_bytes += programs.dense.bytes;
-            let takes_ns = programs.dense.takes_ns + std::mem::take(&mut self.reads_ns);
-            dies.program(&programs.dies, admitted_ns, takes_ns);
+        // Tables go where data go: a slow program among fast ones would hold all of them up.
+        let shot = self.shot(programs);
+        while self.more_bytes >= shot.bytes {
+            self.more_bytes -= shot.bytes;
+            self.programmed_bytes += shot.bytes;
+            dies.program(&programs.dies, admitted_ns, shot.takes_ns + std::mem::take(&mut self.reads_ns));
         }
         if programs.buffer_bytes < programs.dense.bytes {
             // Nothing holds what was written until there is enough for a program.

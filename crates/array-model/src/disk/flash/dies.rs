@@ -34,6 +34,7 @@ pub(super) struct DieKind {
     priority: ReadPriority,
     suspend_ns: u64,
     suspends: u32,
+    resume_ns: u64,
     /// Dies that may program at a time.
     programming: u32,
 }
@@ -51,6 +52,7 @@ impl DieKind {
             priority: reads.priority,
             suspend_ns: reads.suspend_ns,
             suspends: reads.suspends,
+            resume_ns: reads.resume_ns,
             programming: programming.min(flash.dies),
         }
     }
@@ -122,13 +124,15 @@ impl Dies {
         let start_ns = from_ns.max(self.planes[plane]);
         let at_work = start_ns < die.before_ns || (start_ns >= die.begun_ns && start_ns < die.free_ns);
         // Another plane reads already: the die is suspended.
-        let waits_ns = if at_work && start_ns >= die.read_until_ns { die.wait(kind, start_ns) } else { 0 };
+        let stops = at_work && start_ns >= die.read_until_ns;
+        let waits_ns = if stops { die.wait(kind, start_ns) } else { 0 };
         let end_ns = start_ns + waits_ns + kind.read_ns;
         self.planes[plane] = end_ns;
         let held_ns = end_ns.saturating_sub(die.read_until_ns.max(start_ns + waits_ns));
         die.read_until_ns = die.read_until_ns.max(end_ns);
         if at_work && start_ns + waits_ns < die.free_ns {
-            die.hold(held_ns, start_ns);
+            let resume_ns = if stops && kind.priority == ReadPriority::Suspend { kind.resume_ns } else { 0 };
+            die.hold(held_ns + resume_ns, start_ns);
         }
         end_ns
     }
@@ -187,6 +191,7 @@ mod tests {
             priority,
             suspend_ns: 300,
             suspends: 2,
+            resume_ns: 0,
             programming: 2,
         }
     }
@@ -231,6 +236,18 @@ mod tests {
         }
         assert!(waits[0] < 300 && waits[1] < 300 && waits[2] > 300, "{waits:?}");
         assert!(dies.read(&kind, 2, now_ns) == now_ns + 50, "the program is over");
+    }
+
+    #[test]
+    fn a_program_that_gave_way_takes_longer() {
+        let kind = DieKind { resume_ns: 70, ..kind(ReadPriority::Suspend) };
+        let mut dies = Dies::new(&kind, 1);
+        (0..2).for_each(|_| _ = dies.program(&kind, 0, 1000));
+        // Two planes read in one suspension.
+        let reads = [2, 3].map(|plane| dies.read(&kind, plane, 100));
+        assert_eq!(reads[0], 100 + 299 + 50);
+        assert!(reads[1] <= reads[0]);
+        assert_eq!(dies.program(&kind, 0, 1000), 2000 + 50 + 70);
     }
 
     #[test]

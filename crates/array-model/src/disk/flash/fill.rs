@@ -4,7 +4,7 @@
 /// "Analytic Models of SSD Write Performance", ACM Transactions on Storage 10(2), 2014).
 pub(super) fn write_amplification(over_provisioning: f64) -> f64 {
     let alpha = 1.0 + over_provisioning;
-    alpha / (alpha + lambert_w(-alpha * (-alpha).exp()))
+    alpha / (alpha + lambert_w(-alpha * libm::exp(-alpha)))
 }
 
 /// The principal branch of Lambert's W for -1/e < x < 0, by Halley's steps.
@@ -13,7 +13,8 @@ fn lambert_w(x: f64) -> f64 {
     let p = (2.0 * (std::f64::consts::E * x + 1.0)).max(0.0).sqrt();
     let mut w = -1.0 + p - p * p / 3.0 + 11.0 / 72.0 * p * p * p;
     for _ in 0..20 {
-        let (e, f) = (w.exp(), w * w.exp() - x);
+        let e = libm::exp(w);
+        let f = w * e - x;
         let step = f / (e * (w + 1.0) - (w + 2.0) * f / (2.0 * w + 2.0));
         if !step.is_finite() || step.abs() < 1e-15 {
             break;
@@ -29,7 +30,7 @@ pub(super) fn valid_counts(blocks: u32, block_units: u32, mapped: u32) -> Vec<u3
     let share = f64::from(blocks * block_units) / f64::from(mapped.max(1)) - 1.0;
     let least = (1.0 - 1.0 / write_amplification(share.max(1e-6))).clamp(1e-9, 1.0);
     let shares: Vec<f64> = (0..blocks)
-        .map(|block| least * ((f64::from(block) + 0.5) / f64::from(blocks) * (1.0 / least).ln()).exp())
+        .map(|block| least * libm::exp((f64::from(block) + 0.5) / f64::from(blocks) * libm::log(1.0 / least)))
         .collect();
     let scale = f64::from(mapped) / shares.iter().sum::<f64>();
     // Rounded so that the sum stays exact; what a full block cannot take goes to the next.
@@ -74,7 +75,7 @@ impl Draws {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((mixed ^ (mixed >> 31)) >> 32) * u64::from(end) >> 32) as u32
+        ((((mixed ^ (mixed >> 31)) >> 32) * u64::from(end)) >> 32) as u32
     }
 }
 

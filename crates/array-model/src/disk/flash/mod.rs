@@ -94,7 +94,7 @@ impl SolidStateKind {
     fn reads_of_moved(&self, valid: u64) -> f64 {
         let share = (valid as f64 / ONE as f64).clamp(1e-6, 1.0);
         let units = self.units_per_page;
-        if units <= 1.0 { 1.0 / units } else { (1.0 - (1.0 - share).powf(units)) / (units * share) }
+        if units <= 1.0 { 1.0 / units } else { (1.0 - libm::pow(1.0 - share, units)) / (units * share) }
     }
 }
 
@@ -252,8 +252,8 @@ impl SolidState {
             if self.is_mapped(at / kind.unit_bytes) {
                 // Pages were written at different times, so neighbours lie anywhere.
                 let place = page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-                let read_ns = self.dies.read(&kind.programs.dies, (place * planes >> 32) as usize, ready_ns);
-                let channel = &mut self.channels[(place * kind.channels >> 32) as usize];
+                let read_ns = self.dies.read(&kind.programs.dies, ((place * planes) >> 32) as usize, ready_ns);
+                let channel = &mut self.channels[((place * kind.channels) >> 32) as usize];
                 *channel = (*channel).max(read_ns) + (until - at) * kind.channel_ps_per_byte / 1000;
                 there_ns = there_ns.max(*channel);
             }

@@ -29,7 +29,7 @@ fn drive_of_800_gb() -> SolidStatePlan {
             erase_ns: 5 * MS,
             programming_dies: 0,
         },
-        reads: ReadsPlan { priority: ReadPriority::Suspend, suspend_ns: 300 * US, suspends: 8 },
+        reads: ReadsPlan { priority: ReadPriority::Suspend, suspend_ns: 300 * US, suspends: 8, resume_ns: 0 },
         unit_bytes: 4 * KIB,
         over_provisioning: 1078.0 / capacity_gib - 1.0,
         metadata_share: 0.035,

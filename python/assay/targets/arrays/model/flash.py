@@ -31,6 +31,7 @@ class ReadsPlan(TypedDict):
     priority: str
     suspend_ns: float
     suspends: int
+    resume_ns: float
 
 
 class SlcPlan(TypedDict):
@@ -94,6 +95,7 @@ def flash_disk(value: Value, age: str) -> SolidStateDisk:
             "priority": value("disk.read_priority"),
             "suspend_ns": value("disk.suspend_time"),
             "suspends": value("disk.suspends"),
+            "resume_ns": value("disk.resume_time"),
         },
         "slc": {
             "bytes": value("disk.slc"),

@@ -195,6 +195,7 @@ PARAMETERS: dict[str, Known] = {
     "disk.read_priority": _word("what a read does behind a program or erase", READ_PRIORITIES, "solid-state"),
     "disk.suspend_time": _time("until a program or erase gives way to a read, at most", 0, 1e9, "solid-state"),
     "disk.suspends": _count("times that one of them gives way", 0, 1 << 20, "solid-state"),
+    "disk.resume_time": _time("that a program or erase loses each time it gives way", 0, 1e9, "solid-state"),
     "disk.programming_dies": _count("dies that power lets program at a time; 0: all", 0, 4096, "solid-state"),
     "disk.slc": _bytes("written to cells used with one bit first, always", 0, 1 << 50, "solid-state"),
     "disk.slc_empty": _bytes("more of it while the drive is fresh", 0, 1 << 50, "solid-state"),
