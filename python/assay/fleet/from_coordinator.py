@@ -127,6 +127,7 @@ class RequestOf(WireMessage):
     cache_size: Name | None
     size_most_bytes: Count
     create: bool
+    yes_writes: Name | None
     database: bool
     numbered: bool
     dry_run: bool
