@@ -123,9 +123,9 @@ def _gate(old: State, new: State, interval_ns: int) -> Iterator[Reading]:
         yield Reading(entity, f"{limit}_exceeded_share", "gauge", min(max(exceeded, 0.0), 1.0))
         if new[limit]["balance_share"] is not None:
             yield Reading(entity, balance, "gauge", float(new[limit]["balance_share"]))
-    if new["name"] == "machine":
-        counted = new["iops"]["passed"] - old["iops"]["passed"]
-        yield Reading(entity, "ios_count", "delta", float(counted))
+    # As the provider counts: in units, and merged. A volume has its reads and writes beside it.
+    metric = "ios_count" if new["name"] == "machine" else "counted_ios_count"
+    yield Reading(entity, metric, "delta", float(new["iops"]["passed"] - old["iops"]["passed"]))
 
 
 def _whole(before: State, after: State) -> Iterator[Reading]:
