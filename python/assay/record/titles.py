@@ -138,8 +138,12 @@ def _made(manifest: Manifest, folder_max: int | None) -> str:
     host = "" if is_model else str((manifest.get("host") or {}).get("hostname") or "").partition(".")[0]
     target, load = target_title(manifest, folder_max), _load(manifest)
     where = f"{target} on {host}" if target and host and target != host else target or host
+    most = WHOLE_MAX if folder_max is None else TITLE_MAX
+    if where and load:
+        # Of a target with many options the load stays whole: it says what was asked.
+        where = _bounded(where, max(most - len(load) - 2, most // 2))
     made = f"{where}: {load}" if where and load else where or load
-    return _bounded(made, WHOLE_MAX if folder_max is None else TITLE_MAX) or str(manifest.get("run_id") or "a run")
+    return _bounded(made, most) or str(manifest.get("run_id") or "a run")
 
 
 def _load(manifest: Manifest) -> str:
