@@ -40,12 +40,13 @@ def mine(**changes: Any) -> dict[str, Any]:
 def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
         "block-and-mix", "block-mix-fill", "cache-size", "columnstore", "cross-stimulus", "degraded",
-        "demand-intensity", "dss-profile-vs-database", "dss-scaling", "fill", "hosts", "idle-recovery",
-        "interference", "iops-matrix", "latency", "mailbox-layout", "memory", "oltp-degraded", "oltp-layout",
-        "oltp-on-raid", "oltp-partition", "oltp-scaling", "partitions", "path-policy", "paths", "published",
-        "queue-depth", "raid-policy", "raw-scaling", "raw-vs-database", "read-realloc", "read-settings", "san-scaling",
-        "scale-together", "server-parameters", "steady-state", "steady-state-array", "streams", "wire-speed",
-        "working-set", "write-allocation", "write-saturation",
+        "demand-intensity", "dss-profile-vs-database", "dss-scaling", "fill", "flash-state", "hosts",
+        "idle-recovery", "interference", "iops-matrix", "latency", "mailbox-layout", "memory", "oltp-degraded",
+        "oltp-layout", "oltp-on-raid", "oltp-partition", "oltp-scaling", "over-provisioning", "partitions",
+        "path-policy", "paths", "published", "queue-depth", "raid-policy", "raw-scaling", "raw-vs-database",
+        "read-realloc", "read-settings", "san-scaling", "scale-together", "server-parameters", "steady-state",
+        "steady-state-array", "streams", "tail", "wire-speed", "working-set", "write-allocation",
+        "write-saturation",
     ]  # fmt: skip
 
 
