@@ -81,7 +81,7 @@ def beside(
 
 
 def namespaces() -> Iterator[Figure]:
-    """The 7450 MAX with namespaces of six sizes; the rest of the drive is trimmed."""
+    """Compare the 7450 MAX at six sizes of its namespace; the rest of the drive is trimmed."""
     sizes = [(372.6, 306.6, True), (447.1, 281.3, False), (521.6, 254.5, True), (596.2, 221.3, False),
              (670.7, 193.0, False), (745.2, 159.6, True)]  # fmt: skip
     for gib, writes_k, fitted in sizes:
@@ -189,7 +189,7 @@ def main() -> None:
         if only not in (None, one.drive):
             continue
         found = model_of(one)
-        # Of a range, its nearer end counts.
+        # A published range counts by the end that is nearer.
         nearest = min(max(found, one.published), one.published_most or one.published)
         error = found / nearest - 1
         rows.append(

@@ -11,7 +11,7 @@ PRECONDITION = "precondition"
 """Purpose of points that bring a target into a state, and are no result of the run."""
 
 MEMORY_AXIS = "memory_bytes"
-"""Axis of a search over memory, of which less is harder."""
+"""Axis of a search over memory: less memory is the harder load."""
 
 CUT_SHORT = ("interrupted", "not-answering", "failed")
 """Ends of points that are measured again when a run goes on."""

@@ -4,7 +4,7 @@ use super::plan::LimitPlan;
 
 /// Tokens are counted in parts of this many, so that a nanosecond of any whole rate is exact.
 const PARTS: i128 = 1_000_000_000;
-/// Times of the pace are in picoseconds, so that a rate of I/Os is met over any time.
+/// The pace counts in picoseconds: rounding to nanoseconds would miss a rate over a long time.
 const PS_PER_NS: u128 = 1000;
 
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Bucket {
         (self.credits + earned).min(self.capacity)
     }
 
-    /// When `cost` tokens that are asked for now may pass.
+    /// The time at which a request for `cost` tokens may pass.
     #[inline]
     pub(super) fn earliest_ns(&self, now_ns: u64, cost: u64) -> u64 {
         // What counts with an I/O before it needs nothing of its own.

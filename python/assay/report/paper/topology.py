@@ -123,7 +123,7 @@ def _members(array: Record, known: Record, members: int) -> list[Box]:
                 (f"RAID {str(pool.get('raid') or '').upper()}", *about))
             for pool in pools
         ]  # fmt: skip
-    # The disks of a cloud's volumes are nobody's to see.
+    # Nobody can see the disks of a cloud's volumes.
     policy = (f"RAID {str(array['raid']).upper()}",) if array.get("raid") else ()
     return _several("member", members, (*policy, *about))
 

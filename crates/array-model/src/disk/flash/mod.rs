@@ -281,7 +281,7 @@ impl SolidState {
         self.age(command.at_bytes / kind.unit_bytes, programmed_bytes.div_ceil(kind.unit_bytes));
         let moved_bytes = programmed_bytes * self.aging.moved / ONE;
         let metadata_bytes = (programmed_bytes + moved_bytes) * kind.metadata / ONE;
-        // A part of a unit is written with the rest of it, which is read first.
+        // A write of a part of a unit first reads the rest of it, and then writes the whole.
         let old_ns = read_units * kind.read_ns;
         let moving_ns = moved_bytes.saturating_mul(kind.read_ns) / kind.unit_bytes * self.aging.page_reads / ONE;
         let coming = Incoming {

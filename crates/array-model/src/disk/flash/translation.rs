@@ -240,7 +240,7 @@ impl FullBlocks {
         valid
     }
 
-    /// One unit of a block is valid no more.
+    /// A block loses one of its valid units.
     #[inline]
     fn lose(&mut self, block: u32) {
         if self.valid[block as usize] != NONE {

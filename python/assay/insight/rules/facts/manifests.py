@@ -86,7 +86,7 @@ def _devices(volumes: Sequence[Volume], anchor: str, is_guest: bool | None) -> l
 def _drives(
     drives: Sequence[Drive], devices: Sequence[Subject], volumes: Sequence[Volume], anchor: str
 ) -> list[Subject]:
-    """Health of drives, of devices that volumes lay on or of what these are built on; the latter are subjects more."""
+    """Health of the drives that volumes lay on or that lie below their devices; which are subjects apart."""
     known = {one.name: one for one in devices if one.kind == "device"}
     found = []
     for drive in drives:

@@ -32,7 +32,7 @@ FLASH_STATES = ("fresh", "written", "steady")
 
 
 class DiskState(NamedTuple):
-    """How the disks of a member are, and what was written to drives of flash before; empty: nothing is said of it."""
+    """State of a member's disks, and what was written to drives of flash before; an empty `flash` states nothing."""
 
     disks: str = "healthy"
     flash: str = ""
