@@ -4,6 +4,7 @@ mod command;
 mod flash;
 mod mechanical;
 mod seek;
+mod slots;
 mod station;
 mod zones;
 

@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use super::command::{Begun, DiskCommand, DiskCounters};
+use super::{
+    command::{Begun, DiskCommand, DiskCounters},
+    slots::Slots,
+};
 use crate::StationPlan;
 
 /// A larger I/O is several: each takes a server of its own.
@@ -39,70 +42,39 @@ pub(crate) struct Station {
     kind: Arc<StationKind>,
     /// When each channel is free again.
     free_ns: Box<[u64]>,
-    served: Vec<Option<DiskCommand>>,
-    slots: Vec<u16>,
-    waiting: std::collections::VecDeque<DiskCommand>,
+    slots: Slots,
     /// The channel of the next write: all take their turns.
     next_channel: usize,
     interface_free_ns: u64,
-    counters: DiskCounters,
-    counted_ns: u64,
 }
 
 impl Station {
     pub(crate) fn new(kind: Arc<StationKind>, phase: u64) -> Self {
-        let depth = kind.queue_depth as usize;
         Self {
             free_ns: vec![0; kind.channels].into(),
-            served: vec![None; depth],
-            slots: (0..depth as u16).rev().collect(),
-            waiting: std::collections::VecDeque::with_capacity(64),
+            slots: Slots::new(kind.queue_depth),
             next_channel: (phase % kind.channels as u64) as usize,
             interface_free_ns: 0,
-            counters: DiskCounters::default(),
-            counted_ns: 0,
             kind,
         }
     }
 
     pub(crate) fn push(&mut self, now_ns: u64, command: DiskCommand) -> Option<Begun> {
-        self.account(now_ns);
-        match self.slots.pop() {
-            Some(slot) => Some(self.serve(now_ns, slot, command)),
-            None => {
-                self.waiting.push_back(command);
-                None
-            }
-        }
+        let slot = self.slots.push(now_ns, command)?;
+        Some(self.serve(now_ns, slot, command))
     }
 
     pub(crate) fn end(&mut self, now_ns: u64, slot: u16) -> (DiskCommand, Option<Begun>) {
-        self.account(now_ns);
-        let ended = self.served[usize::from(slot)].take().expect("a disk ends what it serves");
-        self.counters.count(&ended);
-        let next = self.waiting.pop_front().map(|next| self.serve(now_ns, slot, next));
-        if next.is_none() {
-            self.slots.push(slot);
-        }
-        (ended, next)
+        let (ended, next) = self.slots.end(now_ns, slot);
+        (ended, next.map(|next| self.serve(now_ns, slot, next)))
     }
 
     pub(crate) fn present(&self) -> u32 {
-        (self.served.len() - self.slots.len() + self.waiting.len()) as u32
+        self.slots.present()
     }
 
     pub(crate) fn counters(&self, now_ns: u64) -> DiskCounters {
-        let mut copy = self.counters;
-        let passed_ns = now_ns - self.counted_ns;
-        copy.queue_ns += passed_ns * u64::from(self.present());
-        copy.busy_ns += if self.present() > 0 { passed_ns } else { 0 };
-        copy
-    }
-
-    #[inline]
-    fn account(&mut self, now_ns: u64) {
-        self.counters = self.counters(now_ns);
-        self.counted_ns = now_ns;
+        self.slots.counters(now_ns)
     }
 
     fn serve(&mut self, now_ns: u64, slot: u16, command: DiskCommand) -> Begun {
@@ -122,7 +94,6 @@ impl Station {
             let read_ns = (first_piece..first_piece + pieces).map(|piece| self.read(ready_ns, piece)).max();
             (read_ns.unwrap_or(ready_ns) + transfer_ns).max(carried_ns)
         };
-        self.served[usize::from(slot)] = Some(command);
         Begun { end_ns, slot }
     }
 

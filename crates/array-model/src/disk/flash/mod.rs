@@ -9,9 +9,12 @@ mod translation;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
-use super::command::{Begun, DiskCommand, DiskCounters};
+use super::{
+    command::{Begun, DiskCommand, DiskCounters},
+    slots::Slots,
+};
 use crate::{FlashAge, SolidStatePlan};
 use buffer::{Buffer, Incoming, Programs};
 use dies::Dies;
@@ -123,9 +126,7 @@ struct Lines {
 #[derive(Debug, Clone)]
 pub(crate) struct SolidState {
     kind: Arc<SolidStateKind>,
-    served: Vec<Option<DiskCommand>>,
-    slots: Vec<u16>,
-    waiting: VecDeque<DiskCommand>,
+    slots: Slots,
     lines: Lines,
     /// By channel: when it is free.
     channels: Box<[u64]>,
@@ -136,17 +137,12 @@ pub(crate) struct SolidState {
     /// Where the last writes ended.
     ends: [u64; STREAMS],
     next_end: usize,
-    counters: DiskCounters,
-    counted_ns: u64,
 }
 
 impl SolidState {
     pub(crate) fn new(kind: Arc<SolidStateKind>, phase: u64) -> Self {
-        let depth = kind.queue_depth as usize;
         let mut made = Self {
-            served: vec![None; depth],
-            slots: (0..depth as u16).rev().collect(),
-            waiting: VecDeque::with_capacity(64),
+            slots: Slots::new(kind.queue_depth),
             lines: Lines::default(),
             channels: vec![0; kind.channels as usize].into(),
             dies: Dies::new(&kind.programs.dies, phase),
@@ -161,8 +157,6 @@ impl SolidState {
             heat: kind.heat.clone(),
             ends: [u64::MAX; STREAMS],
             next_end: 0,
-            counters: DiskCounters::default(),
-            counted_ns: 0,
             kind,
         };
         if let Some(valid) = made.kind.valid {
@@ -172,25 +166,13 @@ impl SolidState {
     }
 
     pub(crate) fn push(&mut self, now_ns: u64, command: DiskCommand) -> Option<Begun> {
-        self.account(now_ns);
-        match self.slots.pop() {
-            Some(slot) => Some(self.serve(now_ns, slot, command)),
-            None => {
-                self.waiting.push_back(command);
-                None
-            }
-        }
+        let slot = self.slots.push(now_ns, command)?;
+        Some(self.serve(now_ns, slot, command))
     }
 
     pub(crate) fn end(&mut self, now_ns: u64, slot: u16) -> (DiskCommand, Option<Begun>) {
-        self.account(now_ns);
-        let ended = self.served[usize::from(slot)].take().expect("a disk ends what it serves");
-        self.counters.count(&ended);
-        let next = self.waiting.pop_front().map(|next| self.serve(now_ns, slot, next));
-        if next.is_none() {
-            self.slots.push(slot);
-        }
-        (ended, next)
+        let (ended, next) = self.slots.end(now_ns, slot);
+        (ended, next.map(|next| self.serve(now_ns, slot, next)))
     }
 
     pub(crate) fn is_protected(&self) -> bool {
@@ -198,26 +180,14 @@ impl SolidState {
     }
 
     pub(crate) fn present(&self) -> u32 {
-        (self.served.len() - self.slots.len() + self.waiting.len()) as u32
+        self.slots.present()
     }
 
     pub(crate) fn counters(&self, now_ns: u64) -> DiskCounters {
-        let mut copy = self.counters;
-        let passed_ns = now_ns - self.counted_ns;
-        copy.queue_ns += passed_ns * u64::from(self.present());
-        copy.busy_ns += if self.present() > 0 { passed_ns } else { 0 };
+        let mut copy = self.slots.counters(now_ns);
         copy.programmed_bytes = self.buffer.programmed_bytes;
         copy.erases = self.dies.erases;
         copy
-    }
-
-    #[inline]
-    fn account(&mut self, now_ns: u64) {
-        let present = u64::from(self.present());
-        let passed_ns = now_ns - self.counted_ns;
-        self.counters.queue_ns += passed_ns * present;
-        self.counters.busy_ns += if present > 0 { passed_ns } else { 0 };
-        self.counted_ns = now_ns;
     }
 
     #[inline]
@@ -230,7 +200,6 @@ impl SolidState {
             (true, _) => self.write(ready_ns, &command),
             (false, _) => self.read(ready_ns, &command),
         };
-        self.served[usize::from(slot)] = Some(command);
         Begun { end_ns, slot }
     }
 
