@@ -82,7 +82,7 @@ def perform(number: int, argv: list[str], answers: Answers) -> None:
             from assay_fork import FORKING, ForkedCommand
 
             FORKING.set_forkserver_preload(["lab.warm"])
-            command = ForkedCommand(argv[1:], SHARE, stdout, stderr)
+            command = ForkedCommand(argv[1:], SHARE, stdout, stderr, imported="lab.warm")
             AT_WORK[number] = command.pid
             code = command.wait()
         else:

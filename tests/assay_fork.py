@@ -18,19 +18,22 @@ from multiprocessing import forkserver
 from pathlib import Path
 
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(["imported_command"])
+IMPORTED = "imported_command"
+FORKING.set_forkserver_preload([IMPORTED])
 
 
 class ForkedCommand:
     """A command under way, with the methods of `subprocess.Popen` that tests use."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, stdout: Path, stderr: Path) -> None:
+    def __init__(
+        self, arguments: Sequence[str], folder: Path, stdout: Path, stderr: Path, *, imported: str = IMPORTED
+    ) -> None:
         for stream in (stdout, stderr):
             stream.write_bytes(b"")
         umask = os.umask(0)
         os.umask(umask)
         _start_server()
-        surroundings = (arguments, folder, dict(os.environ), umask, stdout, stderr)
+        surroundings = (arguments, folder, dict(os.environ), umask, stdout, stderr, imported)
         self._process = FORKING.Process(target=_be_the_command, args=surroundings)
         self._process.start()
         assert self._process.pid is not None
@@ -78,9 +81,14 @@ def _start_server() -> None:
 
 
 def _be_the_command(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], umask: int, stdout: Path, stderr: Path
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    umask: int,
+    stdout: Path,
+    stderr: Path,
+    imported: str,
 ) -> None:
-    assert "imported_command" in sys.modules, "the server that forks commands has not imported them"
     # What the server imported is not looked through again: that takes longer than most commands, and copies its memory.
     gc.freeze()
     os.umask(umask)
@@ -95,6 +103,8 @@ def _be_the_command(
     sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False, errors="backslashreplace")
+    # Said where the command's own words go: the server's own error output is nowhere in a machine of the lab.
+    assert imported in sys.modules, f"the server that forks commands has not imported {imported}"
     # What a password leaves the command line with is a new start of `python -m assay`.
     sys.orig_argv = [sys.executable, "-m", "assay", *arguments]
     sys.argv = ["assay", *arguments]
