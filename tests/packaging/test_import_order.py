@@ -21,6 +21,7 @@ ORDER = (
     ("record",),
     ("document",),
     ("targets",),
+    ("traces",),
     ("telemetry",),
     ("measure",),
     ("workloads",),

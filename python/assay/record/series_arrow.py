@@ -13,8 +13,9 @@ import numpy as np
 from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema
 from arro3.io import write_ipc_stream, write_parquet
 
+from assay.record.arrow_messages import messages
 from assay.record.rows import Rows
-from assay.record.series_bounds import COLUMNS, messages
+from assay.record.series_bounds import COLUMNS
 
 NUMBER_TYPES = {"t_ns": DataType.int64(), "interval_ns": DataType.int64(), "value": DataType.float64()}
 TEXT, NUMBERED = DataType.string(), DataType.dictionary(DataType.int16(), DataType.string())

@@ -2,8 +2,7 @@
 
 Compression and run lengths let a small file unfold to any size, and the sizes that a Parquet footer tells are only
 claims. So what readers would allocate is read where they read it: in the header of every page of a Parquet file
-(parquet.thrift, `PageHeader`, in Thrift's compact protocol) and before every compressed buffer of an Arrow record batch
-(Arrow columnar format, "Compression"; the message is a FlatBuffer).
+(parquet.thrift, `PageHeader`, in Thrift's compact protocol). `arrow_messages` does the same for Arrow streams.
 """
 
 from __future__ import annotations
@@ -23,9 +22,6 @@ PAGE_HEADER_BYTES_MAX = 2**16
 PAGE_BYTES_MAX = 16 * 2**20
 """Assay's pages and dictionaries have a megabyte; a page of each column is in memory at a time."""
 PAGES_MAX = 1_000_000
-BATCH_BYTES_MAX = 64 * 2**20
-"""A batch holds the rows of a few seconds."""
-METADATA_BYTES_MAX = 2**20
 FOOTER_BYTES_MAX = 64 * 2**20
 
 DATA_PAGE, DICTIONARY_PAGE = 0, 2
@@ -243,167 +239,6 @@ class _Compact:
 
 def _signed(value: int) -> int:
     return (value >> 1) ^ -(value & 1)
-
-
-# Arrow
-
-
-def messages(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the messages of an Arrow IPC stream, those of batches that unfold to a bounded size.
-
-    Raises
-    ------
-    ValueError
-        The stream is cut off or torn, or a batch unfolds to more than one of a series does.
-    """
-    while head := file.read(8):
-        if len(head) < 8 or head[:4] != b"\xff\xff\xff\xff":
-            raise ValueError("it is cut off, or no stream of Arrow messages")
-        length = _u32(head, 4)
-        if length == 0:
-            return
-        if length > METADATA_BYTES_MAX:
-            raise ValueError("a message is none")
-        metadata = file.read(length)
-        try:
-            message = _Table(metadata, _u32(metadata, 0))
-            at = message.field(3)
-            body_length = struct.unpack_from("<q", metadata, at)[0] if at is not None else 0
-            if not 0 <= body_length <= BATCH_BYTES_MAX:
-                raise ValueError(f"a message has {body_length:,} bytes")
-            body = file.read(body_length)
-            if len(metadata) < length or len(body) < body_length:
-                raise ValueError("it is cut off")
-            batch = message.table(2)
-            if body and batch is not None and _batch_bytes(metadata, batch, body) > BATCH_BYTES_MAX:
-                raise ValueError(f"a batch unfolds to more than {BATCH_BYTES_MAX:,} bytes")
-        except (struct.error, IndexError) as error:
-            raise ValueError("a message is none") from error
-        yield head + metadata + body
-
-
-def check_head(message: bytes) -> dict[str, str]:
-    """Check that a stream's first message says the columns of a series, and give its metadata.
-
-    Raises
-    ------
-    ValueError
-        It says others, or nothing.
-    """
-    metadata = message[8:]
-    try:
-        head = _Table(metadata, _u32(metadata, 0)).table(2)
-        if head is None:
-            raise ValueError("its first message is no schema")
-        columns = [_column(one) for one in head.tables(1)]
-        told = {one.text(0): one.text(1) for one in head.tables(2)}
-    except (struct.error, IndexError) as error:
-        raise ValueError("its first message is no schema") from error
-    # Type of Schema.fbs: Int of 64 bits with a sign, FloatingPoint of double precision, Utf8.
-    kinds = {"<i8": (2, 64), "<f8": (3, 2)}
-    if columns != [(name, *kinds.get(NUMBER_COLUMNS.get(name, ""), (5, 0)), False) for name in COLUMNS]:
-        raise ValueError("its columns are not those of a series")
-    return told
-
-
-def _column(field: _Table) -> tuple[str, int, int, bool]:
-    """Name, type, width and whether it has a dictionary (Schema.fbs, `Field`)."""
-    kind, of_kind = field.number(2, "<B"), field.table(3)
-    width = of_kind.number(0, "<i" if kind == 2 else "<h") if of_kind is not None and kind in (2, 3) else 0
-    return field.text(0), kind, width, field.table(4) is not None
-
-
-def record_batch(message: bytes) -> tuple[int, bool, list[bytes]]:
-    """Rows of a batch, whether its buffers are compressed with zstd, and the buffers.
-
-    Raises
-    ------
-    ValueError
-        The message is no batch, or is compressed otherwise.
-    """
-    size = _u32(message, 4)
-    metadata, body = message[8 : 8 + size], message[8 + size :]
-    try:
-        batch = _Table(metadata, _u32(metadata, 0)).table(2)
-        if batch is None:
-            raise ValueError("a message is no batch")
-        compression = batch.table(3)
-        # LZ4_FRAME is the default, and 1 is ZSTD (Message.fbs, `CompressionType`).
-        if compression is not None and compression.number(0, "<b") != 1:
-            raise ValueError("a batch is compressed as no series is")
-        (start, count), rows = batch.vector(2), batch.number(0, "<q")
-        if count > len(metadata) // 16:
-            raise ValueError("a batch has more buffers than there is room for")
-        places = [struct.unpack_from("<qq", metadata, start + 16 * number) for number in range(count)]
-    except (struct.error, IndexError) as error:
-        raise ValueError("a message is none") from error
-    # Where buffers lie was checked with their sizes (`messages`).
-    return rows, compression is not None, [body[offset : offset + length] for offset, length in places]
-
-
-def _batch_bytes(metadata: bytes, batch: _Table, body: bytes) -> int:
-    """Bytes that the buffers of a record batch unfold to."""
-    # RecordBatch.buffers and .compression of Message.fbs; a buffer is an offset and a length.
-    (start, count), compressed = batch.vector(2), batch.field(3) is not None
-    total = 0
-    for number in range(count):
-        offset, length = struct.unpack_from("<qq", metadata, start + 16 * number)
-        if length < 0 or offset < 0 or offset + length > len(body):
-            raise ValueError("a buffer lies outside of its message")
-        unfolded = struct.unpack_from("<q", body, offset)[0] if compressed and length >= 8 else -1
-        if unfolded < -1:
-            raise ValueError("a buffer has an impossible size")
-        # Minus one says that the bytes are not compressed after all.
-        total += length if unfolded == -1 else unfolded
-    return total
-
-
-class _Table:
-    """A table of a FlatBuffer (flatbuffers_internals.md)."""
-
-    def __init__(self, data: bytes, at: int) -> None:
-        self._data, self._at = data, at
-        self._fields = at - struct.unpack_from("<i", data, at)[0]
-        if self._fields < 0:
-            raise ValueError("a message is no record batch")
-        self._size = struct.unpack_from("<H", data, self._fields)[0]
-
-    def field(self, number: int) -> int | None:
-        """Place of a field, or None."""
-        entry = 4 + 2 * number
-        offset = struct.unpack_from("<H", self._data, self._fields + entry)[0] if entry < self._size else 0
-        return self._at + offset if offset else None
-
-    def table(self, number: int) -> _Table | None:
-        """A table that a field leads to, or None."""
-        at = self.field(number)
-        return None if at is None else _Table(self._data, at + _u32(self._data, at))
-
-    def number(self, number: int, form: str) -> int:
-        """A number of a field; zero where it is left out."""
-        at = self.field(number)
-        return 0 if at is None else int(struct.unpack_from(form, self._data, at)[0])
-
-    def text(self, number: int) -> str:
-        """A text of a field."""
-        start, count = self.vector(number)
-        return self._data[start : start + count].decode()
-
-    def tables(self, number: int) -> list[_Table]:
-        """The tables of a vector."""
-        start, count = self.vector(number)
-        if count > len(self._data) // 4:
-            raise ValueError("a vector is longer than what holds it")
-        places = [start + 4 * place for place in range(count)]
-        return [_Table(self._data, at + _u32(self._data, at)) for at in places]
-
-    def vector(self, number: int) -> tuple[int, int]:
-        """Place of the first element of a vector, and how many there are."""
-        at = self.field(number)
-        if at is None:
-            return 0, 0
-        start = at + _u32(self._data, at)
-        return start + 4, _u32(self._data, start)
 
 
 def _u32(data: bytes, at: int) -> int:

@@ -8,14 +8,13 @@ messages unfold to is known before (`assay.record.series_bounds`).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from assay.record.arrow_messages import TEXT, check_head, columns_of, decoded, exactly, messages, unpacked
 from assay.record.rows import Integers, Rows, TextColumn
 from assay.record.series_bounds import (
     COLUMNS,
@@ -25,31 +24,14 @@ from assay.record.series_bounds import (
     Chunk,
     Footer,
     Page,
-    check_head,
-    messages,
     pages_of,
-    record_batch,
 )
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
 Bytes = npt.NDArray[np.uint8]
+KINDS = {name: NUMBER_COLUMNS.get(name, TEXT) for name in COLUMNS}
+WHOSE = "a series"
 WIDTH_MAX = 25
 """Bits of a number of a text: four bytes hold one wherever it begins."""
-
-
-def _unpacked(data: bytes, size: int) -> bytes:
-    """Data that was compressed with zstd, which is known to have this size."""
-    try:
-        found = zstd.ZstdDecompressor().decompress(data, max_length=size + 1)
-    except zstd.ZstdError as error:
-        raise ValueError(f"its data are not compressed as they should be: {error}") from error
-    if len(found) != size:
-        raise ValueError("its data unfold to another size than they say")
-    return found
 
 
 # Streams
@@ -66,59 +48,16 @@ def stream_rows(file: BinaryIO) -> Iterator[tuple[Mapping[str, str], Rows]]:
     told = None
     for message in messages(file):
         if told is None:
-            told = check_head(message)
+            told = check_head(message, KINDS, WHOSE)
         else:
             yield told, _of_message(message)
 
 
 def _of_message(message: bytes) -> Rows:
-    count, is_compressed, buffers = record_batch(message)
-    wanted = sum(2 if name in NUMBER_COLUMNS else 3 for name in COLUMNS)
-    if len(buffers) != wanted or count < 0:
-        raise ValueError("a batch has not the columns of a series")
-    parts = iter(buffers)
-
-    def data() -> bytes:
-        part = next(parts)
-        if not is_compressed or len(part) < 8:
-            return part
-        size = int.from_bytes(part[:8], "little", signed=True)
-        return part[8:] if size == -1 else _unpacked(part[8:], size)
-
-    numbers: dict[str, npt.NDArray[Any]] = {}
-    texts: dict[str, TextColumn] = {}
-    for name in COLUMNS:
-        next(parts)  # Which values are there: all.
-        if name in NUMBER_COLUMNS:
-            numbers[name] = _exactly(np.frombuffer(data(), NUMBER_COLUMNS[name], count), count)
-        else:
-            ends = _exactly(np.frombuffer(data(), np.int32, count + 1), count + 1)
-            texts[name] = _cut(data(), ends)
+    found = columns_of(message, KINDS, WHOSE)
+    numbers = {name: column for name, column in found.items() if not isinstance(column, TextColumn)}
+    texts = {name: column for name, column in found.items() if isinstance(column, TextColumn)}
     return Rows(numbers["t_ns"], numbers["interval_ns"], numbers["value"], texts)
-
-
-def _cut(data: bytes, ends: npt.NDArray[np.int32]) -> TextColumn:
-    """TextColumn that lie one after the other, each from an end to the next one."""
-    places = ends.tolist()
-    if places[0] < 0 or places[-1] > len(data) or (ends[:-1] > ends[1:]).any():
-        raise ValueError("texts lie outside of their data")
-    first, count = data[places[0] : places[1]] if len(places) > 1 else b"", len(ends) - 1
-    if (np.diff(ends) == len(first)).all() and data[places[0] : places[-1]] == first * count:
-        # Most columns of a segment say the same in each row.
-        return TextColumn(np.zeros(count, np.int32), _decoded([first][:count]))
-    pieces = [data[begin:end] for begin, end in pairwise(places)]
-    numbers = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
-    return TextColumn(np.array([numbers[piece] for piece in pieces], np.int32), _decoded(numbers))
-
-
-def _decoded(pieces: Mapping[bytes, int] | Sequence[bytes]) -> list[str]:
-    return [piece.decode() for piece in pieces]
-
-
-def _exactly(values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    if len(values) != count:
-        raise ValueError("a column is shorter than it should be")
-    return values
 
 
 # Parquet
@@ -165,7 +104,7 @@ def _joined(parts: Sequence[_Part]) -> TextColumn:
 def _parts(file: BinaryIO, chunk: Chunk, name: str) -> Iterator[_Part]:
     dictionary: _Part | None = None
     for page in pages_of(file, chunk.begin, chunk.end):
-        data = _unpacked(page.stored, page.unfolded) if chunk.is_compressed else page.stored
+        data = unpacked(page.stored, page.unfolded) if chunk.is_compressed else page.stored
         if page.encoding == PLAIN or page.kind == DICTIONARY_PAGE:
             found = _plain(data, page.values, name)
             if page.kind == DICTIONARY_PAGE:
@@ -181,7 +120,7 @@ def _parts(file: BinaryIO, chunk: Chunk, name: str) -> Iterator[_Part]:
 def _plain(data: bytes, count: int, name: str) -> _Part:
     """Values that lie one after the other."""
     if kind := NUMBER_COLUMNS.get(name):
-        return _Part(_exactly(np.frombuffer(data[: 8 * count], kind), count), None)
+        return _Part(exactly(np.frombuffer(data[: 8 * count], kind), count), None)
     return _Part(*TextColumn.of(_plain_texts(data, count)))
 
 
@@ -194,7 +133,7 @@ def _plain_texts(data: bytes, count: int) -> list[str]:
         if at > len(data) or begin > len(data):
             raise ValueError("a text is cut off")
         found.append(data[begin:at])
-    return _decoded(found)
+    return decoded(found)
 
 
 def _numbers(data: bytes, page: Page, below: int) -> Integers:
