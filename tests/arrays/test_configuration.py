@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from assay import _core
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.capacity import usable_bytes
+from assay.targets.arrays.model.cloud import Cloud
 from assay.targets.arrays.model.configuration import Configuration, configure
 from assay.targets.arrays.model.model_file import catalogue_names, load_model
 from assay.targets.arrays.model.options import (
@@ -478,3 +479,32 @@ def test_any_text_after_the_scheme_is_a_target_or_refused(text: str) -> None:
     except UsageError:
         return
     assert parse_model_target(model_target_text(name, options)) == (name, options)
+
+
+def test_drives_of_the_catalogue_take_the_place_of_a_models_own() -> None:
+    array = configure("nvme-md", {"drive": "cm7-r-3840", "disks": "4"})
+    drive, own = configure("cm7-r-3840"), configure("nvme-md")
+    for dotted in ("disk.capacity", "disk.program_time", "disk.over_provisioning", "disk.endurance"):
+        assert array.parameters[dotted] == drive.parameters[dotted] != own.parameters[dotted]
+    # What md keeps for itself, and a value that is given, stay.
+    assert array.parameters["disk.usable"] == own.parameters["disk.usable"]
+    assert configure("nvme-md", {"drive": "cm7-r-3840", "disk.read_time": "40us"}).value("disk.read_time") == 40_000
+    assert array.label == "nvme-md of cm7-r-3840, RAID 10, 1 member"
+    assert configure(array.model.origin, array.options).target_text == "model:nvme-md?disks=4&drive=cm7-r-3840"
+
+
+@pytest.mark.parametrize(("name", "drive"), [("ps6100xv", "cm7-r-3840"), ("nvme-md", "ps6100xv"), ("nvme-md", "nix")])
+def test_only_drives_of_flash_take_the_place_of_drives_of_flash(name: str, drive: str) -> None:
+    with pytest.raises(UsageError, match=r"has no drives of flash|unknown array"):
+        configure(name, {"drive": drive})
+
+
+def test_cloud_volumes_of_a_role_have_iops_and_throughput_of_their_own() -> None:
+    asked = {"volumes": "data:2,log:1", "size": "data:500GB,log:100GB", "iops": "data:6000,log:3000",
+             "throughput": "250MiB/s"}  # fmt: skip
+    array = configure("aws-gp3", asked)
+    assert isinstance(array, Cloud)
+    assert [one.iops.per_s for one in array.limits] == [6000, 6000, 3000]
+    assert {one.throughput.per_s for one in array.limits} == {250 * 2**20}
+    with pytest.raises(UsageError, match="iops: there are no volumes of role log"):
+        configure("aws-gp3", {"iops": "log:3000"})

@@ -7,9 +7,31 @@ from typing import Any
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.kinds import FLAG, WORD
-from assay.targets.arrays.model.model_file import ModelParameter
+from assay.targets.arrays.model.model_file import ModelFile, ModelParameter, load_model
 from assay.targets.arrays.model.options import read_option
 from assay.targets.arrays.model.parameters import known_of
+
+NOT_OF_DRIVES = ("disk.usable",)
+"""Parameters of a disk that say what an array does with it, whatever drive it is."""
+
+
+def drive_parameters(model: ModelFile, name: str) -> dict[str, ModelParameter]:
+    """The parameters of a drive of the catalogue or of a file, which replace those of a model's own drives.
+
+    Raises
+    ------
+    UsageError
+        There is no such drive, or it or the model's own is no drive of flash.
+    """
+    drive = load_model(name)
+    if model.disk_kind != "solid-state" or drive.disk_kind != "solid-state" or drive.model_class != "drive":
+        which = model if model.disk_kind != "solid-state" else drive
+        raise UsageError(f"model: option 'drive': {which.name} has no drives of flash; name one: `assay model list`")
+    return {
+        dotted: parameter
+        for dotted, parameter in drive.parameters.items()
+        if dotted.startswith("disk.") and dotted not in NOT_OF_DRIVES
+    }
 
 
 def parameter_of_text(dotted: str, text: str) -> ModelParameter:

@@ -140,9 +140,20 @@ class Cloud(Configuration):
     @cached_property
     def limits(self) -> list[VolumeLimits]:
         """The limits of each volume."""
-        iops, throughput = self.option("iops", None), self.option("throughput", None)
+        iops, throughput = self._by_role("iops"), self._by_role("throughput")
         tiers = self.offer.tier_of
-        return [volume_limits(self.value, size, tiers(size), iops, throughput) for _, size in self.volumes]
+        return [
+            volume_limits(self.value, size, tiers(size), iops.get(role or "", iops.get("")),
+                          throughput.get(role or "", throughput.get("")))
+            for (_, size), role in zip(self.volumes, self.roles, strict=True)
+        ]  # fmt: skip
+
+    def _by_role(self, key: str) -> dict[str, float]:
+        """What is asked for by role, under the empty name for all."""
+        asked: dict[str, float] = self.option(key, {})
+        if strange := set(asked) - {role or "" for role in self.roles} - {""}:
+            raise UsageError(f"model: {key}: there are no volumes of role {min(strange)}; give volumes by role too")
+        return asked
 
     @cached_property
     def machine_limits(self) -> VolumeLimits | None:

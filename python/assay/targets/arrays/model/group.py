@@ -15,6 +15,7 @@ from assay.base.units import format_bytes
 from assay.record.shapes.manifest import ModelledArray
 from assay.targets.arrays.model.capacity import usable_bytes
 from assay.targets.arrays.model.changes import (
+    drive_parameters,
     parameter_of_number,
     parameter_of_option,
     parameter_of_text,
@@ -228,7 +229,8 @@ class Configuration:
     def label(self) -> str:
         """The array in a few words: name, RAID policy, members, state."""
         members = "1 member" if self.members == 1 else f"{self.members} members"
-        words = [self.model.title.partition(",")[0], self._policies_text, members, self.options.get("state", "")]
+        title = f"{self.model.name} of {self.options['drive']}" if "drive" in self.options else self.model.title
+        words = [title.partition(",")[0], self._policies_text, members, self.options.get("state", "")]
         return ", ".join(word for word in words if word not in ("", "healthy"))
 
     @property
@@ -250,7 +252,7 @@ class Configuration:
     @cached_property
     def parameters(self) -> dict[str, ModelParameter]:
         """Every parameter in force, by dotted name: set values, options, policy and protocol, file."""
-        return {dotted: self._in_force(dotted) for dotted in PARAMETERS if self._has(dotted)}
+        return {dotted: found for dotted in PARAMETERS if self._has(dotted) and (found := self._in_force(dotted))}
 
     def value(self, dotted: str) -> Any:
         """Value of a parameter in force, in base units."""
@@ -260,7 +262,7 @@ class Configuration:
         model = self.model
         return applies(dotted, model.structure, model.disk_kind, model.layout_kind)
 
-    def _in_force(self, dotted: str) -> ModelParameter:
+    def _in_force(self, dotted: str) -> ModelParameter | None:
         replaced = next((key for key, whole in POLICY_PARAMETERS.items() if whole == dotted), None)
         candidates = [dotted] if replaced is None else [f"raid.policy.{self.policy}.{replaced}", dotted]
         if dotted in PROTOCOL_PARAMETERS.values():
@@ -268,17 +270,14 @@ class Configuration:
         changed = self._changed
         if dotted in changed:
             return changed[dotted]
-        for name in candidates:
-            if name in changed:
-                return changed[name]
-            if name in self.model.parameters:
-                return self.model.parameters[name]
-        raise AssertionError(f"{dotted} is required of every model file")
+        # None: optional, and not given.
+        found = (known[name] for name in candidates for known in (changed, self.model.parameters) if name in known)
+        return next(found, None)
 
     @cached_property
     def _changed(self) -> dict[str, ModelParameter]:
         """Parameters that options or values replace, by the dotted name they were given by."""
-        changed = {}
+        changed = drive_parameters(self.model, self.options["drive"]) if "drive" in self.options else {}
         for key, text in spelt_out(self.options):
             if dotted := self.replaced_by.get(key):
                 self._refuse_absent(dotted, f"option {key!r}")

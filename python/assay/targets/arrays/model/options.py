@@ -45,6 +45,7 @@ OPTIONS = {
     "fill": "share of the usable capacity, such as 0.85",
     "members": "equal members in one pool, or in a pool of each role: data:2,log:1",
     "disks": "disks of each member, all in one RAID set and without spares, such as 4",
+    "drive": "drives of the catalogue in place of the model's own drives of flash, such as cm7-r-3840",
     "paths": "ports at both ends: of each host, and of each controller",
     "host_ports": "ports of each host, where they are not as many as those of a controller",
     "host_port_rate": "line rate of a host's port, such as 10Gbit/s",
@@ -95,8 +96,8 @@ CLOUD_OPTIONS = {
     "size": "size of each volume, such as 500GB, or of each role's: data:500GB,log:100GB",
     "volume_size": "another word for size",
     "volumes": "number of volumes, or of each role: data:2,log:1",
-    "iops": "IOPS that each volume is provisioned with, where they can be asked for",
-    "throughput": "the same of throughput, such as 250MiB/s",
+    "iops": "IOPS that each volume is provisioned with, where they can be asked for, or by role: data:6000,log:300",
+    "throughput": "the same of throughput, such as 250MiB/s or data:250MiB/s,log:125MiB/s",
     "instance": "machine that has the volumes, such as m6i.xlarge, whose limits hold for all together",
     "credits": "share of full credits at the beginning of each point, such as 5%",
     "instance_credits": "the same of the machine's",
@@ -318,8 +319,8 @@ def _credits(key: str, text: str) -> float:
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
-    "iops": lambda key, text: read_whole(key, text, 1, 1 << 30),
-    "throughput": _rate,
+    "iops": _by_role(lambda key, text: read_whole(key, text, 1, 1 << 30)),
+    "throughput": _by_role(_rate),
     "credits": _credits,
     "instance_credits": _credits,
     "from_snapshot": _flag,

@@ -205,6 +205,8 @@ PARAMETERS: dict[str, Known] = {
                         "solid-state"),
     "disk.cooling_rate": _rate("what may be moved without end", "solid-state", low=0),
     "disk.throttled": _share("share of the interface's rate that a hot drive has", 0.01, 1, "solid-state"),
+    "disk.endurance": _none(_bytes("what hosts may write to it in all, at random in blocks of 4 KiB", 0, 1e21,
+                                   "solid-state")),
     "disk.command_overhead": _time("of every command beside positioning and transfer", 0, 1e8),
     "disk.interface_rate": _rate("between disk and controller"),
     "disk.queue_depth": _count("commands the disk chooses among", 1, 8192),
@@ -284,7 +286,7 @@ PARAMETERS: dict[str, Known] = {
 
 STRUCTURE = (
     "disks.count", "disks.spares", "disk.capacity", "disk.dies", "disk.planes", "disk.page", "disk.cell_bits",
-    "disk.pages_per_block", "disk.unit", "disk.trimmed", "disk.suspends", "disk.programming_dies",
+    "disk.pages_per_block", "disk.unit", "disk.trimmed", "disk.suspends", "disk.programming_dies", "disk.endurance",
     "raid.set_disks", "raid.chunk", "raid.misalignment", "layout.block",
     "layout.write_run", "links.paths", "links.ports", "links.max_transfer", "group.page", "group.members",
     "group.free_share", "group.free", "host.most", "host.cores", "host.ports", "node.most", "node.ports",
