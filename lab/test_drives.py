@@ -53,6 +53,29 @@ def test_a_run_keeps_the_health_of_its_drive(lab: Machine, observed: Callable[[s
 
 
 @pytest.mark.lab(
+    line="Drives: NVMe: purge by format",
+    proves="a namespace that is named twice is formatted as a whole before the run writes, and refused where it is not",
+    cannot="what a format does to flash",
+)
+def test_a_purge_formats_the_namespace(lab: Machine, observed: Callable[[str], None]) -> None:
+    at = 4 << 20
+    read = f"blockdev --flushbufs /dev/nvme0n1; dd if=/dev/nvme0n1 bs=8 skip={at} count=1 2>/dev/null"
+    lab.shell(f"echo -n WASTHERE | dd of=/dev/nvme0n1 bs=8 seek={at} conv=fsync 2>/dev/null")
+    asked = ("--size", "8M", "--overwrite", "/dev/nvme0n1", "--precondition", "purge", "--purge", "format")
+
+    refused = lab.assay("profile", "/dev/nvme0n1", *PROFILE, *asked, *QUIET)
+    assert refused.code == 2
+    assert "allow it by name with --yes-format /dev/nvme0n1" in refused.stderr
+    assert "WASTHERE" in lab.shell(read)
+
+    done = lab.assay("profile", "/dev/nvme0n1", *PROFILE, *asked, "--yes-format", "/dev/nvme0n1", *QUIET).checked()
+    (state,) = {json.dumps(point["state"]) for point in done.document["points"]}
+    observed(state)
+    assert json.loads(state)["purge"] == "format"
+    assert "WASTHERE" not in lab.shell(read)
+
+
+@pytest.mark.lab(
     line="Drives: NVMe: a warning",
     proves="a drive that warns is a finding of check, and a bad note of a run; smartctl says the same",
     cannot="that a drive warns before it fails",

@@ -27,7 +27,7 @@ from assay.run.targets import choose_targets
 from assay.targets.files.hold import Hold
 from assay.targets.files.purge import BLKDISCARD, PIECE_BYTES, discard
 from assay.workloads.io.plan import load_plan
-from assay.workloads.io.precondition import Precondition, spread, valid_share
+from assay.workloads.io.precondition import Precondition, precondition_words, spread, valid_share
 from assay.workloads.io.report.precondition import state_section
 from assay.workloads.plan import Part
 from assay_command import Bench
@@ -299,6 +299,68 @@ class TestPurge:
     def test_a_file_is_no_device_to_discard(self, bench: Bench) -> None:
         asked = (bench.target, "--size", "8M", "--precondition", "full", "--purge", "discard", "--dry-run")
         assert "takes no discards" in bench.profile(*asked).complaint
+
+
+class TestFormats:
+    """A purge that formats: asked for by name, and twice."""
+
+    PLAN: ClassVar[dict[str, Any]] = PLAN | {"precondition": {"method": "purge", "purge": "format"}}
+
+    @pytest.fixture
+    def formatted(self, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+        """The devices that were formatted; each file stands for a namespace."""
+        done: list[Path] = []
+        monkeypatch.setattr("assay.workloads.io.workload.refuse_format", lambda *_: None)
+        monkeypatch.setattr("assay.workloads.io.measurement.format_namespace", lambda hold: done.append(hold.path))
+        return done
+
+    def parts(self) -> list[Part[Any]]:
+        return [Part(name="io", title="I/O", plan=load_plan(self.PLAN, source="test"))]
+
+    def request(self, path: Path, **asked: Any) -> TargetRequest:
+        return TargetRequest(paths=[str(path)], size="8M", **asked)
+
+    def test_it_is_refused_unless_the_device_is_named_again(self, tmp_path: Path, formatted: list[Path]) -> None:
+        path = tmp_path / "f.dat"
+        with pytest.raises(RefusedTarget, match=f"allow it by name with --yes-format {path}"):
+            self.request(path).choose(self.parts())
+        with pytest.raises(RefusedTarget):
+            self.request(path, yes_format=[str(tmp_path / "g.dat")]).choose(self.parts())
+        target = self.request(path, yes_format=[str(path)]).choose(self.parts())
+        assert target.permissions_again([])[-2:] == ["--yes-format", str(path)]
+        self.request(path, dry_run=True).choose(self.parts())
+        assert formatted == []
+
+    def test_it_comes_before_the_first_write_and_is_kept_with_the_state(
+        self, tmp_path: Path, formatted: list[Path]
+    ) -> None:
+        path = tmp_path / "f.dat"
+        parts = self.parts()
+        request = self.request(path, yes_format=[str(path)])
+        target, chosen = choose_targets(request, parts)
+        folder = new_folder(tmp_path, "profile", [], request.to_dict(), chosen)
+        interrupt = threading.Event()
+        run = execution(
+            folder, target, chosen, display=Shown(interrupt, None), interrupt=interrupt, with_report=False
+        )  # fmt: skip
+        assert run.run() is ExitCode.DONE
+
+        assert formatted == [path]
+        (point,) = current_points(run.folder.points())
+        assert (point["state"]["name"], point["state"]["purge"]) == ("purged", "format")
+        # No run folder keeps the permission.
+        assert "yes_format" not in run.folder.manifest["request"]
+
+    def test_the_plan_says_it(self) -> None:
+        wanted = Precondition(method="full", purge="format")
+        assert precondition_words(wanted, 10**12).startswith(
+            "preconditioning formats the whole NVMe namespace of each volume, then writes 2.5 TB to 4.5 TB"
+        )
+        assert precondition_words(Precondition(purge="format"), 10**12) == ""
+
+    def test_a_file_has_no_namespace(self, bench: Bench) -> None:
+        asked = (bench.target, "--size", "8M", "--precondition", "purge", "--purge", "format")
+        assert "is no whole NVMe namespace" in bench.profile(*asked, "--yes-format", bench.target).complaint
 
 
 def test_a_dry_run_tells_bytes_and_time(bench: Bench) -> None:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from assay.base import programs
 from assay.base.errors import NotAnswering, NotSupported
+from assay.record.drive_health import write_amplification
 from assay.record.shapes.drive import Drive, DriveHealth
 from assay.targets.drives import asking, nvme_cli, smartctl
 from assay.targets.drives.asking import Asked, ask
@@ -134,8 +135,17 @@ def test_smartctl_tells_of_nvme_sata_and_sas() -> None:
     assert flash == {
         "temperature_celsius": 34.0, "critical_warnings": [], "wear_share": 0.12, "media_errors": 1,
         "reallocated_sectors": 4, "error_log_entries": 12, "link_errors": 12, "unsafe_shutdowns": 15,
-        "host_written_bytes": 218759569150 * 512, "power_on_s": 20000 * 3600.0,
+        "host_written_bytes": 218759569150 * 512, "nand_written_bytes": flash["nand_written_bytes"],
+        "power_on_s": 20000 * 3600.0,
     }  # fmt: skip
+    # 1 + attribute 248 / attribute 247, of the drive's life and of a run: the host's pages are 16 KiB.
+    assert write_amplification(Drive(name="sda", after=flash)) == (pytest.approx(2.5), False)
+    told = sample("smartctl-7.2-sata-flash")
+    for attribute, pages in ((246, 32 * 2_000_000), (247, 2_000_000), (248, 3_600_000)):
+        table = told["ata_smart_attributes"]["table"]
+        next(one for one in table if one["id"] == attribute)["raw"]["value"] += pages
+    later = known(smartctl.health(told))
+    assert write_amplification(Drive(name="sda", before=flash, after=later)) == (pytest.approx(2.8, rel=1e-3), True)
     assert disk["critical_warnings"] == ["it says that it fails", "Reallocated_Sector_Ct is at its threshold"]
     assert disk["media_errors"] == 16
     assert (sas["wear_share"], sas["media_errors"], sas["reallocated_sectors"]) == (0.03, 1, 2)

@@ -36,7 +36,7 @@ ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks
 
 ON_MODEL = {
     "--cache-size": "a model has its own cache: model:NAME?cache=4G",
-    **dict.fromkeys(("--overwrite", "--yes-destroy"), "a model has nothing to destroy"),
+    **dict.fromkeys(("--overwrite", "--yes-destroy", "--yes-format"), "a model has nothing to destroy"),
     **dict.fromkeys(("--crash-journal", "--after-crash"), "a model holds no bytes that a crash could take"),
 }
 """Options that a model refuses, and why."""
@@ -64,6 +64,8 @@ class TargetRequest:
     cache_size: str | None = None
     overwrite: list[str] = field(default_factory=list)
     yes_destroy: list[str] = field(default_factory=list)
+    yes_format: list[str] = field(default_factory=list)
+    """Devices that a purge may format as a whole."""
     size_most_bytes: int = SIZE_MAX_DEFAULT_BYTES
     create: bool = True
     """A file may be made whatever its name; the command line asks for a suffix or `--create`."""
@@ -123,6 +125,10 @@ class TargetRequest:
             target.served[0].held += [hold.close for hold in target.holds.values()]
         target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
         self._choose_journal(target)
+        allowed = {os.path.realpath(path) for path in self.yes_format}
+        target.may_format = frozenset(
+            volume.spec.name for volume in target.examined if self.dry_run or str(volume.path) in allowed
+        )
         for part in parts:
             workload_of(part.plan).check(part, target)
         self._refuse_many_writes(parts, target)
@@ -198,6 +204,7 @@ class TargetRequest:
             ("--cache-size", self.cache_size),
             ("--overwrite", self.overwrite),
             ("--yes-destroy", self.yes_destroy),
+            ("--yes-format", self.yes_format),
             ("--crash-journal", self.crash_journal),
             ("--after-crash", self.after_crash),
         ):
@@ -217,7 +224,7 @@ class TargetRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """The request as the manifest keeps it: paths in full, and no permission to destroy anything."""
-        kept = {key: value for key, value in vars(self).items() if key not in (*_PERMISSIONS, "dry_run")}
+        kept = {key: value for key, value in vars(self).items() if key not in (*PERMISSIONS, "dry_run")}
         for key in ("crash_journal", "after_crash"):
             kept[key] = absolute_path(kept[key]) if kept[key] is not None else None
         return kept | {
@@ -228,18 +235,18 @@ class TargetRequest:
         }
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any], *, overwrite: list[str], yes_destroy: list[str]) -> TargetRequest:
-        """A request as the manifest keeps it, with what the command line permits now."""
-        known = {key: value for key, value in kept.items() if key not in _PERMISSIONS}
+    def from_dict(cls, kept: Mapping[str, Any], **permitted: list[str]) -> TargetRequest:
+        """A request as the manifest keeps it, with what the command line permits now (`PERMISSIONS`)."""
+        known = {key: value for key, value in kept.items() if key not in PERMISSIONS}
         if "targets" in known:
             # Runs on databases once kept their targets so.
             known["paths"] = known.pop("targets")
-        return cls(**known, overwrite=overwrite, yes_destroy=yes_destroy)
+        return cls(**known | permitted)
 
 
 WRITES_UNASKED_BYTES = 1_000_000_000_000
 """Most that preconditioning writes without `--yes-writes`: a client drive of 1 TB endures some 600 times as much."""
-_PERMISSIONS = ("overwrite", "yes_destroy")
+PERMISSIONS = ("overwrite", "yes_destroy", "yes_format")
 """What a run that goes on is given anew: what is at a path may be something else by then."""
 
 

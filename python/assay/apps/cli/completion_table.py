@@ -21,6 +21,7 @@ OF_OPTIONS = {
     "--log-level": f"={','.join(LEVELS)}",
     "--overwrite": kinds.FILES,
     "--yes-destroy": kinds.FILES,
+    "--yes-format": kinds.FILES,
     **dict.fromkeys(RUN_OPTIONS, kinds.RUN),
 }
 """What completes options whose type does not say it."""

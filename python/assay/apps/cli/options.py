@@ -59,6 +59,12 @@ YesWrites = Annotated[
         rich_help_panel=SAFETY,
     ),
 ]  # fmt: skip
+YesFormat = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--yes-format", help="With --purge format: this device may be formatted, all of it.", rich_help_panel=SAFETY
+    ),
+]
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Parent folder of the run folder.", rich_help_panel=OUTPUT)
 ]
@@ -165,7 +171,7 @@ Paired = Annotated[
 REPEATED: Declared = {"repeat": (Repeat, None)}
 IN_TURNS: Declared = {**REPEATED, "paired": (Paired, False)}
 OVER_HOSTS: Declared = {"hosts": (Hosts, None), "cluster": (Cluster, None), "shared": (Shared, False)}
-WRITES_MUCH: Declared = {"yes_writes": (YesWrites, None)}
+WRITES_MUCH: Declared = {"yes_writes": (YesWrites, None), "yes_format": (YesFormat, None)}
 ON_STORAGE: Declared = {
     "volumes": (Volumes, None),
     "size": (Size, None),

@@ -26,7 +26,7 @@ from assay.record.durable import made_folder
 from assay.record.repeats import SIDES, sides_below
 from assay.record.run_folder import RunFolder
 from assay.run.part import part_from_report
-from assay.run.request import TargetRequest
+from assay.run.request import PERMISSIONS, TargetRequest
 from assay.run.resumed import refuse_strange_folder
 from assay.targets.arrays.live.process import arrays_of_run
 from assay.targets.files.spec import is_model
@@ -107,7 +107,7 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         )
     refuse_strange_folder(first)
     first.check_goes_on()
-    permitted = {name: context.params.get(name) or [] for name in ("overwrite", "yes_destroy")}
+    permitted = {name: context.params.get(name) or [] for name in PERMISSIONS}
     parts = [part_from_report(part, None, source=f"--resume {path}") for part in first.manifest["parts"]]
     asked = {side: TargetRequest.from_dict(request, **permitted) for side, request in kept["sides"].items()}
     options.group, options.paired = path, len(asked) > 1

@@ -34,7 +34,7 @@ from assay.run.chains import in_order, points_least
 from assay.run.execute import Execution, exit_code_of, failures_told, new_folder, run_document
 from assay.run.notices import gravest_first
 from assay.run.part import estimate_s, part_from_report, part_report
-from assay.run.request import TargetRequest
+from assay.run.request import PERMISSIONS, TargetRequest
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
 from assay.run.targets import choose_targets
 from assay.run.verdict import conclusions_of, verdict_of_run
@@ -61,6 +61,7 @@ GIVEN_ANEW = frozenset(
         "debug",
         "overwrite",
         "yes_destroy",
+        "yes_format",
     }
     | {"password_stdin"}
 )
@@ -219,7 +220,7 @@ def go_on(
     refuse_strange_folder(folder)
     if not options.dry_run:
         folder.lock()
-    permitted = {name: context.params.get(name) or [] for name in ("overwrite", "yes_destroy")}
+    permitted = {name: context.params.get(name) or [] for name in PERMISSIONS}
     try:
         request = TargetRequest.from_dict(manifest["request"], **permitted)
     except TypeError as error:

@@ -43,8 +43,8 @@ GENERIC = ("database", "mail", "measured")
 """Names that a need gives where its writer gives none."""
 
 PATH_OPTIONS = frozenset(
-    {"-o", "--output", "--overwrite", "--yes-destroy", "--plan", "--resume", "--volume", "--from", "--derating",
-     "--hit-curve", "--template", "--config", "--site", "--check", "--profile"}
+    {"-o", "--output", "--overwrite", "--yes-destroy", "--yes-format", "--plan", "--resume", "--volume", "--from",
+     "--derating", "--hit-curve", "--template", "--config", "--site", "--check", "--profile"}
 )  # fmt: skip
 """Options of commands whose values are paths."""
 

@@ -30,8 +30,15 @@ _WEAR = (
 _MEDIA_ERRORS = ("Reported_Uncorrect", "Uncorrectable_Error_Cnt", "Offline_Uncorrectable", "Current_Pending_Sector")
 _UNSAFE = ("Unsafe_Shutdown_Count", "Unexpect_Power_Loss_Ct", "POR_Recovery_Count")
 _LINK_ERRORS = ("UDMA_CRC_Error_Count", "CRC_Error_Count")
-_HOST_WRITTEN = {"Total_LBAs_Written": 512, "Host_Writes_32MiB": 32 << 20, "Host_Writes_GiB": 1 << 30}
+_HOST_WRITTEN = {
+    "Total_LBAs_Written": 512,
+    "Total_Host_Sector_Write": 512,
+    "Host_Writes_32MiB": 32 << 20,
+    "Host_Writes_GiB": 1 << 30,
+}
 _NAND_WRITTEN = {"NAND_Writes_32MiB": 32 << 20, "NAND_Writes_1GiB": 1 << 30, "NAND_Writes_GiB": 1 << 30}
+_HOST_PAGES, _OWN_PAGES = "Host_Program_Page_Count", ("FTL_Program_Page_Count", "Bckgnd_Program_Page_Cnt")
+"""Attributes 247 and 248 of Micron's drives: pages of flash programmed for the host, and for the drive itself."""
 _HOST_READ = {"Total_LBAs_Read": 512, "Host_Reads_32MiB": 32 << 20, "Host_Reads_GiB": 1 << 30}
 
 
@@ -45,6 +52,7 @@ def health(told: Document) -> DriveHealth | None:
     temperature = celsius_of(object_at(told, "temperature").get("current"))
     if not attributes and not isinstance(status, bool) and temperature is None:
         return None
+    written = _moved(attributes, _HOST_WRITTEN)
     reallocated = [_raw(attributes, "Reallocated_Sector_Ct"), count_of(told.get("scsi_grown_defect_list"))]
     failing = [f"{name} is at its threshold" for name, one in attributes.items() if one.get("when_failed") == "now"]
     found = DriveHealth(
@@ -59,8 +67,8 @@ def health(told: Document) -> DriveHealth | None:
         link_errors=_most([_raw(attributes, name) for name in _LINK_ERRORS]),
         unsafe_shutdowns=_most([_raw(attributes, name) for name in _UNSAFE]),
         host_read_bytes=_moved(attributes, _HOST_READ),
-        host_written_bytes=_moved(attributes, _HOST_WRITTEN),
-        nand_written_bytes=_moved(attributes, _NAND_WRITTEN),
+        host_written_bytes=written,
+        nand_written_bytes=_on_flash(attributes, written),
     )
     hours = count_of(object_at(told, "power_on_time").get("hours"))
     return {**found, "power_on_s": None if hours is None else hours * 3600.0}
@@ -173,6 +181,19 @@ def _uncorrected(told: Document) -> list[int | None]:
     """Errors of SAS that were not corrected."""
     log = object_at(told, "scsi_error_counter_log")
     return [count_of(object_at(log, side).get("total_uncorrected_errors")) for side in ("read", "write")]
+
+
+def _on_flash(attributes: dict[str, Document], written_bytes: int | None) -> int | None:
+    """Bytes written to flash: those that the drive counts, or else those of the host and its own pages beside them.
+
+    The second are the host's times 1 + own pages / host pages (Micron, TN-FD-23, Calculating Write Amplification
+    Factor): a page of the host always holds as many of its bytes.
+    """
+    counted = _moved(attributes, _NAND_WRITTEN)
+    host, own = _raw(attributes, _HOST_PAGES), _most([_raw(attributes, name) for name in _OWN_PAGES])
+    if counted is not None or not host or own is None or written_bytes is None:
+        return counted
+    return written_bytes * (host + own) // host
 
 
 def _moved(attributes: dict[str, Document], units: dict[str, int]) -> int | None:

@@ -68,6 +68,8 @@ class StorageTarget:
     """Id of the run, for the marks of files that it writes to."""
     holds: dict[str, Hold] = field(default_factory=dict)
     """Open, locked files and devices by the name of their volume; new files join once they are made."""
+    may_format: frozenset[str] = frozenset()
+    """Volumes that the command line allows to format as a whole."""
     created: list[ExaminedVolume] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
@@ -169,6 +171,8 @@ class StorageTarget:
                 options += ["--overwrite", str(path)]
             if str(volume.path) in map(os.path.realpath, yes_destroy):
                 options += ["--yes-destroy", str(path)]
+            if volume.spec.name in self.may_format:
+                options += ["--yes-format", str(path)]
         return options
 
     def lines(self) -> list[str]:

@@ -7,8 +7,6 @@ alone: nothing is written.
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
 import os
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +16,7 @@ from typing import NamedTuple
 from assay.base.errors import NotSupported
 from assay.base.paths import open_without_links
 from assay.targets.kernel import read_text
+from assay.targets.nvme import admin_command
 from assay.telemetry.columns import Reading
 
 MODEL = "Amazon Elastic Block Store"
@@ -27,10 +26,6 @@ PAGE_BYTES = 4096
 """The page without the histograms by size of I/O, which later versions append."""
 _HEAD = struct.Struct("<II11Q")
 """Magic, version, and the counters in the order of `EbsCounters`."""
-_COMMAND = struct.Struct("<BBHIIIQQIIIIIIIIII")
-"""`struct nvme_passthru_cmd`: opcode ... result."""
-_ADMIN = 0xC0484E41
-"""NVME_IOCTL_ADMIN_CMD: _IOWR('N', 0x41, struct nvme_passthru_cmd), of 72 bytes."""
 _GET_LOG_PAGE = 0x02
 _NAMESPACE = 1
 _TIMEOUT_MS = 1000
@@ -68,21 +63,18 @@ def read_page(device: str) -> bytes:
     OSError
         It cannot be opened, or does not have the page.
     """
-    page = ctypes.create_string_buffer(PAGE_BYTES)
-    words = PAGE_BYTES // 4 - 1
-    command = bytearray(_COMMAND.size)
-    _COMMAND.pack_into(
-        command, 0, _GET_LOG_PAGE, 0, 0, _NAMESPACE, 0, 0, 0, ctypes.addressof(page), 0, PAGE_BYTES,
-        LOG_PAGE | words << 16, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0,
-    )  # fmt: skip
     descriptor = open_without_links(f"/dev/{device}", os.O_RDONLY)
     try:
-        status = fcntl.ioctl(descriptor, _ADMIN, command)
+        return admin_command(
+            descriptor,
+            _GET_LOG_PAGE,
+            namespace=_NAMESPACE,
+            words=(LOG_PAGE | (PAGE_BYTES // 4 - 1) << 16,),
+            timeout_ms=_TIMEOUT_MS,
+            answer_bytes=PAGE_BYTES,
+        )
     finally:
         os.close(descriptor)
-    if status:
-        raise OSError(f"NVMe status {status:#x}")
-    return page.raw
 
 
 def ebs_devices(names: Sequence[str], folder: str | Path = "/sys/block") -> list[str]:

@@ -83,6 +83,8 @@ class Conditioning:
             return "none"
         if self.is_model:
             return "a fresh model" if self.is_fresh else "none"
+        if self.wanted.purge == "format":
+            return "format"
         held = all(can_discard(volume.hold.path if volume.hold is not None else None) for volume in self.volumes)
         return "discard" if self.wanted.purge == "discard" or held else "none"
 

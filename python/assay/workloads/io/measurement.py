@@ -25,6 +25,7 @@ from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.points import describe_load
 from assay.record.shapes.point import Errors, Generator, Latency, Offered
+from assay.targets.files.formatting import format_namespace
 from assay.targets.files.purge import discard
 from assay.targets.files.session import AnySession, drain
 from assay.targets.files.volume import OpenVolume, takes_no_time
@@ -181,6 +182,9 @@ class Measurement:
         self.opened.context.display.phase("purging")
         for volume in self.opened.volumes:
             assert volume.hold is not None
+            if self.filling.purge == "format":
+                format_namespace(volume.hold)
+                continue
             discard(volume.hold, volume.size_bytes, self.opened.context.interrupt)
 
     def _drained(self, session: AnySession) -> Iterator[SessionReport]:

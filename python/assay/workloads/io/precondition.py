@@ -42,8 +42,10 @@ class Precondition(Strict):
         ),
     ] = "none"
     purge: Annotated[
-        Literal["auto", "discard", "none"],
-        Option("--purge", "How a device is emptied first: discard, none; auto discards if the device can.", SAFETY),
+        Literal["auto", "discard", "format", "none"],
+        Option(
+            "--purge", "How a device is emptied first: discard, format, none; auto discards if the device can.", SAFETY
+        ),
     ] = "auto"
     fills: Annotated[int, Field(ge=0, le=10)] = 2
     """How often `fill` and `full` write the capacity in sequence."""
@@ -64,6 +66,11 @@ class Precondition(Strict):
     def is_asked(self) -> bool:
         """Whether anything is done."""
         return self.method != "none"
+
+    @property
+    def formats(self) -> bool:
+        """Whether the purge formats whole namespaces."""
+        return self.is_asked and self.purge == "format"
 
     def written_most_bytes(self, capacity_bytes: int) -> float:
         """The most that is written, purge apart; rounds end before they would write more."""
@@ -88,15 +95,16 @@ SLOW_BYTES_PER_S, FAST_BYTES_PER_S = 0.2e9, 4e9
 
 
 def precondition_words(wanted: Precondition, capacity_bytes: int) -> str:
-    """What is written at most, and how long it takes; empty where nothing is.
+    """What is formatted and written at most, and how long it takes; empty where nothing is.
 
     Examples
     --------
     >>> precondition_words(Precondition(method="short"), 960_000_000_000).partition(" (")[0]
     'preconditioning writes 1.13 TB: 1 sequential fill and the spread of steady state'
     """
+    formats = "preconditioning formats the whole NVMe namespace of each volume" if wanted.formats else ""
     if not wanted.is_asked or wanted.method == "purge":
-        return ""
+        return formats
     least, most = (find(capacity_bytes) for find in (wanted.written_least_bytes, wanted.written_most_bytes))
     amount = terabytes(most) if least == most else f"{terabytes(least)} to {terabytes(most)}"
     fills = count_of(wanted.fills, "sequential fill")
@@ -106,7 +114,8 @@ def precondition_words(wanted: Precondition, capacity_bytes: int) -> str:
         "short": "1 sequential fill and the spread of steady state",
     }[wanted.method]
     ends = (format_duration(least / FAST_BYTES_PER_S), format_duration(most / SLOW_BYTES_PER_S))
-    return f"preconditioning writes {amount}: {does} ({ends[0]} at 4 GB/s, {ends[1]} at 0.2 GB/s)"
+    begins = f"{formats}, then writes" if formats else "preconditioning writes"
+    return f"{begins} {amount}: {does} ({ends[0]} at 4 GB/s, {ends[1]} at 0.2 GB/s)"
 
 
 def terabytes(count: float) -> str:

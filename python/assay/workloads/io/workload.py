@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from assay.base.errors import UsageError
+from assay.base.errors import RefusedTarget, UsageError
+from assay.base.paths import printable
 from assay.base.progress import Display
 from assay.base.tables import Record
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Point
+from assay.targets.files.formatting import refuse_format
 from assay.targets.files.purge import can_discard
+from assay.targets.files.safety import ExaminedVolume
 from assay.targets.files.target import StorageTarget
 from assay.workloads.capabilities import (
     Examining,
@@ -31,7 +34,7 @@ from assay.workloads.io.examination import PARTS
 from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.job import IoJob
 from assay.workloads.io.plan import IoPlan, load_plan
-from assay.workloads.io.precondition import precondition_words
+from assay.workloads.io.precondition import Precondition, precondition_words
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
 from assay.workloads.io.share import shared_plan
@@ -133,13 +136,8 @@ class IoWorkload(
 
     def check(self, part: Part[IoPlan], target: Any) -> None:
         """Refuse blocks that do not fit the sector, the region or the memory."""
-        if part.plan.precondition.purge == "discard":
-            for volume in target.examined:
-                if volume.spec.kind != "model" and not can_discard(volume.path):
-                    raise UsageError(
-                        f"--purge discard: {volume.spec.name} takes no discards: it is no device, or one whose kernel"
-                        " driver has none; leave --purge out"
-                    )
+        for volume in target.examined if part.plan.precondition.is_asked else ():
+            _refuse_purge(part.plan.precondition, volume, target)
         if part.name == CACHE_SPAN:
             # Its spans are chosen by the size of the target.
             return
@@ -240,6 +238,25 @@ class IoWorkload(
     def exported(self) -> Sequence[Figure]:
         """None: reads and writes have columns that all points have."""
         return ()
+
+
+def _refuse_purge(wanted: Precondition, volume: ExaminedVolume, target: StorageTarget) -> None:
+    """Refuse a purge that the volume cannot have, or that was not allowed; a model begins fresh whatever is asked."""
+    name, shown = volume.spec.name, printable(volume.spec.path or volume.spec.name)
+    if volume.spec.kind == "model" or wanted.purge in ("auto", "none"):
+        return
+    if wanted.purge == "discard":
+        if not can_discard(volume.path):
+            raise UsageError(
+                f"--purge discard: {name} takes no discards: it is no device, or one whose kernel driver has none;"
+                " leave --purge out"
+            )
+        return
+    refuse_format(volume.hold, shown)
+    if name not in target.may_format:
+        raise RefusedTarget(
+            f"--purge format: erases all of {shown}, beyond --size as well; allow it by name with --yes-format {shown}"
+        )
 
 
 def _refuse_real_time(plan: IoPlan) -> None:
