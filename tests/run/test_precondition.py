@@ -14,7 +14,7 @@ import pytest
 from assay.apps.service import execution
 from assay.base.errors import ExitCode, Interrupted, NotSupported, RefusedTarget, UsageError
 from assay.base.progress import Silent
-from assay.document.elements import FigureElement, Paragraph, Table
+from assay.document.elements import FactList, FigureElement, Paragraph, Table
 from assay.insight.studies.parts import study_parts
 from assay.insight.studies.study import load_study
 from assay.record.points import current_points, preconditioning
@@ -354,7 +354,7 @@ class TestFormats:
     def test_the_plan_says_it(self) -> None:
         wanted = Precondition(method="full", purge="format")
         assert precondition_words(wanted, 10**12).startswith(
-            "preconditioning formats the whole NVMe namespace of each volume, then writes 2.5 TB to 4.5 TB"
+            "preconditioning formats the whole NVMe namespace of each volume, then writes 2.50 TB to 4.50 TB"
         )
         assert precondition_words(Precondition(purge="format"), 10**12) == ""
 
@@ -462,3 +462,25 @@ def test_a_model_says_in_what_state_it_begins(begin: Begin, age: str, name: str)
     run.run()
     (point,) = current_points(run.folder.points())
     assert point["state"] == {"name": name, "method": "model"}
+
+
+def test_repeats_of_a_study_in_steady_state_are_rounds_of_all_levels(tmp_path: Path) -> None:
+    plan = {"timing": {"warmup_s": 0, "duration_s": 0.1}, "activity": [{"queue_depth": 4, "block_bytes": "4K"}]}
+    factor = {"name": "reads", "title": "reads", "of": "activity", "key": "read_share", "levels": ["100%", "0%"]}
+    study = TestStudies.STUDY | {"plan": plan, "factor": [factor], "repeats": 5}
+    parts, facts = study_parts(load_study(study, source="test"), target=MODEL)
+    request = TargetRequest(paths=[MODEL])
+    target, chosen = choose_targets(request, parts)
+    folder = new_folder(tmp_path, "study", [], request.to_dict(), chosen, facts)
+    interrupt = threading.Event()
+    run = execution(folder, target, chosen, display=Shown(interrupt, None), interrupt=interrupt, with_report=False)
+    assert run.run() is ExitCode.DONE
+
+    section = state_section(load_facts(folder.path))
+    assert section is not None
+    (told,) = [block.text for block in section.blocks if isinstance(block, Paragraph)][1:]
+    assert told.startswith("All 10 parts: measured on a target that was filled")
+    (figure,) = [block for block in section.blocks if isinstance(block, FigureElement)]
+    assert figure.caption.startswith("4 KiB random write: I/Os per second in each round of all levels. The window is")
+    (drive,) = [block for block in section.blocks if isinstance(block, FactList)]
+    assert dict(drive.items)["Capacity under test"] == "980 MB"

@@ -156,6 +156,19 @@ def format_bytes(count: float) -> str:
     return f"{count:.4g} B"
 
 
+def format_decimal(count: float) -> str:
+    """Format bytes in decimal units, as capacities and endurance of drives are told.
+
+    Examples
+    --------
+    >>> format_decimal(15_800_000_000), format_decimal(8_388_608), format_decimal(3.84e12), format_decimal(512)
+    ('15.8 GB', '8.39 MB', '3.84 TB', '512 B')
+    """
+    unit, name = next((each for each in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if count >= each[0]),
+                      (1.0, "B"))  # fmt: skip
+    return f"{_three_digits(count / unit)} {name}"
+
+
 def bytes_unit(counts: Iterable[float]) -> tuple[float, str]:
     """Bytes and name of the decimal unit that suits an axis, as published studies count them.
 

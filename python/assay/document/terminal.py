@@ -39,6 +39,9 @@ PIPED_WIDTH = 100
 NOTES_SHOWN = 4
 """Notes of an answer that are not left for its details."""
 
+NAME_MAX = 32
+"""A first column of single words, none longer than that, has names that a reader copies: it is not broken."""
+
 LETTERS_MAX = 1000
 """Letters of a text of which a terminal shows all; a longer one loses its middle."""
 
@@ -163,9 +166,12 @@ def _records(block: Table) -> Iterator[tuple[str, str]]:
 def _grid(block: Table) -> Grid:
     title = Text(_safe(block.caption), style="bold") if block.caption else None
     grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for column in block.columns:
+    names = [cell.text for row in block.placed() for cell, place in row if place == 0]
+    copied = all(len(name) <= NAME_MAX and " " not in name for name in names)
+    for place, column in enumerate(block.columns):
         side: Literal["left", "right"] = "right" if column.number else "left"
-        grid.add_column(_safe(column.title), justify=side, overflow="fold", no_wrap=block.dense)
+        whole = block.dense or (copied and place == 0)
+        grid.add_column(_safe(column.title), justify=side, overflow="fold", no_wrap=whole)
     for row in block.placed():
         cells = {place: Text(_safe(cell.text), style=STYLES[cell.tone]) for cell, place in row}
         grid.add_row(*(cells.get(place, "") for place in range(len(block.columns))))

@@ -15,6 +15,8 @@ from assay.record.steady import judged_steady
 from assay.workloads.registry import figures_of
 
 NAMES_SHOWN = 4
+AT_BASELINE = "at baseline"
+"""State of a served volume of a cloud whose credits are used up."""
 
 IMPORTED = "imported"
 """State of volumes that another program measured."""
@@ -126,8 +128,25 @@ def _of_points(points: Sequence[Record], searched: Collection[object]) -> Iterab
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
     if behind:
         yield RunNotice(f"the offered rate was not sustained in {id_list(behind)}", "warn")
+    yield from _of_credits(points)
     yield from _of_late_arrays(points)
     yield from _of_unsteady(points)
+
+
+def _of_credits(points: Sequence[Record]) -> Iterable[RunNotice]:
+    """Volumes of a cloud whose credits ended within a point."""
+    ended: dict[str, list[object]] = {}
+    for point in points:
+        for served in point.get("served") or ():
+            for event in served.get("events") or ():
+                if event.get("state") == AT_BASELINE:
+                    ended.setdefault(str(event.get("what")), []).append(point.get("id"))
+    for what, ids in ended.items():
+        yield RunNotice(
+            f"{what} ({id_list(list(dict.fromkeys(ids)))}): figures of such a point are of the burst and of what came"
+            " after it; credits=0 shows what lasts",
+            "warn",
+        )
 
 
 def _of_late_arrays(points: Sequence[Record]) -> Iterable[RunNotice]:

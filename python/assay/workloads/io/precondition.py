@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from assay.base.fields import Share, Strict, percent
-from assay.base.units import count_of, format_duration
+from assay.base.units import count_of, format_decimal, format_duration
 from assay.workloads.options import SAFETY, TIME, Option
 
 ROUND_SHARE = 0.1
@@ -106,7 +106,7 @@ def precondition_words(wanted: Precondition, capacity_bytes: int) -> str:
     if not wanted.is_asked or wanted.method == "purge":
         return formats
     least, most = (find(capacity_bytes) for find in (wanted.written_least_bytes, wanted.written_most_bytes))
-    amount = terabytes(most) if least == most else f"{terabytes(least)} to {terabytes(most)}"
+    amount = format_decimal(most) if least == most else f"{format_decimal(least)} to {format_decimal(most)}"
     fills = count_of(wanted.fills, "sequential fill")
     does = {
         "fill": fills,
@@ -116,17 +116,6 @@ def precondition_words(wanted: Precondition, capacity_bytes: int) -> str:
     ends = (format_duration(least / FAST_BYTES_PER_S), format_duration(most / SLOW_BYTES_PER_S))
     begins = f"{formats}, then writes" if formats else "preconditioning writes"
     return f"{begins} {amount}: {does} ({ends[0]} at 4 GB/s, {ends[1]} at 0.2 GB/s)"
-
-
-def terabytes(count: float) -> str:
-    """Bytes in the decimal unit that endurance is told in.
-
-    Examples
-    --------
-    >>> terabytes(17.28e12), terabytes(900e9), terabytes(2e9)
-    ('17.3 TB', '0.9 TB', '2 GB')
-    """
-    return f"{count / 1e12:.3g} TB" if count >= 1e11 else f"{count / 1e9:.3g} GB"
 
 
 def valid_share(over_provisioning_share: float) -> float:

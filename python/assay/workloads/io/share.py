@@ -23,7 +23,10 @@ def shared_plan(plan: IoPlan, share: Share) -> IoPlan:
         There is less than one outstanding I/O for each host.
     """
     if plan.precondition.is_asked:
-        raise UsageError("--precondition: hosts would write one target at once; precondition it from one host before")
+        raise UsageError(
+            "--precondition: each host would end its fills and rounds in its own time; precondition the target from one"
+            " host first, then measure over hosts without it"
+        )
     data = plan.model_dump(mode="json", exclude_unset=True)
     timing = plan.timing
     data["timing"] = data.get("timing", {}) | {"duration_s": timing.duration_s or timing.max_s}
