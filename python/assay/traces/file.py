@@ -26,7 +26,7 @@ from assay.base.paths import create_anew, open_regular, printable
 from assay.record import durable
 from assay.record.arrow_messages import NUMBERED, check_head, messages, read_batch
 from assay.record.rows import Integers, TextColumn
-from assay.traces.head import TraceEnd, TraceHead, TraceSpan
+from assay.traces.head import TracedDevice, TraceEnd, TraceHead, TraceSpan
 from assay.traces.ios import UNKNOWN_NS, Ios, joined_ios
 
 COLUMNS = {
@@ -114,10 +114,18 @@ class TraceWriter:
             self._put(_message(None, part))
             self._spans.append(span)
 
-    def close(self, *, lost_events: int | None = None, windows: Sequence[tuple[int, int]] = ()) -> None:
-        """Write what waits and the end, and bring the file to stable storage."""
+    def close(
+        self,
+        *,
+        lost_events: int | None = None,
+        windows: Sequence[tuple[int, int]] = (),
+        devices: Sequence[TracedDevice] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Write what waits and the end, and bring the file to stable storage; see `TraceEnd`."""
         self.flush()
-        end = TraceEnd(ios=self.ios, lost_events=lost_events, windows=tuple(windows), spans=tuple(self._spans))
+        end = TraceEnd(ios=self.ios, lost_events=lost_events, windows=tuple(windows), spans=tuple(self._spans),
+                       devices=tuple(devices), notes=tuple(notes))  # fmt: skip
         told = end.model_dump_json().encode()
         self._put(_STREAM_END + told + struct.pack("<I", len(told)) + MAGIC)
         try:
@@ -270,7 +278,10 @@ def read_trace(path: Path) -> Trace:
             reason = "it does not say where it is from" if isinstance(error, ValidationError) else str(error)
             raise UsageError(f"{printable(path)} is no trace of Assay: {reason}; `assay trace import` "
                              "reads traces of other programs") from None  # fmt: skip
-        return Trace(path, head, _end_of(file))
+        end = _end_of(file)
+        if end is not None:
+            head = head.model_copy(update={"devices": head.devices or end.devices, "notes": head.notes + end.notes})
+        return Trace(path, head, end)
 
 
 def _end_of(file: BinaryIO) -> TraceEnd | None:
@@ -323,7 +334,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return os.fdopen(open_regular(path), "rb")
     except OSError as error:
-        raise UsageError(f"cannot read {printable(path)}: {error.strerror or error}") from None
+        raise UsageError(f"{printable(path)}: cannot be read: {error.strerror or error}") from None
 
 
 def _damaged(path: Path, reason: str) -> UsageError:

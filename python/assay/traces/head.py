@@ -77,9 +77,13 @@ class TraceEnd(_Told):
         From when to when the source was looked at; one window but for samples.
     spans
         The batches in the file, in order.
+    devices, notes
+        What became known of these after the head was written; `read_trace` adds them to the head.
     """
 
     ios: Natural
     lost_events: Natural | None = None
     windows: Annotated[tuple[tuple[Natural, Natural], ...], Field(max_length=1_000_000)] = ()
     spans: Annotated[tuple[TraceSpan, ...], Field(max_length=1_000_000)] = ()
+    devices: Annotated[tuple[TracedDevice, ...], Field(max_length=DEVICES_MAX)] = ()
+    notes: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=100)] = ()

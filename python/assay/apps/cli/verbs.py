@@ -163,6 +163,15 @@ _WITH_COMMANDS = (
         typed=("monitor", "watch"),
     ),
     Verb(
+        name="trace",
+        short="Import and understand the I/O of your own load.",
+        uses=DRAWING,
+        section=WATCH,
+        place="assay.apps.cli.trace:app",
+        help="The I/O of your own load: import it from other programs, and see what it asks for.",
+        typed=("blktrace", "blkparse"),
+    ),
+    Verb(
         name="study",
         uses=(*SERVING, *DRAWING, *EMBEDDED),
         section=ASK,

@@ -1,0 +1,1 @@
+"""Traces of other programs: a form a file, found by content, read once and in bounded memory."""

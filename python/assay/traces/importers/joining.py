@@ -1,0 +1,210 @@
+"""Events of the kernel's block layer become I/Os: queued, issued and completed, joined by device and sector.
+
+There is no number that tells requests apart (`include/trace/events/block.h`): an issue belongs to the completion that
+comes next at its device and sector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.record.rows import Integers, Places
+from assay.traces.importers.form import SECTOR, SIZE_END, T_NS_END, ios_of
+from assay.traces.importers.ordering import merged, sorted_within
+from assay.traces.importers.sources import Source
+from assay.traces.ios import UNKNOWN_NS, IoFlag, Ios
+
+EVENT = np.dtype([("t_ns", "i8"), ("sector", "i8"), ("size", "i8"), ("device", "i8"), ("process", "i4"),
+                  ("flags", "u2"), ("action", "u1")])  # fmt: skip
+"""`device` is major << 20 | minor; `process` is the number of a name; `action` a letter of blkparse."""
+QUEUED, MERGED, ISSUED, REQUEUED, COMPLETED = (ord(one) for one in "QMDRC")
+WINDOW_EVENTS = 2**18
+OPEN_MAX = 2**20
+"""I/Os that are waited for at once; the oldest half is given up beyond."""
+SECTORS_END = 2**53
+
+_Open = tuple[int, int, int, int, int]
+"""When an I/O was asked for and issued, its size, flags and process."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockEvents:
+    """Events of the block layer; see `EVENT`."""
+
+    table: npt.NDArray[np.void]
+
+    @property
+    def t_ns(self) -> Integers:
+        """The time of each."""
+        times: Integers = self.table["t_ns"]
+        return times
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def where(self, chosen: Places) -> BlockEvents:
+        """Give the chosen events."""
+        return BlockEvents(self.table[chosen])
+
+
+def joined_events(parts: Sequence[BlockEvents]) -> BlockEvents:
+    """Put events one after the other."""
+    return BlockEvents(np.concatenate([part.table for part in parts]))
+
+
+def device_name(number: int) -> str:
+    """The name of a device as blkparse writes it."""
+    return f"{number >> 20},{number & 0xFFFFF}"
+
+
+class Joiner:
+    """Joins events to I/Os.
+
+    Parameters
+    ----------
+    processes
+        Names of processes by their numbers.
+
+    Attributes
+    ----------
+    layer
+        Which events are I/Os: those that are issued where there are any, or those that are queued, or completions.
+    """
+
+    def __init__(self, processes: Sequence[str]) -> None:
+        self.layer = ISSUED
+        self._processes = processes
+        self._queued: dict[tuple[int, int], int] = {}
+        self._open: dict[tuple[int, int, bool], list[_Open]] = {}
+        self._open_ios = 0
+        self._done: list[tuple[int, int, int, int, int, int, int, int]] = []
+        self.unmatched = self.unfinished = 0
+
+    def ios(self, files: Sequence[Iterator[BlockEvents]], source: Source) -> Iterator[Ios]:
+        """Yield the I/Os of the events of several files, in the order in which they complete."""
+        window = max(WINDOW_EVENTS // len(files), 2**12)
+        ordered = [sorted_within(one, joined_events, window) for one in files]
+        events = merged(ordered, joined_events)
+        first = next(events, None)
+        if first is None:
+            return
+        actions = set(np.unique(first.table["action"]).tolist())
+        self.layer = next((one for one in (ISSUED, QUEUED, COMPLETED) if one in actions), COMPLETED)
+        for block in chain([first], events):
+            self._take(block.table)
+            yield from self._given()
+        for (device, sector, _), waiting in self._open.items():
+            for one in waiting:
+                self._add(device, sector, one, None)
+        if self._open_ios:
+            source.note(f"{self._open_ios:,} I/Os had not completed when the trace ended")
+        yield from self._given()
+        if self.unmatched:
+            source.note(f"{self.unmatched:,} completions belong to no I/O that was seen, and are left out")
+        if self.unfinished:
+            source.note(f"{self.unfinished:,} I/Os never completed")
+
+    def _take(self, table: npt.NDArray[np.void]) -> None:
+        columns = (table[name].tolist() for name in ("t_ns", "sector", "size", "device", "process", "flags", "action"))
+        for t_ns, sector, size, device, process, flags, action in zip(*columns, strict=True):
+            place = (device, sector)
+            if action == COMPLETED:
+                if self.layer == COMPLETED:
+                    self._add(device, sector, (t_ns, UNKNOWN_NS, size, flags, process), None)
+                else:
+                    self._complete(device, sector, size, t_ns)
+            elif action == self.layer:
+                asked_ns = self._queued.pop(place, t_ns) if action == ISSUED else t_ns
+                self._begin(device, sector, (asked_ns, t_ns, size, flags, process))
+            elif action == QUEUED:
+                if len(self._queued) >= OPEN_MAX:
+                    self._queued = dict(list(self._queued.items())[OPEN_MAX // 2 :])
+                self._queued.setdefault(place, t_ns)
+            elif action == MERGED:
+                self._queued.pop(place, None)
+            elif action == REQUEUED:
+                self._requeue(device, sector, size)
+
+    def _begin(self, device: int, sector: int, one: _Open) -> None:
+        self._open.setdefault((device, sector, one[2] == 0), []).append(one)
+        self._open_ios += 1
+        if self._open_ios > OPEN_MAX:
+            for key in list(self._open)[: len(self._open) // 2 + 1]:
+                given_up = self._open.pop(key)
+                self._open_ios -= len(given_up)
+                self.unfinished += len(given_up)
+                for other in given_up:
+                    self._add(key[0], key[1], other, None)
+
+    def _requeue(self, device: int, sector: int, size: int) -> None:
+        """Let an I/O that was not accepted be issued again; its time in the queue goes on."""
+        waiting = self._open.get((device, sector, size == 0))
+        if waiting and self.layer == ISSUED:
+            asked_ns = waiting.pop()[0]
+            self._queued.setdefault((device, sector), asked_ns)
+            self._open_ios -= 1
+
+    def _complete(self, device: int, sector: int, size: int, t_ns: int) -> None:
+        key = (device, sector, size == 0)
+        waiting = self._open.get(key) or self._open.get(key := (device, sector, size != 0))
+        if not waiting:
+            self.unmatched += 1
+            return
+        one = waiting.pop(0)
+        if not waiting:
+            del self._open[key]
+        self._open_ios -= 1
+        if 0 < size < one[2]:
+            # The rest of a request completes at the sector behind.
+            rest = (one[0], one[1], one[2] - size, one[3], one[4])
+            one = (one[0], one[1], size, one[3], one[4])
+            self._begin(device, sector + size // SECTOR, rest)
+        self._add(device, sector, one, t_ns)
+
+    def _add(self, device: int, sector: int, one: _Open, done_ns: int | None) -> None:
+        asked_ns, issued_ns, size, flags, process = one
+        device_ns = UNKNOWN_NS if done_ns is None else max(done_ns - issued_ns, 0)
+        queue_ns = issued_ns - asked_ns if self.layer == ISSUED and issued_ns >= asked_ns else UNKNOWN_NS
+        if 0 <= asked_ns < T_NS_END and 0 <= sector < SECTORS_END and size < SIZE_END:
+            self._done.append((asked_ns, queue_ns, device_ns, sector * SECTOR, size, flags, device, process))
+
+    def _given(self) -> Iterator[Ios]:
+        if not self._done:
+            return
+        t_ns, queue_ns, device_ns, place, size, flags, device, process = zip(*self._done, strict=True)
+        self._done = []
+        names = {number: device_name(number) for number in set(device)}
+        yield ios_of(t_ns=np.array(t_ns), queue_ns=np.array(queue_ns), device_ns=np.array(device_ns),
+                     place_bytes=np.array(place), size_bytes=np.array(size), flags=np.array(flags, np.uint16),
+                     device=[names[one] for one in device],
+                     process=[self._processes[one] for one in process])  # fmt: skip
+
+
+def flags_of(letters: str) -> int:
+    """Flags of the letters that the kernel calls `rwbs`; an F before the direction flushes, one behind it is FUA.
+
+    Examples
+    --------
+    >>> flags_of("FWFSM") == IoFlag.WRITE | IoFlag.FLUSH | IoFlag.FUA | IoFlag.SYNC | IoFlag.METADATA
+    True
+    >>> flags_of("FF") == IoFlag.FLUSH | IoFlag.FUA
+    True
+    """
+    flags, is_behind = 0, False
+    for letter in letters:
+        if letter == "F":
+            flags |= IoFlag.FUA if is_behind else IoFlag.FLUSH
+            is_behind = True
+        else:
+            flags |= _LETTERS.get(letter, 0)
+            is_behind = True
+    return flags
+
+
+_LETTERS = {"R": IoFlag.READ, "W": IoFlag.WRITE, "D": IoFlag.DISCARD, "S": IoFlag.SYNC, "M": IoFlag.METADATA,
+            "A": IoFlag.AHEAD}  # fmt: skip
