@@ -33,9 +33,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.insight.sizing.candidates import Ladder, LadderStep, disk_share, ladders, pools_of, static_reasons
+from assay.insight.sizing.candidates import ladders
 from assay.insight.sizing.demand import PeakDemand, demand_of
+from assay.insight.sizing.group_ladder import disk_share
 from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.ladder import Ladder, LadderStep
 from assay.insight.sizing.need import Need, need_of
 from assay.insight.sizing.search import least
 
@@ -68,11 +70,11 @@ def hidden(rng: random.Random) -> tuple[Need, str, str]:
     # So much that some members are needed: by the load, by the bytes, or by both.
     ladder = ladders(need)[0][0]
     demand = demand_of(need, 0)
-    share = max(disk_share(pool, phase, demand) for pool in pools_of(ladder, LadderStep(1, 0), demand)
+    share = max(disk_share(pool, phase, demand) for pool in ladder.pools(LadderStep(1, 0), demand)
                 for phase in demand.phases)  # fmt: skip
     members = rng.uniform(1.2, 4.2)
     by_bytes = rng.random()
-    usable = sum(pool.usable_bytes for pool in pools_of(ladder, LadderStep(1, 0), demand))
+    usable = sum(pool.usable_bytes for pool in ladder.pools(LadderStep(1, 0), demand))
     load_members = members if by_bytes < 0.7 else members * rng.uniform(0.2, 0.9)
     byte_members = members if by_bytes > 0.5 else members * rng.uniform(0.1, 0.9)
     database["iops"] = 1000.0 * load_members * 0.5 / share
@@ -115,7 +117,7 @@ def holds(need: Need, ladder: Ladder, step: LadderStep, judge: Judge, *, head_ro
     """Why a size does not hold a demand, with so much head-room while it is healthy; nothing where it does."""
     demand = demand_of(need, 0)
     loaded = demand.times(1 + head_room)
-    static = [reason for reason in static_reasons(need, ladder, step, demand, loaded) if reason.kind != "IOPS"]
+    static = [reason for reason in ladder.static_reasons(need, step, demand, loaded) if reason.kind != "IOPS"]
     if static:
         return [f"{reason.kind}: {reason.text}" for reason in static]
     for state, asked in (("healthy", loaded), ("degraded", demand), ("rebuilding", demand)):
@@ -161,7 +163,7 @@ def bound(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge) -> str:
     for times in (1.0, 2.0, 4.0):
         raised = demand.times(times)
         for step in reversed(ladder.steps[:MEMBERS_MOST]):
-            kinds = {reason.kind for reason in static_reasons(need, ladder, step, raised, raised)}
+            kinds = {reason.kind for reason in ladder.static_reasons(need, step, raised, raised)}
             if kinds == {"IOPS"}:
                 held = not judge.state_reasons(need, ladder, step, raised, seed=SEED_OF_TEST)
                 return "wrong" if held else "right"

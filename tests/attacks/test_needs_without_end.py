@@ -55,7 +55,7 @@ def asked(database: dict[str, Any] | None = None, **others: Any) -> NeedAsWritte
 
 ENDLESS: list[NeedAsWritten] = [
     asked({"iops": 3e7, "block": "512B", "log": "0%"}, candidate=[{"array": "nvme-mirror"}]),
-    asked({"iops": 9e5, "log": "50%"}, candidate=[{"array": "nvme-mirror"}]),
+    asked({"iops": 9e5, "log": "0%", "read": "100%", "block": "512B"}, candidate=[{"array": "nvme-mirror"}]),
     asked({"iops": 60_000}),
     asked(candidate=[{"array": "ps6100xv", "raid": ["10"], "volumes": [*range(1, 101)]}]),
     asked(limits={"read": "600d", "write": "600d", "log": "600d", "rebuild": "600d"}),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from assay.insight.sizing.candidates import Ladder, LadderStep, RejectionReason, ladders
+from assay.insight.sizing.candidates import ladders
 from assay.insight.sizing.certainty import Certainty, certainty_of
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.growth import growth_of, runs_out
 from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.ladder import Ladder, LadderStep, RejectionReason
 from assay.insight.sizing.search import search
 from assay.insight.sizing.sensitivity import changes, purchase_of
 from assay.insight.sizing.servers import servers_of

@@ -9,24 +9,22 @@ from functools import partial
 import pytest
 
 from assay.base.errors import UsageError
-from assay.insight.sizing.candidates import (
-    Ladder,
-    LadderStep,
-    grid_fill,
-    ladders,
-    pool_configuration,
-    pools_of,
-    static_reasons,
-)
+from assay.insight.sizing.candidates import ladders
 from assay.insight.sizing.demand import demand_of
+from assay.insight.sizing.group_ladder import GroupLadder, grid_fill
 from assay.insight.sizing.judge import Judge, Seen, StreamSeen
+from assay.insight.sizing.ladder import LadderStep
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.search import _bracket, _first, capacity_factor, least, search
 from sizing_needs import need
 
 
-def ladder_of(asked: Need, raid: str = "10") -> Ladder:
-    return next(one for one in ladders(asked)[0] if one.raid == raid and one.log_raid is None)
+def groups(asked: Need) -> list[GroupLadder]:
+    return [one for one in ladders(asked)[0] if isinstance(one, GroupLadder)]
+
+
+def ladder_of(asked: Need, raid: str = "10") -> GroupLadder:
+    return next(one for one in groups(asked) if one.raid == raid and one.log_raid is None)
 
 
 @pytest.mark.parametrize("first", [*range(12), None])
@@ -114,7 +112,7 @@ def test_space_alone_decides_where_little_is_asked() -> None:
     ladder, demand = ladder_of(asked), demand_of(asked, 0)
     found = least(asked, ladder, demand, Judge())
     assert found.step is not None
-    fills = {step.members: pools_of(ladder, step, demand)[0].fill for step in ladder.steps}
+    fills = {step.members: ladder.pools(step, demand)[0].fill for step in ladder.steps}
     assert fills[found.step.members] <= asked.rules.fill < fills[found.step.members - 1]
     (_, reasons) = found.rejected[-1]
     assert [reason.kind for reason in reasons] == ["fill"]
@@ -132,7 +130,7 @@ def test_arithmetic_refuses_nothing_that_a_model_holds(iops: int, block: str, ra
     ladder, demand = ladder_of(asked, raid), demand_of(asked, 0)
     loaded = demand.times(1.2)
     for step in ladder.steps[:2]:
-        refused = [one for one in static_reasons(asked, ladder, step, demand, loaded) if one.kind == "IOPS"]
+        refused = [one for one in ladder.static_reasons(asked, step, demand, loaded) if one.kind == "IOPS"]
         if refused:
             assert Judge().state_reasons(asked, ladder, step, loaded)
 
@@ -140,30 +138,29 @@ def test_arithmetic_refuses_nothing_that_a_model_holds(iops: int, block: str, ra
 def test_an_empty_array_is_simulated_as_full_as_the_method_sizes() -> None:
     asked = need({"size": "10GB"})
     ladder, demand = ladder_of(asked), demand_of(asked, 0)
-    pool = pools_of(ladder, LadderStep(2, 0), demand)[0]
+    pool = ladder.pools(LadderStep(2, 0), demand)[0]
     assert pool.fill < 0.05
-    assert pool_configuration(asked, ladder, LadderStep(2, 0), demand, pool).fill == pytest.approx(0.6, abs=0.01)
+    assert ladder.configuration(asked, LadderStep(2, 0), demand, pool).fill == pytest.approx(0.6, abs=0.01)
     assert [round(grid_fill(asked, fill), 2) for fill in (0.1, 0.61, 0.65, 0.66, 0.9)] == [0.6, 0.65, 0.65, 0.7, 0.7]
 
 
 def test_a_log_stays_off_parity_and_may_have_a_member_of_its_own() -> None:
     everything = [{"array": "ps6100xv", "members": [1, 4]}]
     asked = need(candidate=everything)
-    found, refused = ladders(asked)
+    found, refused = groups(asked), ladders(asked)[1]
     assert {(one.raid, one.log_raid) for one in found} == {("10", None), ("50", "10"), ("6", "10"), ("5", "10")}
-    assert all("logs take RAID 10" in reason.text for _, reason in refused)
+    assert all("logs take RAID 10" in one.reason.text for one in refused)
     assert len(refused) == 3
-    pools = pools_of(next(one for one in found if one.raid == "50"), LadderStep(3, 0), demand_of(asked, 0))
+    pools = next(one for one in found if one.raid == "50").pools(LadderStep(3, 0), demand_of(asked, 0))
     assert [(pool.role, pool.members, pool.member.policy) for pool in pools] == [("data", 2, "50"), ("log", 1, "10")]
-    free, _ = ladders(need(candidate=everything, rules={"raid_by_role": False}))
+    free = groups(need(candidate=everything, rules={"raid_by_role": False}))
     assert ("50", None) in {(one.raid, one.log_raid) for one in free}
 
 
 def test_large_nearline_disks_take_double_parity() -> None:
     asked = need({"log": "0%"}, candidate=[{"array": "sata-jbod"}])
-    found, refused = ladders(asked)
-    assert {one.raid for one in found} == {"10", "6", "60"}
-    assert sorted(name for name, _ in refused) == ["sata-jbod, RAID 5", "sata-jbod, RAID 50"]
+    assert {one.raid for one in groups(asked)} == {"10", "6", "60"}
+    assert sorted(one.name for one in ladders(asked)[1]) == ["sata-jbod, RAID 5", "sata-jbod, RAID 50"]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +229,7 @@ def test_what_ports_do_not_carry_is_refused_by_arithmetic() -> None:
     offer = [{"array": "ps6100xv", "raid": ["10"], "members": [1, 4], "paths": [1, 4]}]
     asked = need({"iops": None, "scan": "250MB/s", "log": "0%"}, candidate=offer)
     judge, demand = Judge(), demand_of(asked, 0)
-    by_paths = {ladder.paths: least(asked, ladder, demand, judge) for ladder in ladders(asked)[0]}
+    by_paths = {ladder.paths: least(asked, ladder, demand, judge) for ladder in groups(asked)}
     # 250 MB/s, derated by 14 % and with 20 % of head-room, are 349 MB/s: three ports of 117 MB/s.
     assert {paths: found.step and found.step.members for paths, found in by_paths.items()} == {1: 3, 4: 1}
     (_, (reason, *_)) = by_paths[1].rejected[-1]

@@ -31,6 +31,8 @@ Examples:
 
 `assay size need.toml --set growth=40% --set limits.read=10ms`
 
+`assay size need.toml --class drive --class cloud --prices our-prices.toml`
+
 `assay size --from assay-recording --percentile 95`
 
 `assay size need.toml --from assay-results/RUN --derating assay-results/STUDY`
@@ -40,8 +42,56 @@ Examples:
 
 MEASURED = "Measured needs"
 
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class",
+        help="Classes of the catalogue to ask: drive, array, cloud, study (default: all of today's); may be repeated.",
+    ),
+]
+Prices = Annotated[
+    Path | None,
+    typer.Option("--prices", help="Your own prices in TOML, which replace list prices of the same name."),
+]
+Derating = Annotated[
+    Path | None,
+    typer.Option(
+        "--derating",
+        help="Measured derating: a run of study raw-vs-database (default: 22 %).",
+        rich_help_panel=MEASURED,
+    ),
+]
+HitCurve = Annotated[
+    Path | None,
+    typer.Option(
+        "--hit-curve",
+        help="A run of study cache-size on a database: how hits grow with memory.",
+        rich_help_panel=MEASURED,
+    ),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        help="Required transactions (or I/Os) per second, in the mix of --from RUN.",
+        min=1e-3,
+        max=1e9,
+        rich_help_panel=MEASURED,
+    ),
+]
+Volumes = Annotated[
+    list[str] | None,
+    typer.Option("--volume", help="Role of a device in imported files: data=D:,log=sdb.", rich_help_panel=MEASURED),
+]
+MeasuredFrom = Annotated[
+    Path | None,
+    typer.Option("--from", help="Take the load from this recording or run.", rich_help_panel=MEASURED),
+]
 
-@usual("--template", "--set", "--from", "--percentile", "--volume", "--sensitivity", "-o", "--json")
+
+@usual(
+    "--template", "--set", "--class", "--prices", "--from", "--percentile", "--volume", "--sensitivity", "-o", "--json"
+)
 def size(
     need: Annotated[
         Path | None,
@@ -51,50 +101,23 @@ def size(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="What if: KEY=VALUE, such as growth=40%; may be repeated.")
     ] = None,
-    measured_from: Annotated[
-        Path | None,
-        typer.Option("--from", help="Take the load from this recording or run.", rich_help_panel=MEASURED),
-    ] = None,
+    measured_from: MeasuredFrom = None,
     percentile: Annotated[
         str, typer.Option("--percentile", help="Percentile taken over the busiest hours.", rich_help_panel=MEASURED)
     ] = "95",
     busiest: Annotated[int, typer.Option("--busiest", help="Number of busiest hours.", rich_help_panel=MEASURED)] = 10,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate",
-            help="Required transactions (or I/Os) per second, in the mix of --from RUN.",
-            min=1e-3,
-            max=1e9,
-            rich_help_panel=MEASURED,
-        ),
-    ] = None,
+    rate: Rate = None,
     short: Annotated[
         bool, typer.Option("--short", help="Accept less than an hour of recording.", rich_help_panel=MEASURED)
     ] = False,
-    volume: Annotated[
-        list[str] | None,
-        typer.Option("--volume", help="Role of a device in imported files: data=D:,log=sdb.", rich_help_panel=MEASURED),
-    ] = None,
-    derating: Annotated[
-        Path | None,
-        typer.Option(
-            "--derating",
-            help="Measured derating: a run of study raw-vs-database (default: 22 %).",
-            rich_help_panel=MEASURED,
-        ),
-    ] = None,
-    hit_curve: Annotated[
-        Path | None,
-        typer.Option(
-            "--hit-curve",
-            help="A run of study cache-size on a database: how hits grow with memory.",
-            rich_help_panel=MEASURED,
-        ),
-    ] = None,
+    volume: Volumes = None,
+    derating: Derating = None,
+    hit_curve: HitCurve = None,
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity/--no-sensitivity", help="Find what would change the purchase.")
     ] = True,
+    classes: Classes = None,
+    prices: Prices = None,
     title: opt.Title = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,
     json: opt.Json = False,
@@ -115,10 +138,13 @@ def size(
     from assay.insight.sizing.allowance import ALL_IOS
     from assay.insight.sizing.answer import difference
     from assay.insight.sizing.answer import size as size_need
+    from assay.insight.sizing.candidates import book_for
     from assay.insight.sizing.judge import Judge
 
     asked, measured = _asked(need, measured_from, percentile, busiest, volume or [], short=short, rate=rate)
+    asked = _with_classes(asked, classes or [])
     asked, changed = _with_studies(asked, changes, derating, hit_curve)
+    book = book_for((changed or asked).need, prices)
     judge = Judge()
     # Two needs have what one has.
     ios = ALL_IOS if changed is None else ALL_IOS / 2
@@ -130,8 +156,10 @@ def size(
     def work() -> tuple[Sized | None, Sized]:
         before = None  # without its what-ifs: only those of the changed need are told
         if changed is not None:
-            before = size_need(asked, judge, measured=measured, what_if=False, ios=ios, tell=tell)
-        return before, size_need(changed or asked, judge, measured=measured, what_if=sensitivity, ios=ios, tell=tell)
+            before = size_need(asked, judge, measured=measured, what_if=False, ios=ios, book=book, tell=tell)
+        return before, size_need(
+            changed or asked, judge, measured=measured, what_if=sensitivity, ios=ios, book=book, tell=tell
+        )
 
     try:
         before, sized = interruptible(work)
@@ -141,6 +169,24 @@ def size(
     answer = sized.answer
     answer["difference"] = difference(before.answer, answer, changes or ()) if before is not None else None
     _keep_and_show(answer, output, title, report=report, json=json, quiet=quiet, details=details)
+
+
+def _with_classes(asked: NeedAsWritten, classes: Sequence[str]) -> NeedAsWritten:
+    """The need with the classes that are asked.
+
+    Raises
+    ------
+    UsageError
+        There is no such class, or the need states what may be bought.
+    """
+    from assay.insight.sizing.need import NeedAsWritten, need_of
+
+    if not classes:
+        return asked
+    if asked.need.candidate:
+        raise UsageError("--class: the need states its candidates; leave out --class, or its [[candidate]]")
+    table = {**asked.table, "classes": [name for one in classes for name in one.split(",")]}
+    return NeedAsWritten(table, asked.source, need_of(table, "--class"), asked.origins)
 
 
 def _with_studies(
@@ -225,20 +271,21 @@ def answer_blocks(answer: Sizing, *, report: bool = True, quiet: bool = False) -
     from assay.document.terminal import Details, notes_and_details, table
     from assay.insight.sizing import text as words
 
-    told = [words.headline(answer)]
     measured = answer["measured"]
-    if answer["holds"] and answer["sensitivity"] is not None:
-        told.append(words.sensitivity_sentence(answer))
-    told += words.server_sentences(answer)
+    told = [words.sensitivity_sentence(answer)] if answer["holds"] and answer["sensitivity"] is not None else []
+    told += [*words.loss_sentences(answer), *words.server_sentences(answer)]
     if measured is not None and measured["coverage"] is not None:
         told.append(f"{measured['source']}: {measured['coverage']['text']}.")
-    blocks: list[Block | Details] = [Paragraph(text, strong=place == 0) for place, text in enumerate(told)]
+    if prices := words.price_sentence(answer):
+        told.append(prices)
+    blocks: list[Block | Details] = [Paragraph(words.headline(answer), strong=True)]
     chosen: dict[tuple[str, ...], list[str]] = {}
     columns, choices_shown = words.shown_choices(answer)
     for choice, *figures in choices_shown:
         chosen.setdefault(tuple(figures), []).append(choice)
     alike = [[", ".join(choices), *figures] for figures, choices in chosen.items()]
     blocks.append(table("Chosen", columns, alike).known(DASH))
+    blocks += [Paragraph(text) for text in [*words.side_sentences(answer), *told]]
     if answer["difference"] is not None:
         rows = [[row["what"], row["before"], row["after"]] for row in answer["difference"]["rows"]]
         blocks.append(table(f"What if {', '.join(answer['difference']['changes'])}", ("", "before", "after"), rows))

@@ -94,7 +94,8 @@ class Allowance:
             They are more than what is left.
         """
         caches = array.with_options({"state": None}).target_text
-        warm = 0.0 if caches in self._warm else float(WARM_IOS * int(array.options["members"]))
+        is_warm = caches in self._warm or array.model.structure == "cloud"
+        warm = 0.0 if is_warm else float(WARM_IOS * array.members)
         ios = sum(counted(array, one.rate * seconds, one.block_bytes) for one in phase)
         self.take_once(question, warm + ios)
         self._warm.add(caches)

@@ -10,23 +10,29 @@ from functools import partial
 from typing import Literal
 
 from assay.base.units import format_bytes, format_iops, format_share, format_when
-from assay.insight.sizing import candidates, demand, servers
+from assay.insight.sizing import demand, servers
 from assay.insight.sizing.allowance import ALL_IOS, CERTAINTY_SHARE, HOLDS_SHARE, Allowance
-from assay.insight.sizing.candidates import Ladder, LadderStep, RejectionReason, pool_configuration, pools_of
+from assay.insight.sizing.assumptions import assumptions_of
 from assay.insight.sizing.certainty import Certainty, certainty_of
-from assay.insight.sizing.growth import growth_of
+from assay.insight.sizing.cloud_ladder import CloudLadder
+from assay.insight.sizing.endurance import wear_of
+from assay.insight.sizing.growth import WEAR, growth_of
 from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.ladder import Ladder, LadderStep, RejectionReason
 from assay.insight.sizing.measured import MeasuredDemand
-from assay.insight.sizing.need import Need, NeedAsWritten, NeededDatabase, stated
+from assay.insight.sizing.need import Need, NeedAsWritten, stated
+from assay.insight.sizing.price_book import PriceBook
+from assay.insight.sizing.prices import MONTHS_A_YEAR
 from assay.insight.sizing.rules import rules_of
 from assay.insight.sizing.search import FACTOR_MOST, Found, Headroom, Outcome, capacity_factor, cores, search
 from assay.insight.sizing.sensitivity import sensitivity
+from assay.insight.sizing.sides import market_of
 from assay.record.shapes.sizing import (
-    Assumption,
     Candidate,
     Choices,
     Chosen,
     DatabaseServers,
+    Demand,
     Difference,
     Differs,
     Nearest,
@@ -35,10 +41,12 @@ from assay.record.shapes.sizing import (
 )
 from assay.targets.arrays.model.configuration import size_text
 
-Choice = Literal["cheapest", "fewest_disks", "smallest", "fastest"]
-CHOICES: tuple[Choice, ...] = ("cheapest", "fewest_disks", "smallest", "fastest")
+Choice = Literal["cheapest", "fewest_disks", "on_premises", "cloud", "smallest", "fastest"]
+CHOICES: tuple[Choice, ...] = ("cheapest", "fewest_disks", "on_premises", "cloud", "smallest", "fastest")
 """What may be chosen; without a cost of every holder nothing is the cheapest."""
 Tell = Callable[[str], None]
+SURE_SHARE = 0.99
+"""Of a probability above it how much more it holds is of no interest."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ def size(
     measured: MeasuredDemand | None = None,
     what_if: bool = True,
     ios: float = ALL_IOS,
+    book: PriceBook | None = None,
     tell: Tell = lambda _: None,
 ) -> Sized:
     """Size a need.
@@ -68,6 +77,8 @@ def size(
         Whether to look for the assumptions that change the purchase.
     ios
         Simulated I/Os that all searches together may ask for.
+    book
+        Prices; None for those that the need states alone.
 
     Raises
     ------
@@ -77,37 +88,42 @@ def size(
         The judge's `interrupt` was set.
     """
     need = asked.need
-    of_servers = servers.servers_of(need)
-    outcome = search(need, judge, tell, ios=ios)
-    chosen = _choices(need, outcome, judge, of_servers, ios, tell)
+    outcome = search(need, judge, tell, ios=ios, book=book)
+    chosen = _choices(need, outcome, judge, servers.servers_of(need), ios, tell)
     what_ifs = sensitivity(outcome, judge, tell, ios=max(ios - outcome.spent_ios, 0.0)) if what_if else None
-    answer: Sizing = {
+    return Sized(outcome, {
         "title": need.title,
         "source": asked.source,
         "named": [*(one.name for one in need.database), *(one.name for one in need.mail)],
-        "currency": need.currency,
+        "currency": book.currency if book is not None else need.currency,
         "years": need.years,
         "service_years": need.service_years,
-        "demand": {"now": demand.facts_of(demand.demand_of(need, 0)), "sized_for": demand.facts_of(outcome.demand),
-                   "head_room": need.head_room, "spread": need.spread},
+        "demand": _demand(outcome),
         "measured": measured.facts() if measured else None,
         "holds": bool(chosen),
         "chosen": chosen,
-        "cheapest_by": "cost" if outcome.has_costs else "disks, because no costs are stated",
+        "cheapest_by": "cost" if outcome.has_costs else "disks, because no costs are known",
         "smallest_by": "rack units" if outcome.has_rack_units else "members and disks, because no heights are stated",
         "candidates": _candidates(outcome),
         "nearest": _nearest(outcome),
+        "market": market_of(outcome),
         "why": _why(outcome, chosen),
         "rules": rules_of(outcome),
-        "assumptions": _assumptions(asked, measured),
+        "assumptions": assumptions_of(asked, measured),
         "servers": servers.facts_of(need),
         "sensitivity": what_ifs,
         "simulations": judge.simulations,
         "given_up": outcome.given_up,
-        "notices": [*_notices(asked, measured), *outcome.given_up],
+        "notices": [*_notices(asked, measured), *_of_machines(outcome), *outcome.given_up],
         "difference": None,
-    }  # fmt: skip
-    return Sized(outcome, answer)
+    })  # fmt: skip
+
+
+def _demand(outcome: Outcome) -> Demand:
+    need = outcome.need
+    now, later = demand.demand_of(need, 0), outcome.demand
+    return {"now": demand.facts_of(now), "sized_for": demand.facts_of(later), "head_room": need.head_room,
+            "spread": need.spread}  # fmt: skip
 
 
 def _notices(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[str]:
@@ -119,15 +135,27 @@ def _notices(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[str]
     return told
 
 
+def _of_machines(outcome: Outcome) -> list[str]:
+    best = outcome.best(outcome.of_side("cloud"))
+    if best is None or not isinstance(best.ladder, CloudLadder):
+        return []
+    told = best.ladder.machine_sentence(outcome.demand.times(1 + outcome.need.head_room))
+    return [told] if told is not None else []
+
+
 def _choices(
     need: Need, outcome: Outcome, judge: Judge, of_servers: servers.SizedServers | None, ios: float, tell: Tell
 ) -> Choices:
     """What is chosen, with all that is said of it: how much it holds and how sure that is are asked at once."""
     picked: dict[Choice, tuple[Ladder, LadderStep]] = {}
     bought: Choice = "cheapest" if outcome.has_costs else "fewest_disks"
+    best = outcome.purchase
     holders: dict[Choice, Found | None] = {
-        bought: outcome.purchase, "smallest": outcome.smallest, "fastest": outcome.fastest
+        bought: best, "smallest": outcome.smallest, "fastest": outcome.fastest
     }  # fmt: skip
+    if best is not None:
+        other: Choice = "cloud" if best.ladder.side == "on-premises" else "on_premises"
+        holders[other] = outcome.best(outcome.of_side("cloud" if other == "cloud" else "on-premises"))
     for choice, found in holders.items():
         if found is not None and found.step is not None:
             picked[choice] = (found.ladder, found.step)
@@ -150,7 +178,8 @@ def _choices(
         for label, (certain, factor, *allowances) in asked.items():
             made[label] = _chosen(need, outcome, *labels[label], judge, of_servers, factor.result(), certain.result())
             outcome.spent_ios += sum(one.spent_ios for one in allowances)
-            outcome.given_up += _not_sure(label, factor.result(), certain.result())
+            if made[label]["probability"] <= SURE_SHARE:
+                outcome.given_up += _not_sure(label, factor.result(), certain.result())
     choices: Choices = {}
     for choice, (ladder, step) in picked.items():
         choices[choice] = made[ladder.label(step)]
@@ -181,23 +210,36 @@ def _chosen(
 ) -> Chosen:
     """All that is said of a size that may be bought."""
     factor = held.times
+    wear = wear_of(need, ladder, step, outcome.demand, judge.write_amplification(need, ladder, step, outcome.demand))
+    growth = growth_of(need, ladder, step, factor, of_servers, wear)
+    cost = ladder.cost(step)
+    month = cost / (need.service_years * MONTHS_A_YEAR) if cost else None
     probability = certain.probability(factor, need.spread)
     latency_s = outcome.latencies_s.get(ladder.label(step))
     return {
-        **candidates.facts_of(ladder, step, outcome.demand),
+        **ladder.facts(step, outcome.demand),
         "targets": [
-            pool_configuration(need, ladder, step, outcome.demand, pool).target_text
-            for pool in pools_of(ladder, step, outcome.demand)
+            ladder.configuration(need, step, outcome.demand, pool).target_text
+            for pool in ladder.pools(step, outcome.demand)
         ],
         "latency_ns": latency_s * 1e9 if latency_s is not None and math.isfinite(latency_s) else None,
         "holds_times": factor,
+        "holds_more": held.gave_up is not None or factor >= FACTOR_MOST,
         "iops_held": outcome.demand.iops * factor,
         "probability": probability,
         "model_share": certain.model_share,
         "model_basis": certain.basis,
         "rebuild_h": judge.rebuild_h(need, ladder, step, outcome.demand),
         "loss_probability": judge.loss(need, ladder, step, outcome.demand),
-        "growth": growth_of(need, ladder, step, factor, of_servers),
+        "lost_drive": ladder.lost_drive,
+        "iops_per_unit": outcome.demand.iops * factor / month if month else None,
+        "bytes_per_unit": sum(pool.usable_bytes for pool in ladder.pools(step, outcome.demand)) / month
+        if month
+        else None,
+        "endurance": wear.facts(next((one["year"] for one in growth["runs_out"] if one["resource"] == WEAR), None))
+        if wear is not None
+        else None,
+        "growth": growth,
     }
 
 
@@ -212,15 +254,20 @@ def _candidates(outcome: Outcome) -> list[Candidate]:
             rows.append(_row(outcome, found.ladder, found.unasked, (unasked,)))
         if found.step is not None:
             rows.append(_row(outcome, found.ladder, found.step, ()))
-    for name, reason in outcome.refused:
-        rows.append({"label": name, "holds": False, "reasons": [_reason(reason)]})
+        if found.unneeded is not None:
+            rows.append(_row(outcome, found.ladder, found.unneeded, (_UNNEEDED,)))
+    for one in outcome.refused:
+        rows.append({"label": one.name, "holds": False, "reasons": [_reason(one.reason)]})
     return rows
+
+
+_UNNEEDED = RejectionReason("not asked", "would not win: others that hold the need cost less, or have fewer disks")
 
 
 def _row(outcome: Outcome, ladder: Ladder, step: LadderStep, reasons: Sequence[RejectionReason]) -> Candidate:
     latency_s = outcome.latencies_s.get(ladder.label(step))
     return {
-        **candidates.facts_of(ladder, step, outcome.demand),
+        **ladder.facts(step, outcome.demand),
         "holds": not reasons,
         "latency_ns": latency_s * 1e9 if latency_s is not None and math.isfinite(latency_s) else None,
         "reasons": [_reason(one) for one in reasons],
@@ -239,7 +286,7 @@ def _nearest(outcome: Outcome) -> Nearest | None:
         return None
     ladder, step, reasons = nearest
     return {
-        **candidates.facts_of(ladder, step, outcome.demand),
+        **ladder.facts(step, outcome.demand),
         "reasons": [_reason(one) for one in reasons],
         "missing_share": max(one.share for one in reasons) - 1,
     }
@@ -263,7 +310,7 @@ def _why(outcome: Outcome, chosen: Choices) -> list[str]:
         if found.rejected:
             step, reasons = found.rejected[-1] if found.step is None else _before(found)
             words.append(f"{found.ladder.label(step)} does not: {reasons[0].kind}: {reasons[0].text}.")
-    words += [f"{name} is left out: {reason.text}." for name, reason in outcome.refused]
+    words += [f"{one.name} is left out: {one.reason.text}." for one in outcome.refused]
     return words
 
 
@@ -290,95 +337,6 @@ def _before(found: Found) -> tuple[LadderStep, tuple[RejectionReason, ...]]:
     return below[-1] if below else found.rejected[-1]
 
 
-_ASSUMED: Sequence[tuple[tuple[str, ...], str, Callable[[Need], str], str]] = (
-    (("years",), "years it must hold", lambda need: f"{need.years:g}", "assumed"),
-    (("head_room",), "head-room of the healthy array", lambda need: format_share(need.head_room), "assumed"),
-    (("spread",), "spread of the demand, one standard deviation", lambda need: format_share(need.spread), "assumed"),
-    (("limits", "read"), "mean read latency", lambda need: f"{need.limits.read * 1e3:g} ms",
-     "the method, EQL-OLTP study"),
-    (("limits", "write"), "mean write latency", lambda need: f"{need.limits.write * 1e3:g} ms",
-     "the method, EQL-OLTP study"),
-    (("limits", "log"), "mean log write latency", lambda need: f"{need.limits.log * 1e3:g} ms",
-     "the method, EQL-OLTP study"),
-    (("limits", "rebuild"), "longest rebuild", lambda need: f"{need.limits.rebuild / 3600:g} h", "assumed"),
-    (("rules", "fill"), "most of the usable capacity", lambda need: format_share(need.rules.fill),
-     "the method: size with 60 to 70 %"),
-    (("rules", "modelled_fill"), "least fill that is simulated", lambda need: format_share(need.rules.modelled_fill),
-     "the method: never with the figure of a nearly empty array"),
-)  # fmt: skip
-
-_PUBLISHED_IOS = "EQL-OLTP study: 3,287 I/Os of 1,054 transactions"
-
-_OF_DATABASES: Sequence[tuple[str, str, Callable[[NeededDatabase], str], str]] = (
-    ("growth", "growth a year", lambda one: format_share(one.growth), "assumed"),
-    ("block", "block size", lambda one: format_bytes(one.block), "the method: pages of 8 KiB"),
-    ("read", "share of reads", lambda one: format_share(one.read), "the method: 70/30 stands for most"),
-    ("log", "share of I/Os that write the log", lambda one: format_share(one.log), "assumed"),
-    ("log_block", "size of a log write", lambda one: format_bytes(one.log_block), "assumed"),
-    ("log_size", "space of the log", lambda one: size_text(one.log_bytes), "assumed: a tenth of the database"),
-)
-
-
-def _assumptions(asked: NeedAsWritten, measured: MeasuredDemand | None) -> list[Assumption]:
-    """Everything that the need does not say and the answer hangs on, and what the method sets."""
-    need, said = asked.need, stated(asked.table)
-    of_measured = {"block", "read", "log", "log_block"} if measured else set()
-    rows: list[Assumption] = [
-        {"assumption": title, "value": value(need), "from": "stated" if keys in said else source}
-        for keys, title, value, source in _ASSUMED
-    ]
-    if measured is not None and measured.spread is not None:
-        rows[2]["from"] = "measured: the busiest hours"
-    for one in need.database:
-        for key, title, value, source in _OF_DATABASES:
-            applies = key == "growth" or (one.ios and (key == "block" or key == "read" or one.log > 0))
-            if applies:
-                origin = "stated" if ("database", key) in said else source
-                origin = "measured" if key in of_measured else origin
-                rows.append({"assumption": f"{one.name}: {title}", "value": value(one), "from": origin})
-        if one.transactions is not None:
-            origin = "stated" if ("database", "ios_per_transaction") in said else _PUBLISHED_IOS
-            origin = "measured" if measured else origin
-            rows.append({"assumption": f"{one.name}: I/Os of a transaction", "value": f"{one.ios_per_transaction:.2f}",
-                         "from": origin})  # fmt: skip
-        if one.ios:
-            rows.append({"assumption": f"{one.name}: derating from raw profile", "value":
-                         format_share(need.rules.derating_transactions),
-                         "from": _derating_from(said, "derating_transactions", asked)})  # fmt: skip
-        if one.scan is not None:
-            rows.append({"assumption": f"{one.name}: derating of scans",
-                         "value": format_share(need.rules.derating_scans),
-                         "from": _derating_from(said, "derating_scans", asked)})  # fmt: skip
-    if need.server is not None and need.server.hit_curve:
-        rows.append({"assumption": "hits of the servers' cache by its size",
-                     "value": ", ".join(f"{format_bytes(size)} {format_share(share, 1)}"
-                                        for size, share in sorted(need.server.hit_curve)),
-                     "from": asked.origins.get(("server", "hit_curve"), "stated")})  # fmt: skip
-    for mail in need.mail:
-        rows += [
-            {"assumption": f"{mail.name}: white space, deleted items and overhead of a mailbox",
-             "value": format_share(demand.mailbox_bytes(mail) / mail.size - 1),
-             "from": f"{mail.messages_per_day:g} messages of {format_bytes(mail.message_size)} a day, kept"
-                     f" {mail.deleted_days:g} days, {format_share(mail.overhead)} beside them"},
-            {"assumption": f"{mail.name}: background maintenance",
-             "value": f"{mail.maintenance_reads:g} reads/s a database",
-             "from": "stated" if ("mail", "maintenance_reads") in said else "the method: about 30"},
-            {"assumption": f"{mail.name}: copies ask for as much as the active one", "value": f"{mail.copies}",
-             "from": "stated" if ("mail", "copies") in said else "assumed"},
-        ]  # fmt: skip
-    rows += [
-        {"assumption": "hosts", "value": "one for each member, as many ports as a controller", "from": "assumed"},
-        {"assumption": "I/O of a database", "value": "spread evenly over its volumes, arrivals at random",
-         "from": "assumed"},
-    ]  # fmt: skip
-    return rows
-
-
-def _derating_from(said: set[tuple[str, ...]], key: str, asked: NeedAsWritten) -> str:
-    origin = asked.origins.get(("rules", key))
-    return origin or ("stated" if ("rules", key) in said else "published: EQL-OLTP and EQL-DSS studies, 2013")
-
-
 def difference(before: Sizing, after: Sizing, changes: Sequence[str]) -> Difference:
     """What a what-if changes, resource by resource."""
     rows: list[Differs] = []
@@ -390,7 +348,7 @@ def difference(before: Sizing, after: Sizing, changes: Sequence[str]) -> Differe
     add("demand", lambda one: f"{format_iops(one['demand']['sized_for']['iops'])} IOPS")
     add("data", lambda one: size_text(_bytes(one)))
     add("purchase", _purchase)
-    for choice in CHOICES[2:]:
+    for choice in CHOICES[-2:]:
         add(choice, partial(_label, choice))
     add("cost", _cost)
     add("probability", lambda one: _probability(one))

@@ -120,6 +120,20 @@ def demand_of(need: Need, year: float) -> PeakDemand:
     return PeakDemand(phases=_phases(streams), data_bytes=round(data), log_bytes=round(log))
 
 
+def written_bytes_a_day(need: Need, year: float) -> float:
+    """Bytes that hosts write in a day after so many years, if each peak lasts for its hours; no derating is in it."""
+    written = 0.0
+    for database in need.database:
+        _, load = growth_factors(database, year)
+        data = database.ios * (1 - database.log) * (1 - database.read) * database.block
+        written += (data + database.ios * database.log * database.log_block) * load * len(database.hours) * 3600
+    for mail in need.mail:
+        _, load = growth_factors(mail, year)
+        ios = mail.mailboxes * mail.iops_per_mailbox * mail.copies * load
+        written += ios * (1 - mail.read) * MAIL_PAGE_BYTES * len(mail.hours) * 3600
+    return written
+
+
 def refuse_beyond(need: Need) -> None:
     """Refuse a need that no storage can be sized for.
 

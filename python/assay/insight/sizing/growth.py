@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from assay.base.units import format_share
-from assay.insight.sizing.candidates import Ladder, LadderStep, pools_of, port_share
 from assay.insight.sizing.demand import demand_of
+from assay.insight.sizing.endurance import DriveWear
+from assay.insight.sizing.ladder import Ladder, LadderStep
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.servers import SizedServers, cores_used
 from assay.record.shapes.sizing import Growth, Year
@@ -16,11 +17,18 @@ YEARS_BEYOND = 3
 """Years that are shown after those the need is for."""
 STEP_YEARS = 0.1
 
+WEAR = "endurance of the drives"
+
 Share = Callable[[float], float]
 
 
 def shares_of(
-    need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: SizedServers | None
+    need: Need,
+    ladder: Ladder,
+    step: LadderStep,
+    factor: float,
+    servers: SizedServers | None,
+    wear: DriveWear | None = None,
 ) -> dict[str, Share]:
     """By resource, the share of what there is that is used after so many years; 1 is where it runs out.
 
@@ -32,16 +40,7 @@ def shares_of(
     held = demand_of(need, need.years).iops * factor
 
     def fill(year: float) -> float:
-        return max(pool.fill for pool in pools_of(ladder, step, demand_of(need, year)))
-
-    def ports(year: float) -> float:
-        demand = demand_of(need, year)
-        pools = pools_of(ladder, step, demand)
-        return max(
-            port_share(pool, [one for one in phase if len(pools) == 1 or one.role == pool.role])
-            for phase in demand.phases
-            for pool in pools
-        )
+        return max(pool.fill for pool in ladder.pools(step, demand_of(need, year)))
 
     found: dict[str, Share] = {
         f"space, {format_share(need.rules.fill)} full": lambda year: fill(year) / need.rules.fill,
@@ -49,8 +48,11 @@ def shares_of(
             fill(year) / need.rules.add_array
         ),
         "I/O within the limits": lambda year: demand_of(need, year).iops / held,
-        "ports": ports,
     }
+    if ladder.port_shares(step, demand_of(need, need.years)) is not None:
+        found["ports"] = lambda year: ladder.port_shares(step, demand_of(need, year)) or 0.0
+    if wear is not None:
+        found[WEAR] = wear.used_share
     if servers is not None and need.server is not None:
         server = need.server
         bought = servers.count * server.cores * server.cpu_limit
@@ -58,9 +60,16 @@ def shares_of(
     return found
 
 
-def growth_of(need: Need, ladder: Ladder, step: LadderStep, factor: float, servers: SizedServers | None) -> Growth:
+def growth_of(
+    need: Need,
+    ladder: Ladder,
+    step: LadderStep,
+    factor: float,
+    servers: SizedServers | None,
+    wear: DriveWear | None = None,
+) -> Growth:
     """Use by year, and when each resource runs out."""
-    shares = shares_of(need, ladder, step, factor, servers)
+    shares = shares_of(need, ladder, step, factor, servers, wear)
     last = min(int(need.years) + YEARS_BEYOND, int(YEARS_MOST))
     rows: list[Year] = []
     for year in range(last + 1):

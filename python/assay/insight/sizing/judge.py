@@ -17,21 +17,14 @@ from assay.base.progress import Shown, Silent
 from assay.base.units import format_share, format_years
 from assay.insight.calibration.rebuild import rebuild_hours
 from assay.insight.sizing.allowance import REBUILD_IOS, Allowance
-from assay.insight.sizing.candidates import (
-    PORT_BUSY_MOST,
-    Ladder,
-    LadderStep,
-    Pool,
-    RejectionReason,
-    pool_configuration,
-    pools_of,
-    static_reasons,
-)
 from assay.insight.sizing.demand import LOG, PeakDemand, PeakStream, activities_of
+from assay.insight.sizing.group_ladder import PORT_BUSY_MOST
+from assay.insight.sizing.ladder import Ladder, LadderStep, Pool, RejectionReason
 from assay.insight.sizing.need import Need
 from assay.record.shapes.point import Direction, Point, Sides
 from assay.run.simulate import simulate_load
 from assay.targets.arrays.model.configuration import Configuration
+from assay.targets.arrays.model.options import model_target_text
 from assay.targets.arrays.model.reliability import assess_question
 from assay.targets.arrays.model.reliability_question import TRIALS_MIN, ReliabilityOptions, question_of
 
@@ -61,12 +54,15 @@ class Seen:
     ----------
     broken_off_s
         The mean latency at which it was broken off as hopeless.
+    write_amplification
+        Bytes that its flash programmed for each byte written, copies and parity included; None where there is none.
     """
 
     streams: tuple[StreamSeen, ...] = ()
     fullest_port_share: float = 0.0
     disk_busy_share: float | None = None
     broken_off_s: float | None = None
+    write_amplification: float | None = None
 
 
 @dataclass(frozen=True)
@@ -153,22 +149,18 @@ class Judge:
     def reasons(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> list[RejectionReason]:
         """Why a size does not hold a demand: all that arithmetic finds, or the first that a model shows."""
         loaded = demand.times(1 + need.head_room)
-        found = list(static_reasons(need, ladder, step, demand, loaded))
+        found = list(ladder.static_reasons(need, step, demand, loaded))
         if found:
             return found
-        for state, asked in (("healthy", loaded), ("degraded", demand), ("rebuilding", demand)):
-            if state != "healthy" and not getattr(need.rules, state):
-                continue
-            found = self.state_reasons(need, ladder, step, asked, state)
-            if found:
-                return found
         hours = self.rebuild_h(need, ladder, step, demand)
-        if hours * 3600 > need.limits.rebuild:
+        if hours is not None and hours * 3600 > need.limits.rebuild:
             share = hours * 3600 / need.limits.rebuild
             allowed = f"{need.limits.rebuild / 3600:g} h are allowed"
             return [RejectionReason("rebuild window", f"a rebuild takes {hours:.1f} h, and {allowed}", share)]
         if need.limits.loss is not None:
             loss = self.loss(need, ladder, step, demand)
+            if loss is None:
+                return [RejectionReason("loss", "how likely its provider loses a volume is not in the model")]
             if loss > need.limits.loss:
                 text = (
                     f"data are lost within {format_years(need.service_years)} with a probability of"
@@ -176,6 +168,12 @@ class Judge:
                     f" {format_share(need.limits.loss, 2)} are allowed"
                 )
                 return [RejectionReason("loss", text, loss / need.limits.loss)]
+        for state in ladder.states:
+            if state != "healthy" and not getattr(need.rules, state):
+                continue
+            found = self.state_reasons(need, ladder, step, loaded if state == "healthy" else demand, state)
+            if found:
+                return found
         return []
 
     def state_reasons(
@@ -190,7 +188,7 @@ class Judge:
     ) -> list[RejectionReason]:
         """Why a size in a state misses the limits under a load, by simulation."""
         for pool, phase in questions(ladder, step, demand):
-            array = pool_configuration(need, ladder, step, demand, pool, state=state)
+            array = ladder.configuration(need, step, demand, pool, state=state)
             found = _reasons(phase, self.seen(array, phase, seed=seed), state)
             if found:
                 return found
@@ -236,6 +234,7 @@ class Judge:
             streams=tuple(_stream_seen(one, own) for one, own in zip(phase, activities, strict=True)),
             fullest_port_share=told.get("fullest_port_busy_share") or 0.0,
             disk_busy_share=told.get("disk_busy_share"),
+            write_amplification=told.get("write_amplification"),
         )
 
     def _window_s(self, phase: Sequence[PeakStream]) -> float:
@@ -254,12 +253,27 @@ class Judge:
                 self._warm.popitem(last=False)
         return found
 
-    def rebuild_h(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float:
-        """Hours until a lost disk is rebuilt, the longest of the pools; those of one member, however many there are."""
-        return max(self._pool_rebuild_h(need, ladder, step, demand, pool) for pool in pools_of(ladder, step, demand))
+    def write_amplification(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float | None:
+        """What the flash of a size programs for each byte written at a demand, in the phase that writes most."""
+        found: list[tuple[float, float]] = []
+        for pool, phase in questions(ladder, step, demand):
+            written = sum(one.bytes_per_s * (1 - one.read_share) for one in phase)
+            if written and pool.member.model.disk_kind == "solid-state":
+                told = self.seen(ladder.configuration(need, step, demand, pool), phase).write_amplification
+                found += [(written, told)] if told is not None else []
+        return max(found)[1] if found else None
+
+    def rebuild_h(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float | None:
+        """Hours until a lost disk is rebuilt, the longest of the pools; those of one member, however many there are.
+
+        None of a cloud, whose disks nobody sees.
+        """
+        if not ladder.disks(step):
+            return None
+        return max(self._pool_rebuild_h(need, ladder, step, demand, pool) for pool in ladder.pools(step, demand))
 
     def _pool_rebuild_h(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand, pool: Pool) -> float:
-        key = f"{ladder.array} {pool.member.raid} {step.disks} {ladder.paths}"
+        key = pool.member.target_text
         if self.allowance is not None:
             self.allowance.take_once(key, REBUILD_IOS)
         return self._rebuilds.of(key, lambda: rebuild_hours(self._alone(need, ladder, step, demand, pool)))
@@ -269,26 +283,29 @@ class Judge:
         """One member of a pool, with its part of what is asked."""
         member = replace(pool, members=1, asked_bytes=pool.asked_bytes // pool.members)
         lighter = replace(demand, log_bytes=demand.log_bytes // pool.members)
-        return pool_configuration(need, ladder, step, lighter, member)
+        return ladder.configuration(need, step, lighter, member)
 
-    def loss(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float:
-        """Probability that any member loses data within the service life (docs/reliability.md)."""
+    def loss(self, need: Need, ladder: Ladder, step: LadderStep, demand: PeakDemand) -> float | None:
+        """Probability that any member loses data within the service life (docs/reliability.md); None of a cloud."""
         hours = self.rebuild_h(need, ladder, step, demand)
+        if hours is None:
+            return None
         kept = 1.0
-        for pool in pools_of(ladder, step, demand):
-            kept *= (1 - self._member_loss(need, ladder, step, pool, hours)) ** pool.members
+        for pool in ladder.pools(step, demand):
+            kept *= (1 - self._member_loss(need, pool, hours)) ** pool.members
         return 1 - kept
 
-    def _member_loss(self, need: Need, ladder: Ladder, step: LadderStep, pool: Pool, hours: float) -> float:
-        raid = pool.member.policy
-        key = f"{ladder.array} {raid} {step.disks} {hours} {need.service_years}"
-        return self._losses.of(key, lambda: _loss_of(need, ladder, step, pool, hours))
+    def _member_loss(self, need: Need, pool: Pool, hours: float) -> float:
+        key = f"{pool.member.target_text} {hours} {need.service_years}"
+        return self._losses.of(key, lambda: _loss_of(need, pool, hours))
 
 
-def _loss_of(need: Need, ladder: Ladder, step: LadderStep, pool: Pool, hours: float) -> float:
-    disks = f"&disks.count={step.disks}" if step.disks else ""
+def _loss_of(need: Need, pool: Pool, hours: float) -> float:
+    of_members = {
+        key: pool.member.options[key] for key in ("raid", "drive", "disks.count") if key in pool.member.options
+    }
     asked = ReliabilityOptions(
-        array=f"model:{ladder.array}?raid={pool.member.policy}{disks}", rebuild_h=hours, years=need.service_years,
+        array=model_target_text(pool.member.model.origin, of_members), rebuild_h=hours, years=need.service_years,
         trials=TRIALS_MIN,
     )  # fmt: skip
     answer = assess_question(question_of(asked), _core.reliability)
@@ -299,11 +316,10 @@ def _loss_of(need: Need, ladder: Ladder, step: LadderStep, pool: Pool, hours: fl
 
 def questions(ladder: Ladder, step: LadderStep, demand: PeakDemand) -> Iterator[tuple[Pool, tuple[PeakStream, ...]]]:
     """What must be asked of a size: each pool under the streams of each phase that are its own."""
-    pools = pools_of(ladder, step, demand)
+    pools = ladder.pools(step, demand)
     for phase in demand.phases:
         for pool in pools:
-            own = tuple(one for one in phase if len(pools) == 1 or one.role == pool.role)
-            if own:
+            if own := pool.own(phase, pools):
                 yield pool, own
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -142,9 +142,18 @@ class NeededServer(Strict):
 
 
 class Offer(Strict):
-    """Arrays that may be bought: a model file, the choices it leaves, and what a member costs."""
+    """What may be bought: a model file, the choices it leaves, and what a member costs.
+
+    Attributes
+    ----------
+    drive
+        Drives of the catalogue in place of the model's own, such as `nvme-md` takes them.
+    volumes
+        Data volumes; of a cloud's volume those that the data are striped over.
+    """
 
     array: str
+    drive: str | None = None
     raid: tuple[str, ...] = ()
     members: tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]] | None = None
     disks: tuple[Annotated[int, Field(ge=2, le=1024)], ...] = ()
@@ -162,8 +171,22 @@ class Offer(Strict):
         return self
 
 
+CandidateClass = Literal["drive", "array", "cloud", "study"]
+"""Classes of the catalogue that are asked where a need states no candidates (`assay model list --class`)."""
+
+
 class Need(Strict):
-    """All of a need."""
+    """All of a need.
+
+    Attributes
+    ----------
+    region, instance
+        Of cloud volumes: whose prices count, and the machine that has them.
+    burst
+        How long a peak lasts, for which credits of cloud volumes may pay; None: it does not end.
+    classes
+        Of the catalogue, where there are no candidates.
+    """
 
     title: str = "Need"
     years: Annotated[float, Field(ge=0, le=20)] = 3.0
@@ -171,6 +194,10 @@ class Need(Strict):
     head_room: Percent = 0.2
     spread: Percent = 0.1
     currency: str = ""
+    region: str | None = None
+    instance: str | None = None
+    burst: Latency | None = None
+    classes: Annotated[tuple[CandidateClass, ...], Field(min_length=1)] = ("drive", "array", "cloud")
     limits: Limits = Limits()
     rules: Rules = Rules()
     database: tuple[NeededDatabase, ...] = ()

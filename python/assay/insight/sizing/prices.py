@@ -214,16 +214,18 @@ def age_words(entry: PriceEntry, today: datetime.date) -> str:
     return f"{count_of(months, 'month')} old" if months else "of this month"
 
 
-def read_prices(own: Path | None = None, *, option: str = "--prices") -> PriceList:
-    """The prices that come with Assay, and those of a file over them.
+def read_prices(own: Path | None = None, *, option: str = "--prices", shipped: bool = True) -> PriceList:
+    """The prices that come with Assay, and those of a file over them, or those of a file alone.
 
     Raises
     ------
     UsageError
         The file cannot be read, or says something that is no price.
     """
-    shipped = resources.files("assay.insight.sizing").joinpath("prices.toml").read_text(encoding="utf-8")
-    entries = _entries(tomllib.loads(shipped), "prices.toml")
+    entries: list[PriceEntry] = []
+    if shipped:
+        text = resources.files("assay.insight.sizing").joinpath("prices.toml").read_text(encoding="utf-8")
+        entries = _entries(tomllib.loads(text), "prices.toml")
     if own is not None:
         entries += _entries(read_table(own, option=option), f"{option} {printable(own)}")
     return PriceList(entries)

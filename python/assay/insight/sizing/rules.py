@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from assay.base.units import count_of, format_iops, format_share, format_when
-from assay.insight.sizing.candidates import Ladder, LadderStep, pools_of
 from assay.insight.sizing.demand import demand_of, mail_servers
+from assay.insight.sizing.ladder import Ladder, LadderStep
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.search import Found, Outcome
 from assay.insight.sizing.servers import servers_of
@@ -104,7 +104,7 @@ def _rejected(outcome: Outcome, kinds: tuple[str, ...]) -> str:
 
 
 def _left_out(outcome: Outcome, words: str) -> str:
-    hit = [name for name, reason in outcome.refused if words in reason.text]
+    hit = [one.name for one in outcome.refused if words in one.reason.text]
     return f"leaves out {_some(hit)}" if hit else "leaves nothing out"
 
 
@@ -116,14 +116,14 @@ def _some(names: list[str]) -> str:
 def _fill_effect(outcome: Outcome, best: Found | None) -> str:
     if best is None or best.step is None:
         return "refuses nothing"
-    fill = max(pool.fill for pool in pools_of(best.ladder, best.step, outcome.demand))
+    fill = max(pool.fill for pool in best.ladder.pools(best.step, outcome.demand))
     return f"refuses nothing; the purchase is {format_share(fill)} full {format_when(outcome.need.years)}"
 
 
 def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
     if best is None or best.step is None:
         return "-"
-    fill = max(pool.fill for pool in pools_of(best.ladder, best.step, demand_of(outcome.need, 0)))
+    fill = max(pool.fill for pool in best.ladder.pools(best.step, demand_of(outcome.need, 0)))
     if fill >= outcome.need.rules.modelled_fill:
         return f"none: the purchase is {format_share(fill)} full from the start"
     return f"the purchase is {format_share(fill)} full now, and is not credited with that"
@@ -137,7 +137,7 @@ def _free_effect(outcome: Outcome, best: Found | None) -> str:
 
 
 def _free(outcome: Outcome, ladder: Ladder, step: LadderStep) -> tuple[int, int]:
-    pools = pools_of(ladder, step, outcome.demand)
+    pools = ladder.pools(step, outcome.demand)
     return sum(pool.free_bytes for pool in pools), sum(pool.usable_bytes for pool in pools)
 
 

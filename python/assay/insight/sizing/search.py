@@ -8,22 +8,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from assay.insight.sizing.allowance import ALL_IOS, LATENCY_SHARE, SEARCH_SHARE, Allowance, GaveUp, shared
-from assay.insight.sizing.candidates import (
-    Ladder,
-    LadderStep,
-    RejectionReason,
-    disk_share,
-    ladders,
-    pool_configuration,
-    pools_of,
-    static_reasons,
-)
+from assay.insight.sizing.candidates import ladders
 from assay.insight.sizing.demand import PeakDemand, demand_of, refuse_beyond
 from assay.insight.sizing.judge import Judge, questions
+from assay.insight.sizing.ladder import Ladder, LadderStep, RefusedLadder, RejectionReason, Side
 from assay.insight.sizing.need import Need
+from assay.insight.sizing.price_book import PriceBook
 
 ESTIMATE_SHARE = 0.6
 """The share of its lower bound on disk time at which an array usually reaches its limits: where a search begins."""
@@ -47,6 +40,8 @@ class Found:
         Why a size was not asked that would have to be.
     unasked
         That size.
+    unneeded
+        The smallest size that may hold the need, which was not asked because others cost less or have fewer disks.
     """
 
     ladder: Ladder
@@ -55,6 +50,7 @@ class Found:
     asked: int = 0
     gave_up: GaveUp | None = None
     unasked: LadderStep | None = None
+    unneeded: LadderStep | None = None
 
 
 @dataclass(kw_only=True)
@@ -71,8 +67,9 @@ class Outcome:
 
     need: Need
     demand: PeakDemand
+    book: PriceBook | None = None
     found: list[Found] = field(default_factory=list)
-    refused: list[tuple[str, RejectionReason]] = field(default_factory=list)
+    refused: list[RefusedLadder] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
     latencies_s: dict[str, float] = field(default_factory=dict)
     spent_ios: float = 0.0
@@ -84,35 +81,42 @@ class Outcome:
 
     @property
     def has_costs(self) -> bool:
-        """Whether every holder has a cost; without them disks stand for it."""
-        return bool(self.holders) and all(one.ladder.cost(_step(one)) is not None for one in self.holders)
+        """Whether any holder has a cost; without one disks stand for it."""
+        return any(one.ladder.cost(_step(one)) is not None for one in self.holders)
 
     @property
     def has_rack_units(self) -> bool:
-        """Whether every holder has a height; without them members and disks stand for it."""
-        return bool(self.holders) and all(one.ladder.rack_units(_step(one)) is not None for one in self.holders)
+        """Whether every holder with disks has a height; without them members and disks stand for it."""
+        own = self.of_side("on-premises")
+        return bool(own) and all(one.ladder.rack_units(_step(one)) is not None for one in own)
+
+    def of_side(self, side: Side) -> list[Found]:
+        """Holders on one's own premises, or of clouds."""
+        return [one for one in self.holders if one.ladder.side == side]
 
     def cost_key(self, ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
-        """Sort key of the purchase: cost (or disks), then disks, members, paths, volumes."""
+        """Sort key of the purchase: cost, and where none is known disks; those whose cost is known come first."""
         cost = ladder.cost(step) if self.has_costs else None
-        first = float(ladder.disks(step)) if cost is None else cost
-        return (first, ladder.disks(step), step.members, ladder.paths or 0, ladder.volumes)
+        return (math.inf if cost is None else cost, ladder.side == "cloud", *ladder.rank(step))
 
     def size_key(self, ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
-        """Sort key of the smallest: rack units (or members), then disks, paths, volumes."""
+        """Sort key of the smallest: rack units (or members), then disks and the rest."""
         height = ladder.rack_units(step) if self.has_rack_units else None
-        first = float(step.members) if height is None else height
-        return (first, ladder.disks(step), ladder.paths or 0, ladder.volumes)
+        return (float(step.members) if height is None else height, *ladder.rank(step))
+
+    def best(self, holders: Sequence[Found]) -> Found | None:
+        """The one that costs least, or without costs has fewest disks."""
+        return min(holders, key=lambda one: self.cost_key(one.ladder, _step(one)), default=None)
 
     @property
     def purchase(self) -> Found | None:
-        """The holder that costs least, or without costs has fewest disks."""
-        return min(self.holders, key=lambda one: self.cost_key(one.ladder, _step(one)), default=None)
+        """The best of all."""
+        return self.best(self.holders)
 
     @property
     def smallest(self) -> Found | None:
-        """The holder that takes least room."""
-        return min(self.holders, key=lambda one: self.size_key(one.ladder, _step(one)), default=None)
+        """The holder that takes least room; a cloud's volumes take none, and are not among them."""
+        return min(self.of_side("on-premises"), key=lambda one: self.size_key(one.ladder, _step(one)), default=None)
 
     @property
     def fastest(self) -> Found | None:
@@ -144,11 +148,22 @@ class LatencyAtDemand:
     gave_up: GaveUp | None = None
 
 
-def search(need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: None, *, ios: float = ALL_IOS) -> Outcome:
+def search(
+    need: Need,
+    judge: Judge,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    ios: float = ALL_IOS,
+    book: PriceBook | None = None,
+) -> Outcome:
     """Look at all that may be bought, on all cores.
+
+    Of the catalogue's classes what cannot win is not asked; candidates that a need states are.
 
     Parameters
     ----------
+    book
+        Prices; None for those that the need states alone.
     ios
         Simulated I/Os that all searches of the need may ask for.
 
@@ -160,24 +175,105 @@ def search(need: Need, judge: Judge, tell: Callable[[str], None] = lambda _: Non
         The judge's `interrupt` was set.
     """
     refuse_beyond(need)
-    found, refused = ladders(need)
-    outcome = Outcome(need=need, demand=demand_of(need, need.years), refused=refused)
-    searches = [partial(_least_within, need, ladder, outcome.demand, judge) for ladder in found]
+    found, refused = ladders(need, book)
+    outcome = Outcome(need=need, demand=demand_of(need, need.years), refused=refused, book=book)
     with ThreadPoolExecutor(cores(), thread_name_prefix="assay-size") as pool:
-        run = partial(at_once, pool, judge)
-        outcome.found, outcome.spent_ios = shared(
-            ios * SEARCH_SHARE, searches, partial(run, tell=lambda one: tell(_told(one))), judge.known
-        )
-        asked = [partial(_latency_within, need, one, outcome.demand, judge) for one in outcome.holders]
-        timed, spent = shared(ios * LATENCY_SHARE, asked, run, judge.known)
-    outcome.spent_ios += spent
-    for one, latency in zip(outcome.holders, timed, strict=True):
-        if latency.seconds is not None:
-            outcome.latencies_s[one.ladder.label(_step(one))] = latency.seconds
+        work = _Search(outcome, judge, partial(at_once, pool, judge), tell, ios)
+        if need.candidate:
+            # What the need states is asked, all of it.
+            work.ask(found)
         else:
-            outcome.given_up.append(f"{one.ladder.label(_step(one))}: its latency is not known: {latency.gave_up}")
+            work.ask_in_order(found)
+        work.ask_latencies(outcome.holders)
+    order = {ladder.name: place for place, ladder in enumerate(found)}
+    outcome.found.sort(key=lambda one: order[one.ladder.name])
     outcome.given_up += [_gave_up(one) for one in outcome.found if one.gave_up is not None]
     return outcome
+
+
+ENOUGH = 3
+"""So many that hold the need are found in the order of their cost, or disks, before nothing dearer is asked: what is
+bought, and the two next."""
+SOONEST_MOST = 4
+"""So many are asked because they may answer soonest."""
+
+
+class _Search:
+    """Asks ladders, and keeps what they answered in an outcome."""
+
+    def __init__(
+        self, outcome: Outcome, judge: Judge, run: Callable[..., list[Any]], tell: Callable[[str], None], ios: float
+    ) -> None:
+        self.outcome, self.judge, self.run, self.tell = outcome, judge, run, tell
+        self.need, self.demand = outcome.need, outcome.demand
+        self.search_ios, self.latency_ios = ios * SEARCH_SHARE, ios * LATENCY_SHARE
+
+    def ask(self, asked: Sequence[Ladder]) -> None:
+        """The smallest sizes of ladders that hold the need."""
+        searches = [partial(_least_within, self.need, one, self.demand, self.judge) for one in asked]
+        run = partial(self.run, tell=lambda one: self.tell(_told(one)))
+        found, spent = shared(self.search_ios, searches, run, self.judge.known)
+        self.search_ios -= spent
+        self.outcome.spent_ios += spent
+        self.outcome.found += found
+
+    def ask_latencies(self, holders: Sequence[Found]) -> None:
+        """The latencies of holders at the need, each once."""
+        known = self.outcome.latencies_s
+        asked = [one for one in holders if one.ladder.label(_step(one)) not in known]
+        searches = [partial(_latency_within, self.need, one, self.demand, self.judge) for one in asked]
+        timed, spent = shared(self.latency_ios, searches, self.run, self.judge.known)
+        self.latency_ios -= spent
+        self.outcome.spent_ios += spent
+        for one, latency in zip(asked, timed, strict=True):
+            label = one.ladder.label(_step(one))
+            if latency.seconds is not None:
+                known[label] = latency.seconds
+            else:
+                self.outcome.given_up.append(f"{label}: its latency is not known: {latency.gave_up}")
+
+    def ask_in_order(self, found: Sequence[Ladder]) -> None:
+        """Ask what costs least first, on each side, and what may answer soonest; the rest cannot win."""
+        loaded = self.demand.times(1 + self.need.head_room)
+        firsts: dict[str, LadderStep] = {}
+        for ladder in found:
+            place = first_possible(self.need, ladder, self.demand, loaded)
+            if place < len(ladder.steps):
+                firsts[ladder.name] = ladder.steps[place]
+        possible = [one for one in found if one.name in firsts]
+        self.ask([one for one in found if one.name not in firsts])  # arithmetic refuses all their sizes
+        for side in SIDES:
+            own = sorted((one for one in possible if one.side == side), key=lambda one: _key(one, firsts[one.name]))
+            while own:
+                keys = sorted(_key(one.ladder, _step(one)) for one in self.outcome.of_side(side))
+                if len(keys) >= ENOUGH and keys[ENOUGH - 1] <= _key(own[0], firsts[own[0].name]):
+                    break
+                self.ask(own[:ENOUGH])
+                own = own[ENOUGH:]
+        reads = read_share(self.demand)
+        asked = {one.ladder.name for one in self.outcome.found}
+        soonest = sorted(possible, key=lambda one: one.least_latency_s(reads))[:SOONEST_MOST]
+        self.ask([one for one in soonest if one.name not in asked])
+        asked |= {one.name for one in soonest}
+        self.outcome.found += [
+            Found(ladder=one, step=None, unneeded=firsts[one.name]) for one in possible if one.name not in asked
+        ]
+
+
+SIDES: tuple[Side, ...] = ("on-premises", "cloud")
+
+
+def _key(ladder: Ladder, step: LadderStep) -> tuple[float, ...]:
+    """Order in which one side is asked: the known costs first, then disks."""
+    cost = ladder.cost(step)
+    return (math.inf if cost is None else cost, *ladder.rank(step))
+
+
+def read_share(demand: PeakDemand) -> float:
+    """Share of reads of all random I/O."""
+    random = [one for phase in demand.phases for one in phase if one.random_share > 0.5]
+    total = sum(one.rate for one in random)
+    return sum(one.rate * one.read_share for one in random) / total if total else 0.0
 
 
 Result = TypeVar("Result")
@@ -253,7 +349,7 @@ def least(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge, *, known
     asked = 0
 
     def static(place: int) -> tuple[RejectionReason, ...]:
-        return tuple(static_reasons(need, ladder, steps[place], demand, loaded))
+        return tuple(ladder.static_reasons(need, steps[place], demand, loaded))
 
     def holds(place: int) -> bool:
         nonlocal asked
@@ -265,7 +361,7 @@ def least(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge, *, known
             held.append(place)
         return not reasons
 
-    low = _first(len(steps), lambda place: not static(place))
+    low = first_possible(need, ladder, demand, loaded)
     if low > 0:
         rejected[low - 1] = static(low - 1)
     gave_up = None
@@ -279,6 +375,12 @@ def least(need: Need, ladder: Ladder, demand: PeakDemand, judge: Judge, *, known
     told = tuple((steps[place], rejected[place]) for place in sorted(rejected))
     made = Found(ladder=ladder, step=None if found is None else steps[found], rejected=told, asked=len(rejected))
     return made if gave_up is None else replace(made, gave_up=gave_up, unasked=steps[asked])
+
+
+def first_possible(need: Need, ladder: Ladder, demand: PeakDemand, loaded: PeakDemand) -> int:
+    """The place of the smallest size that arithmetic does not refuse; the number of sizes where it refuses all."""
+    steps = ladder.steps
+    return _first(len(steps), lambda place: not any(ladder.static_reasons(need, steps[place], demand, loaded)))
 
 
 def _first(count: int, holds: Callable[[int], bool]) -> int:
@@ -315,24 +417,15 @@ def _bracket(low: int, start: int, count: int, holds: Callable[[int], bool], fou
 def _estimate(need: Need, ladder: Ladder, demand: PeakDemand, low: int) -> int:
     """The place where a search begins: where the least time of the disks is a usual share of what they have."""
     loaded = demand.times(1 + need.head_room)
-
-    def fits(place: int) -> bool:
-        pools = pools_of(ladder, ladder.steps[place], demand)
-        return all(
-            disk_share(pool, [one for one in phase if len(pools) == 1 or one.role == pool.role], demand)
-            <= ESTIMATE_SHARE
-            for pool in pools
-            for phase in loaded.phases
-        )
-
-    return max(low, min(_first(len(ladder.steps), fits), len(ladder.steps) - 1))
+    first = _first(len(ladder.steps), lambda place: ladder.busy_share(ladder.steps[place], loaded) <= ESTIMATE_SHARE)
+    return max(low, min(first, len(ladder.steps) - 1))
 
 
 def _latency_s(need: Need, found: Found, demand: PeakDemand, judge: Judge) -> float:
     """Mean latency of random I/O of a holder at the demand; infinite where there is none."""
     total = weight = 0.0
     for pool, phase in questions(found.ladder, _step(found), demand):
-        array = pool_configuration(need, found.ladder, _step(found), demand, pool)
+        array = found.ladder.configuration(need, _step(found), demand, pool)
         for one, told in zip(phase, judge.seen(array, phase).streams, strict=False):
             if one.read_limit_s is None:
                 continue

@@ -9,9 +9,10 @@ from functools import partial
 
 from assay.base.units import format_share
 from assay.insight.sizing.allowance import ALL_IOS, Allowance, GaveUp, shared
-from assay.insight.sizing.candidates import Ladder, LadderStep, ladders
+from assay.insight.sizing.candidates import ladders
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.judge import Judge
+from assay.insight.sizing.ladder import Ladder, LadderStep
 from assay.insight.sizing.need import Need
 from assay.insight.sizing.search import Found, Outcome, at_once, cores, least
 from assay.record.shapes.sizing import WhatIf
@@ -96,6 +97,11 @@ class Bought:
         """The purchase."""
         return "not known" if self.gave_up is not None else _label(self.found)
 
+    @property
+    def bought(self) -> str | None:
+        """What tells one purchase from another: of a cloud the product, whose size can be changed at any time."""
+        return None if self.found is None else self.found[0].bought(self.found[1])
+
 
 def sensitivity(
     outcome: Outcome, judge: Judge, tell: Callable[[str], None] = lambda _: None, *, ios: float = ALL_IOS
@@ -110,7 +116,7 @@ def sensitivity(
     chosen = outcome.purchase
     if chosen is None or chosen.step is None:
         return []
-    before = chosen.ladder.label(chosen.step)
+    before = chosen.ladder.bought(chosen.step)
     searches = [partial(_bought, change, outcome, judge) for change in changes(outcome.need)]
     with ThreadPoolExecutor(cores(), thread_name_prefix="assay-what-if") as pool:
         run = partial(
@@ -125,7 +131,7 @@ def sensitivity(
     return [
         {
             "assumption": one.change.assumption, "stated": one.change.stated, "to": one.change.to,
-            "purchase": one.words, "changes": one.gave_up is None and one.words != before,
+            "purchase": one.words, "changes": one.gave_up is None and one.bought != before,
             "cost": one.found[0].cost(one.found[1]) if one.found else None, "known": one.gave_up is None,
         }
         for one in bought
@@ -153,7 +159,7 @@ def purchase_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder,
     """
     need, demand = change.need, demand_of(change.need, change.need.years)
     order = sorted(outcome.holders, key=lambda one: outcome.cost_key(one.ladder, _step(one)))[:LADDERS_MOST]
-    known = {one.name: one for one in ladders(need)[0]}
+    known = {one.name: one for one in ladders(need, outcome.book)[0]}
     best: tuple[Ladder, LadderStep] | None = None
     for held in order:
         ladder = known.get(held.ladder.name)
@@ -163,17 +169,22 @@ def purchase_of(change: Change, outcome: Outcome, judge: Judge) -> tuple[Ladder,
             place
             for place, step in enumerate(ladder.steps)
             if (best is None or outcome.cost_key(ladder, step) < outcome.cost_key(*best))
-            and (not change.harder or step >= _step(held) or ladder.disks(step) >= ladder.disks(_step(held)))
+            and (
+                not change.harder
+                or ladder.side == "cloud"
+                or step >= _step(held)
+                or ladder.disks(step) >= ladder.disks(_step(held))
+            )
         ]
         if not places:
             continue
         steps = ladder.steps[places[0] : places[-1] + 1]
-        # What holds the need holds an easier one.
-        holder = _step(held) if change.harder is False else None
+        # What holds the need holds an easier one; volumes of a cloud are asked for anew.
+        holder = _step(held) if change.harder is False and ladder.side != "cloud" else None
         if best is not None and holder not in steps and judge.reasons(need, ladder, steps[-1], demand):
             # Its largest size that costs less does not hold it, and so no smaller one.
             continue
-        if not change.harder and best is None:
+        if not change.harder and best is None and ladder.side != "cloud":
             # Only smaller sizes are in question.
             steps = tuple(one for one in steps if change.harder is None or one <= _step(held)) or steps
         found = least(need, replace(ladder, steps=steps), demand, judge, known=holder)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from assay.base.units import count_of, format_bytes, format_iops, format_latency, format_share, format_years
 from assay.document.elements import Tone
 from assay.insight.sizing.answer import CHOICES, Choice, cost_text, purchase_of
-from assay.insight.sizing.certainty import GAVE_UP
+from assay.insight.sizing.certainty import GAVE_UP, PROVIDERS
+from assay.insight.sizing.sides import comparison_sentence
 from assay.record.shapes.sizing import Candidate, Chosen, Sizing
 from assay.targets.arrays.model.configuration import size_text
 
@@ -27,7 +28,7 @@ def probability_text(share: float) -> str:
     return "less than 1 %" if share < 0.01 else f"{share * 100:.0f} %"
 
 
-def loss_text(share: float) -> str:
+def loss_text(share: float | None) -> str:
     """A probability of loss; no model is right about less than one in a hundred thousand.
 
     Examples
@@ -35,6 +36,8 @@ def loss_text(share: float) -> str:
     >>> loss_text(0.00021), loss_text(3e-9), loss_text(0.25)
     ('0.021 %', 'less than 0.001 %', '25 %')
     """
+    if share is None:
+        return DASH
     return f"{share * 100:.2g} %" if share >= 1e-5 else "less than 0.001 %"
 
 
@@ -43,12 +46,12 @@ def headline(answer: Sizing) -> str:
     best = purchase_of(answer["chosen"])
     if best is None:
         return nearest_sentence(answer)
-    cost = f" for {cost_text(answer, best['cost'])}" if best["cost"] is not None else ""
+    cost = f" for {spending_text(answer, best)}" if best["cost"] is not None else ""
     years = answer["years"]
     needed = "the need as it is" if not years else "the need of the next " + format_years(years).removeprefix("1 ")
     first, share = probability_text(best["probability"]), format_share(best["model_share"])
     off = f"a demand that may be off by {format_share(answer['demand']['spread'])}"
-    if not is_calibrated(best):
+    if not is_founded(best):
         why = "whose own error was not worked out" if best["model_basis"] == GAVE_UP else "that was not calibrated"
         return (
             f"{best['label']}{cost} comes first by a model {why} (one standard deviation {share}) and"
@@ -61,6 +64,31 @@ def headline(answer: Sizing) -> str:
     )
 
 
+def spending_text(answer: Sizing, chosen: Chosen) -> str:
+    """What a choice costs once, by the month, and over the service years."""
+    once, month = chosen.get("once"), chosen.get("by_month")
+    if once is None or not month:
+        return cost_text(answer, chosen["cost"])
+    first = f"{cost_text(answer, once)} and " if once else ""
+    over = f"{cost_text(answer, chosen['cost'])} in {format_years(answer['service_years'])}"
+    return f"{first}{cost_text(answer, month)} a month, {over}"
+
+
+def is_founded(chosen: Chosen) -> bool:
+    """Whether the model of a choice rests on more than data sheets: on measurements, or the provider's own limits."""
+    return is_calibrated(chosen) or chosen["model_basis"] == PROVIDERS
+
+
+def side_sentences(answer: Sizing) -> list[str]:
+    """One's own drives beside the cloud, and why the two next are not bought."""
+    market = answer.get("market")
+    told = market["sides"] if market else None
+    sentences = [] if told is None else [comparison_sentence(told, answer["currency"], answer["service_years"])]
+    if market and market["next_best"]:
+        sentences.append(f"Not bought: {' '.join(market['next_best'])}")
+    return sentences
+
+
 def is_calibrated(chosen: Chosen) -> bool:
     """Whether the model of a choice was calibrated to measurements."""
     return chosen["model_basis"].startswith("calibrated to ")
@@ -69,13 +97,16 @@ def is_calibrated(chosen: Chosen) -> bool:
 def headline_tone(answer: Sizing) -> Tone:
     """Good only where the purchase rests on measurements."""
     best = purchase_of(answer["chosen"])
-    return "bad" if best is None else "good" if is_calibrated(best) else "warn"
+    return "bad" if best is None else "good" if is_founded(best) else "warn"
 
 
 def choice_text(answer: Sizing, choice: Choice) -> str:
     """Name of a choice; without costs nothing is the cheapest, whatever an older folder calls it."""
     is_by_disks = choice == "cheapest" and answer["cheapest_by"] != "cost"
-    return "fewest disks" if is_by_disks else choice.replace("_", " ")
+    return "fewest disks" if is_by_disks else _CHOICE_WORDS.get(choice, choice.replace("_", " "))
+
+
+_CHOICE_WORDS = {"on_premises": "your own, fewest disks", "cloud": "best of the cloud"}
 
 
 def nearest_sentence(answer: Sizing) -> str:
@@ -109,8 +140,8 @@ def demand_rows(answer: Sizing) -> Rows:
 DEMAND_COLUMNS = ("peak", "what", "role", "IOPS", "block", "reads", "order")
 
 CHOICE_COLUMNS = (
-    "choice", "candidate", "disks", "cost", "rack units", "power", "usable", "full", "IOPS it holds", "latency",
-    "probability", "lost in service", "first to run out",
+    "choice", "candidate", "disks", "cost", "a month", "rack units", "power", "usable", "full", "IOPS it holds",
+    "latency", "probability", "lost in service", "worn out", "IOPS per unit", "TB per unit", "first to run out",
 )  # fmt: skip
 
 
@@ -123,24 +154,78 @@ def choice_rows(answer: Sizing) -> Rows:
             continue
         rows.append(
             [
-                choice_text(answer, choice), one["label"], str(one["disks"]), cost_text(answer, one["cost"]),
+                choice_text(answer, choice), one["label"], str(one["disks"]) if one["disks"] else DASH,
+                cost_text(answer, one["cost"]), cost_text(answer, one.get("by_month") or None),
                 f"{one['rack_units']:g}" if one["rack_units"] is not None else DASH,
                 f"{one['power_w']:,.0f} W" if one["power_w"] is not None else DASH,
-                size_text(one["usable_bytes"]), format_share(one['fill']), format_iops(one["iops_held"]),
+                size_text(one["usable_bytes"]), format_share(one['fill']), _held_text(one),
                 format_latency(one["latency_ns"]), probability_text(one["probability"]),
-                loss_text(one["loss_probability"]), first_out(one),
+                loss_text(one["loss_probability"]), worn_out_text(one), _per_unit(one.get("iops_per_unit"), 1),
+                _per_unit(one.get("bytes_per_unit"), 1e12), first_out(one),
             ]
         )  # fmt: skip
     return rows
 
 
-CHOICES_SHOWN = ("choice", "candidate", "disks", "cost", "IOPS it holds", "latency", "probability")
+CHOICES_SHOWN = ("choice", "candidate", "a month", "cost", "IOPS it holds", "latency", "worn out")
 
 
 def shown_choices(answer: Sizing) -> tuple[tuple[str, ...], Rows]:
     """Columns and rows of what is chosen, as far as a page and a terminal have room."""
     places = [CHOICE_COLUMNS.index(name) for name in CHOICES_SHOWN]
     return CHOICES_SHOWN, [[row[place] for place in places] for row in choice_rows(answer)]
+
+
+def _held_text(chosen: Chosen) -> str:
+    return format_iops(chosen["iops_held"]) + (" or more" if chosen.get("holds_more") else "")
+
+
+def _per_unit(value: float | None, unit: float) -> str:
+    """A figure for each unit of currency a month."""
+    return DASH if value is None else f"{value / unit:.3g}"
+
+
+def worn_out_text(chosen: Chosen) -> str:
+    """The year in which its drives are worn out; unknown where nothing is known of their endurance."""
+    told = chosen.get("endurance")
+    if told is None:
+        return "not known" if chosen["disks"] and chosen.get("side") else DASH
+    year = told["worn_out_year"]
+    return "not in 20 years" if year is None else f"year {year:g}"
+
+
+def loss_sentences(answer: Sizing) -> list[str]:
+    """What a lost drive takes of the data, and how the drives wear, of what is bought and the best of one's own."""
+    told = []
+    chosen = answer["chosen"]
+    for one in dict.fromkeys(name for name in ("cheapest", "fewest_disks", "on_premises", "cloud") if name in chosen):
+        size = chosen[one]
+        lost = size.get("lost_drive")
+        if not lost:
+            continue
+        text = f"{size['label'].partition(':')[0]}: {lost}"
+        if (wear := size.get("endurance")) is not None:
+            text += (
+                f". Its drives take {wear['drive_writes_a_day']:.2f} writes a day of the"
+                f" {wear['rated_writes_a_day']:.2g} that they are made for, and are worn out: {worn_out_text(size)}"
+            )
+        told.append(f"{text}.")
+    return told
+
+
+def price_sentence(answer: Sizing) -> str:
+    """The list price of what is bought, of when, where and from whom; the names of the others; what none has."""
+    market, best = answer.get("market"), purchase_of(answer["chosen"])
+    prices = market["prices"] if market else []
+    if not prices:
+        return ""
+    listed = []
+    for one in sorted(prices, key=lambda one: best is None or one["name"] != best["array"]):
+        when = f"{one['name']} of {one['dated']} in {one['region']}"
+        is_bought = best is not None and one["name"] == best["array"]
+        listed.append(f"{when}, {one['age']}, from {one['source']}" if is_bought else when)
+    told = f"List prices in {answer['currency']}: {'; '.join(listed)}."
+    return f"{told} Machines, servers, traffic and discounts are not among them; --prices FILE has yours."
 
 
 def first_out(chosen: Chosen) -> str:

@@ -25,12 +25,34 @@ class Reason(TypedDict):
 Reasons = Annotated[list[Reason], Field(min_length=1)]
 
 
+class PriceUsed(TypedDict):
+    """A list price that a cost rests on."""
+
+    name: str
+    region: str
+    currency: str
+    dated: str
+    age: str
+    source: str
+
+
+class Endurance(TypedDict):
+    """How a purchase wears its drives; the year is null where that is not within twenty."""
+
+    written_bytes_a_day: Amount
+    write_amplification: Amount
+    drive_writes_a_day: Amount
+    rated_writes_a_day: Amount
+    worn_out_year: MaybeAmount
+
+
 class Size(TypedDict):
-    """A size of an array that can be bought."""
+    """A size of an array, or volumes of a cloud, that can be bought."""
 
     label: str
     array: str
     title: str
+    side: NotRequired[Text]
     raid: str
     log_raid: Text
     members: Count
@@ -39,6 +61,9 @@ class Size(TypedDict):
     paths: MaybeCount
     volumes: Count
     cost: MaybeAmount
+    once: NotRequired[MaybeAmount]
+    by_month: NotRequired[MaybeAmount]
+    no_price: NotRequired[Text]
     rack_units: MaybeAmount
     power_w: MaybeAmount
     usable_bytes: Count
@@ -59,6 +84,7 @@ class Candidate(TypedDict, total=False):
     label: Required[str]
     array: str
     title: str
+    side: Text
     raid: str
     log_raid: Text
     members: Count
@@ -67,6 +93,9 @@ class Candidate(TypedDict, total=False):
     paths: MaybeCount
     volumes: Count
     cost: MaybeAmount
+    once: MaybeAmount
+    by_month: MaybeAmount
+    no_price: Text
     rack_units: MaybeAmount
     power_w: MaybeAmount
     usable_bytes: Count
@@ -107,20 +136,30 @@ class Chosen(Size):
     targets: list[str]
     latency_ns: MaybeAmount
     holds_times: Amount
+    holds_more: NotRequired[Flag]
     iops_held: Amount
     probability: Amount
     model_share: Amount
     model_basis: str
-    rebuild_h: Amount
-    loss_probability: Amount
+    rebuild_h: MaybeAmount
+    loss_probability: MaybeAmount
+    lost_drive: NotRequired[Text]
+    iops_per_unit: NotRequired[MaybeAmount]
+    bytes_per_unit: NotRequired[MaybeAmount]
+    endurance: NotRequired[Endurance | None]
     growth: Growth
 
 
 class Choices(TypedDict, total=False):
-    """What is chosen: nothing, or at least what is bought: the cheapest, or without costs what has fewest disks."""
+    """What is chosen: nothing, or at least what is bought: the cheapest, or without costs what has fewest disks.
+
+    `on_premises` and `cloud` are the best of the side that is not bought.
+    """
 
     cheapest: Chosen
     fewest_disks: Chosen
+    on_premises: Chosen
+    cloud: Chosen
     smallest: Chosen
     fastest: Chosen
 
@@ -264,8 +303,31 @@ class Difference(TypedDict):
     rows: list[Differs]
 
 
-class Sizing(TypedDict):
-    """The answer of `assay size`."""
+class SidesCompared(TypedDict):
+    """The best on one's own premises beside the best of a cloud; null where a price is not known.
+
+    `break_even_once` is the price at which both cost the same over the service years, where the own one is not known.
+    """
+
+    on_premises: str
+    cloud: str
+    disks: Count
+    once: MaybeAmount
+    cloud_by_month: MaybeAmount
+    break_even_years: MaybeAmount
+    break_even_once: MaybeAmount
+
+
+class Market(TypedDict):
+    """The purchase beside others: both sides, why the two next are not bought, and the list prices that were used."""
+
+    sides: SidesCompared | None
+    next_best: list[str]
+    prices: list[PriceUsed]
+
+
+class SizedNeed(TypedDict):
+    """What was sized: its name, source, currency and years."""
 
     title: str
     source: str
@@ -274,6 +336,11 @@ class Sizing(TypedDict):
     currency: str
     years: Annotated[float, Field(ge=0, le=100)]
     service_years: Annotated[float, Field(ge=0, le=100)]
+
+
+class Sizing(SizedNeed):
+    """The answer of `assay size`."""
+
     demand: Demand
     measured: MeasuredLoad | None
     holds: bool
@@ -282,6 +349,7 @@ class Sizing(TypedDict):
     smallest_by: str
     candidates: list[Candidate]
     nearest: Nearest | None
+    market: NotRequired[Market]
     why: list[str]
     rules: list[Rule]
     assumptions: list[Assumption]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from assay.base.errors import UsageError
@@ -27,11 +28,12 @@ def drive_parameters(model: ModelFile, name: str) -> dict[str, ModelParameter]:
     if model.disk_kind != "solid-state" or drive.disk_kind != "solid-state" or drive.model_class != "drive":
         which = model if model.disk_kind != "solid-state" else drive
         raise UsageError(f"model: option 'drive': {which.name} has no drives of flash; name one: `assay model list`")
-    return {
-        dotted: parameter
-        for dotted, parameter in drive.parameters.items()
-        if dotted.startswith("disk.") and dotted not in NOT_OF_DRIVES
-    }
+    return {dotted: parameter for dotted, parameter in drive.parameters.items() if is_of_drive(dotted, {"drive": name})}
+
+
+def is_of_drive(dotted: str, options: Mapping[str, str]) -> bool:
+    """Whether a parameter is that of the drives which options name: what they do not tell is not known."""
+    return "drive" in options and dotted.startswith("disk.") and dotted not in NOT_OF_DRIVES
 
 
 def parameter_of_text(dotted: str, text: str) -> ModelParameter:

@@ -16,6 +16,7 @@ from assay.record.shapes.manifest import ModelledArray
 from assay.targets.arrays.model.capacity import usable_bytes
 from assay.targets.arrays.model.changes import (
     drive_parameters,
+    is_of_drive,
     parameter_of_number,
     parameter_of_option,
     parameter_of_text,
@@ -268,11 +269,9 @@ class Configuration:
         if dotted in PROTOCOL_PARAMETERS.values():
             candidates.insert(0, f"links.under.{self.protocol}.{dotted.partition('.')[2]}")
         changed = self._changed
-        if dotted in changed:
-            return changed[dotted]
-        # None: optional, and not given.
-        found = (known[name] for name in candidates for known in (changed, self.model.parameters) if name in known)
-        return next(found, None)
+        files = () if is_of_drive(dotted, self.options) else (self.model.parameters,)
+        found = (known[name] for name in candidates for known in (changed, *files) if name in known)
+        return changed.get(dotted) or next(found, None)  # None: optional, and not given
 
     @cached_property
     def _changed(self) -> dict[str, ModelParameter]:
