@@ -16,6 +16,7 @@ __all__ = [
     "RowsLoad",
     "ServedArray",
     "Session",
+    "TraceFeeds",
     "Verification",
     "WarmCaches",
     "allocate",
@@ -70,7 +71,7 @@ class Histogram:
 class Session:
     """Workers at work on real volumes."""
 
-    def __new__(cls, plan_json: str) -> Session: ...
+    def __new__(cls, plan_json: str, traces: Sequence[TraceFeeds] = ...) -> Session: ...
     def poll(self) -> str:
         """How the session stands, and the ticks completed since the last poll."""
     def measure_from(self, tick: int) -> None:
@@ -89,6 +90,17 @@ class Session:
         """Cost of one reading of the clock."""
 
 @final
+class TraceFeeds:
+    """I/Os of one trace on their way to the workers that replay it."""
+
+    def __new__(cls, end_bytes: Sequence[int], longest_bytes: int) -> TraceFeeds:
+        """Feeds of a worker for each end, which is that of its volume."""
+    def push(self, rows: Sequence[bytes], fed_until_ns: int) -> bool:
+        """Add the next I/Os of each worker and wait until more are wanted; whether any still are."""
+    def close(self) -> None:
+        """End the feeding."""
+
+@final
 class WarmCaches:
     """Caches warmed once, for the points of a search and for arrays that differ in what leaves caches alone."""
 
@@ -100,7 +112,7 @@ class ModelledArray:
 
     def __new__(cls, plan_json: str, warm: WarmCaches | None = None) -> ModelledArray:
         """Build the array; its warm caches are those in `warm` where they are what it would have."""
-    def session(self, plan_json: str, goes_on: bool = False) -> ModelSession:
+    def session(self, plan_json: str, goes_on: bool = False, traces: Sequence[TraceFeeds] = ...) -> ModelSession:
         """Start activities on a fresh array, or on the one the last session that went on left."""
     def bytes_per_s(self, plan_json: str, warmup_ticks: int, settling_ticks: int, ticks: int) -> float:
         """Bytes per second of a load on a fresh array, once its caches rest."""

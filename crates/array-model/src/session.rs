@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use assay_load::{
-    Activity, IoCollector, LoadError, Op, Outcome, Pattern, Pulse, VirtualDriver, WORKERS_MAX, Worker, WorkerPlan,
-    WorkersPlan, plan_workers,
+    Activity, Feed, IoCollector, LoadError, Op, Outcome, Pattern, Pulse, VirtualDriver, WORKERS_MAX, Worker,
+    WorkerPlan, WorkersPlan, plan_workers, validate_feeds,
 };
 use serde::Deserialize;
 
@@ -116,8 +116,17 @@ impl ModelSession {
     /// # Errors
     /// An activity cannot be carried out.
     pub fn start(model: impl Into<Model>, plan: &SessionPlan) -> Result<Self, LoadError> {
+        Self::start_fed(model, plan, &[])
+    }
+
+    /// The same, with I/Os of traces for the workers that replay some, one feed for each of these in their order.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_fed(model: impl Into<Model>, plan: &SessionPlan, feeds: &[Feed]) -> Result<Self, LoadError> {
         let mut model = model.into();
         plan.validate(&model)?;
+        validate_feeds(&plan.activities, feeds)?;
         if plan.warm {
             warm(&mut model, plan);
         }
@@ -130,7 +139,9 @@ impl ModelSession {
             spare_intervals: 1,
             // Nor does a virtual clock ever stand still.
             pulse: &Pulse::default(),
+            feeds,
         };
+        feeds.iter().for_each(Feed::be_patient);
         let stop = Arc::new(AtomicBool::new(false));
         let (sources, workers) = plan_workers(&workers_plan, &stop);
         let workers: Vec<Worker> = workers
@@ -303,7 +314,8 @@ pub fn warm(model: &mut impl Modelled, plan: &SessionPlan) {
 fn draw_accesses(model: &mut impl Modelled, plan: &SessionPlan) {
     let mut patterns: Vec<(u16, Pattern)> = Vec::new();
     let (mut reads, mut writes) = (false, false);
-    for activity in plan.activities.iter().filter(|activity| activity.access.random_share > 0.0) {
+    let drawn = |activity: &&Activity| activity.access.random_share > 0.0 && !activity.load.is_replay();
+    for activity in plan.activities.iter().filter(drawn) {
         let mut access = activity.access.clone();
         access.random_share = 1.0;
         reads |= access.read_share > 0.0;

@@ -31,6 +31,7 @@ fn one_worker_on_its_own_queue_counts_every_io() {
             };
             let stop = Arc::new(AtomicBool::new(false));
             let plan_of_workers = WorkersPlan {
+                feeds: &[],
                 activities: std::slice::from_ref(&activity),
                 seed: 3,
                 interval_ns: SECOND,

@@ -13,8 +13,8 @@ use std::{
 };
 
 use assay_load::{
-    Activity, IoCollector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, VolumeWorkers, WORKERS_MAX,
-    Worker, WorkerPlan, WorkersPlan, plan_workers, run_worker,
+    Activity, Feed, IoCollector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, VolumeWorkers, WORKERS_MAX,
+    Worker, WorkerPlan, WorkersPlan, plan_workers, run_worker, validate_feeds,
 };
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +112,16 @@ impl Session {
     /// # Errors
     /// Whatever keeps a worker from starting; the others are not started then.
     pub fn start(plan: &SessionPlan) -> Result<Self, DeviceError> {
+        Self::start_fed(plan, &[])
+    }
+
+    /// The same, with I/Os of traces for the workers that replay some, one feed for each of these in their order.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_fed(plan: &SessionPlan, feeds: &[Feed]) -> Result<Self, DeviceError> {
         validate(plan)?;
+        validate_feeds(&plan.activities, feeds)?;
         let mut engine = Engine::default();
         let uring = engine.choose(plan.backend)?;
         let engine = Arc::new(Mutex::new(engine));
@@ -125,6 +134,7 @@ impl Session {
             io_timeout_ns: plan.io_timeout_ns,
             spare_intervals: SPARE_INTERVALS,
             pulse: &pulse,
+            feeds,
         };
         let (sources, workers) = plan_workers(&workers_plan, &stop);
         let workers_count = workers.len();

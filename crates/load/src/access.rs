@@ -70,6 +70,18 @@ pub enum Sync {
     Fsync,
 }
 
+/// What decides when an I/O of a trace begins again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// Its time since the trace began, whatever the device does.
+    Timed,
+    /// The number of I/Os that were outstanding when it was asked for: it begins once no more are.
+    Outstanding,
+    /// The end of the I/O that it follows, and the time that passed from there.
+    Following,
+}
+
 /// How hard an activity asks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -84,6 +96,8 @@ pub enum Load {
     Open { rate: f64, poisson: bool, queue_depth: u32 },
     /// Every `interval_ns`, `bytes` are written, spread evenly over `spread_share` of the interval, as a checkpoint does.
     Bursts { interval_ns: u64, bytes: u64, spread_share: f64, queue_depth: u32 },
+    /// The I/Os of a trace, which the worker's [`Feed`](crate::Feed) gives; at most `queue_depth` are outstanding per worker.
+    Replay { pace: Pace, queue_depth: u32 },
 }
 
 impl Load {
@@ -91,15 +105,21 @@ impl Load {
     pub fn queue_depth(&self, workers: u32) -> u32 {
         match *self {
             Load::Spread { outstanding } => outstanding.div_ceil(workers),
-            Load::Closed { queue_depth } | Load::Open { queue_depth, .. } | Load::Bursts { queue_depth, .. } => {
-                queue_depth
-            }
+            Load::Closed { queue_depth }
+            | Load::Open { queue_depth, .. }
+            | Load::Bursts { queue_depth, .. }
+            | Load::Replay { queue_depth, .. } => queue_depth,
         }
+    }
+
+    /// Whether it is that of a trace.
+    pub fn is_replay(&self) -> bool {
+        matches!(self, Load::Replay { .. })
     }
 
     /// Whether arrivals have intended times of their own.
     pub fn is_open(&self) -> bool {
-        !matches!(self, Load::Closed { .. } | Load::Spread { .. })
+        !matches!(self, Load::Closed { .. } | Load::Spread { .. } | Load::Replay { pace: Pace::Outstanding, .. })
     }
 }
 
@@ -224,7 +244,7 @@ impl Load {
                 let message = format!("{outstanding} are less than one for each of {workers} workers");
                 Err(LoadError::value("outstanding", message))
             }
-            Load::Closed { .. } | Load::Spread { .. } => Ok(()),
+            Load::Closed { .. } | Load::Spread { .. } | Load::Replay { .. } => Ok(()),
             Load::Open { rate, .. } if rate > 0.0 && rate.is_finite() => Ok(()),
             Load::Open { rate, .. } => Err(LoadError::value("rate", format!("{rate} is not above 0"))),
             Load::Bursts { interval_ns, bytes, spread_share, .. } => {

@@ -56,11 +56,11 @@ enum Kind {
 }
 
 impl Arrivals {
-    /// Arrivals of worker `worker` of `workers` that share the load; `None` for a closed loop.
+    /// Arrivals of worker `worker` of `workers` that share the load; `None` for a closed loop and for a trace.
     pub fn new(load: &Load, mean_block_bytes: f64, seed: u64, worker: u32, workers: u32) -> Option<Self> {
         let workers_f = f64::from(workers);
         let mut arrivals = match *load {
-            Load::Closed { .. } | Load::Spread { .. } => return None,
+            Load::Closed { .. } | Load::Spread { .. } | Load::Replay { .. } => return None,
             Load::Open { rate, poisson: false, .. } => {
                 let gap_ns = 1e9 * workers_f / rate;
                 // Workers take turns, so that together they keep constant gaps.

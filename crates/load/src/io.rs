@@ -132,6 +132,8 @@ pub struct IoTally {
     pub service: LatencyHistogram,
     /// Open loop: how late I/Os were submitted although a slot was free; counted where they are submitted.
     pub lag: LatencyHistogram,
+    /// Replay of a trace: I/Os that waited for a free slot, because the device was slower than the trace.
+    pub held: u64,
     pub errors: Errors,
     /// I/Os during which the generator stood still; they are in no histogram.
     pub standstill_ios: u64,
@@ -149,6 +151,7 @@ pub struct Compact {
     flush: (Bins, u64),
     service: Bins,
     lag: Bins,
+    held: u64,
     errors: Errors,
     standstill_ios: u64,
     cpu_ns: u64,
@@ -167,6 +170,7 @@ impl Tally for IoTally {
         self.flush.merge(&other.flush);
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);
+        self.held += other.held;
         self.errors.merge(&other.errors);
         self.standstill_ios += other.standstill_ios;
         self.cpu_ns += other.cpu_ns;
@@ -181,6 +185,7 @@ impl Tally for IoTally {
         self.flush.clear();
         self.service.clear();
         self.lag.clear();
+        self.held = 0;
         self.errors = Errors::default();
         self.standstill_ios = 0;
         self.cpu_ns = 0;
@@ -197,6 +202,7 @@ impl Tally for IoTally {
             flush: counted(&self.flush),
             service: Bins::of(&self.service),
             lag: Bins::of(&self.lag),
+            held: self.held,
             errors: self.errors,
             standstill_ios: self.standstill_ios,
             cpu_ns: self.cpu_ns,
@@ -216,6 +222,7 @@ impl Tally for IoTally {
         add(&compact.flush, &mut self.flush);
         compact.service.add_to(&mut self.service);
         compact.lag.add_to(&mut self.lag);
+        self.held += compact.held;
         self.errors.merge(&compact.errors);
         self.standstill_ios += compact.standstill_ios;
         self.cpu_ns += compact.cpu_ns;

@@ -1,87 +1,23 @@
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::Ordering;
 
-use crate::{
-    Activity, Arrivals, BurstGate, Completion, Counter, Exchange, IoTally, Load, Op, Pattern, Pulse, Request, Sync,
-    Turns, Watch,
-};
+use crate::{Arrivals, Completion, Counter, IoTally, Load, Op, Pattern, Request, Sync, Turns, Watch};
+
+mod plan;
+mod replay;
+
+pub use plan::{Outcome, Step, WorkerPlan};
+use replay::Replay;
 
 /// An arrival this near is waited for by polling: a sleep would come back too late.
 const POLL_NS: u64 = 20_000;
-
-/// Everything one worker needs to know.
-#[derive(Clone)]
-pub struct WorkerPlan {
-    pub activity: Activity,
-    /// Position of the volume the worker is on, as its queue counts volumes.
-    pub volume: u16,
-    /// Number of this worker on the same volume, and the number of such workers.
-    pub worker_on_volume: u32,
-    pub workers_on_volume: u32,
-    /// Number of this worker in the activity, and the number of workers; they share a rate.
-    pub worker: u32,
-    pub workers: u32,
-    pub seed: u64,
-    pub interval_ns: u64,
-    /// An I/O outstanding longer than this means the device stopped answering.
-    pub io_timeout_ns: u64,
-    pub gate: BurstGate,
-    pub pulse: Pulse,
-    pub stop: Arc<AtomicBool>,
-    pub exchange: Exchange<IoTally>,
-}
-
-impl WorkerPlan {
-    /// How many buffers the worker's requests refer to: for reads, for writes, and one for duplicate writes.
-    pub fn buffers_count(&self) -> u32 {
-        self.write_buffers_start() + if self.writes() { self.queue_depth() + 1 } else { 0 }
-    }
-
-    /// Most I/Os the worker has outstanding.
-    pub fn queue_depth(&self) -> u32 {
-        self.activity.load.queue_depth(self.workers)
-    }
-
-    /// The first buffer of writes. Reads have buffers of their own, so that they never change bytes to be written.
-    pub fn write_buffers_start(&self) -> u32 {
-        if self.activity.access.read_share > 0.0 { self.queue_depth() } else { 0 }
-    }
-
-    fn writes(&self) -> bool {
-        self.activity.access.read_share < 1.0
-    }
-}
-
-/// Next step of the driver.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// Submit these, then wait for `min` completions until `until_ns`.
-    Go {
-        submit: &'a [Request],
-        min: usize,
-        until_ns: u64,
-    },
-    Done(Outcome),
-}
-
-/// How a worker ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Stopped as asked, with nothing outstanding.
-    Stopped { unfinished_count: u64, oldest_unfinished_ns: u64 },
-    /// Wrote its `limit_bytes`.
-    Finished,
-    /// The oldest I/O has been outstanding longer than the time-out.
-    NotAnswering { outstanding: u32, oldest_ns: u64 },
-}
 
 #[derive(Clone, Copy)]
 struct Slot {
     op: Op,
     busy: bool,
     flushing: bool,
+    /// A write that ends with a flush of its own.
+    durable: bool,
     length_bytes: u32,
     intended_ns: u64,
     submitted_ns: u64,
@@ -95,6 +31,9 @@ pub struct Worker {
     plan: WorkerPlan,
     pattern: Pattern,
     arrivals: Option<Arrivals>,
+    replay: Option<Box<Replay>>,
+    /// The worker ends with the tick that lasts until then: its I/Os of a trace have all ended.
+    replayed_ns: Option<u64>,
     turns: Option<Turns>,
     /// When the turn may pass on; never where the load is spread evenly.
     next_turn_ns: u64,
@@ -139,6 +78,7 @@ impl Worker {
             op: Op::Read,
             busy: false,
             flushing: false,
+            durable: false,
             length_bytes: 0,
             intended_ns: 0,
             submitted_ns: 0,
@@ -154,6 +94,14 @@ impl Worker {
                 plan.worker,
                 plan.workers,
             ),
+            replay: match (activity.load, &plan.feed) {
+                (Load::Replay { pace, .. }, Some(feed)) => Some(Box::new(Replay::new(feed.clone(), pace, depth))),
+                (load, _) => {
+                    assert!(!load.is_replay(), "a replay has a feed for each worker");
+                    None
+                }
+            },
+            replayed_ns: None,
             turns: Turns::new(&activity.load, plan.worker, plan.workers),
             next_turn_ns: u64::MAX,
             counter: Counter::new(plan.exchange.clone(), plan.interval_ns),
@@ -224,11 +172,21 @@ impl Worker {
     /// When the worker has something to do even if nothing completes: its next arrival or the end of its tick.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
-        match &self.arrivals {
-            Some(arrivals) if !self.free.is_empty() && self.stopping_since_ns.is_none() => {
-                self.counter.next_tick_ns().min(arrivals.next_ns())
+        match self.next_arrival_ns() {
+            Some(next_ns) if !self.free.is_empty() && self.stopping_since_ns.is_none() => {
+                self.counter.next_tick_ns().min(next_ns)
             }
             _ => self.counter.next_tick_ns().min(self.next_turn_ns),
+        }
+    }
+
+    /// When the next I/O is to begin, where its time is given.
+    #[inline]
+    fn next_arrival_ns(&self) -> Option<u64> {
+        match (&self.arrivals, &self.replay) {
+            (Some(arrivals), _) => Some(arrivals.next_ns()),
+            (None, Some(replay)) => Some(replay.next_ns()),
+            (None, None) => None,
         }
     }
 
@@ -242,14 +200,26 @@ impl Worker {
         }
         self.want_flushes(now_ns);
         let written = self.plan.activity.limit_bytes.is_some_and(|limit_bytes| self.issued_bytes >= limit_bytes);
-        if self.stopping_since_ns.is_none() && !written {
-            self.want_accesses(now_ns);
+        let replayed = self.replay.as_ref().is_some_and(|replay| replay.is_over());
+        if self.stopping_since_ns.is_none() && !written && !replayed {
+            match self.replay {
+                Some(_) => self.want_replayed(now_ns),
+                None => self.want_accesses(now_ns),
+            }
         } else if self.outstanding() == 0 {
             if self.stopping_since_ns.is_some() {
                 return Step::Done(Outcome::Stopped {
                     unfinished_count: self.unfinished_count,
                     oldest_unfinished_ns: self.oldest_unfinished_ns,
                 });
+            }
+            if replayed {
+                // Counts of a tick are the session's once it is over.
+                let until_ns = *self.replayed_ns.get_or_insert(self.counter.next_tick_ns());
+                if self.counter.next_tick_ns() > until_ns {
+                    return Step::Done(Outcome::Finished);
+                }
+                return Step::Go { submit: &self.requests, min: 1, until_ns };
             }
             match self.final_flush {
                 Some(FinalFlush::Over) => return Step::Done(Outcome::Finished),
@@ -280,6 +250,9 @@ impl Worker {
         if let Some(arrivals) = &mut self.arrivals {
             self.oldest_unfinished_ns = now_ns.saturating_sub(arrivals.next_ns());
             self.unfinished_count = arrivals.count_due(now_ns);
+        }
+        if let Some(replay) = &self.replay {
+            (self.unfinished_count, self.oldest_unfinished_ns) = replay.unfinished(now_ns);
         }
         self.end_burst(now_ns);
     }
@@ -315,6 +288,7 @@ impl Worker {
                 op: next.op,
                 busy: true,
                 flushing: false,
+                durable: false,
                 length_bytes: next.length_bytes,
                 intended_ns,
                 submitted_ns: now_ns,
@@ -369,6 +343,7 @@ impl Worker {
             op: Op::Flush,
             busy: true,
             flushing: true,
+            durable: false,
             length_bytes: 0,
             intended_ns: now_ns,
             submitted_ns: now_ns,
@@ -383,13 +358,12 @@ impl Worker {
 
     #[inline]
     fn wait_for(&self, now_ns: u64) -> (usize, u64) {
-        let Some(arrivals) = &self.arrivals else {
+        let Some(next_ns) = self.next_arrival_ns() else {
             return (1, self.counter.next_tick_ns().min(self.next_turn_ns));
         };
         if self.free.is_empty() || self.stopping_since_ns.is_some() {
             return (1, self.counter.next_tick_ns());
         }
-        let next_ns = arrivals.next_ns();
         if next_ns <= now_ns + POLL_NS {
             (0, now_ns)
         } else {
@@ -407,7 +381,7 @@ impl Worker {
             self.complete_flush(slot, completion);
         } else if completion.result < 0 || completion.result as u32 != slot.length_bytes {
             self.counter.tally().errors.record(completion.result);
-        } else if slot.op == Op::Write && self.flush_follows() {
+        } else if slot.op == Op::Write && (slot.durable || self.flush_follows()) {
             let slot = &mut self.slots[tag as usize];
             slot.flushing = true;
             slot.flush_submitted_ns = completion.at_ns;
@@ -418,6 +392,9 @@ impl Worker {
         }
         self.slots[tag as usize].busy = false;
         self.free.push(tag);
+        if let Some(replay) = &mut self.replay {
+            replay.ended(tag, completion.at_ns);
+        }
         if self.burst.on && self.burst.all_submitted && self.outstanding() == 0 {
             self.end_burst(completion.at_ns);
         }
@@ -448,7 +425,7 @@ impl Worker {
                 self.count(slot, completion.at_ns);
             }
         }
-        if slot.op == Op::Flush {
+        if slot.op == Op::Flush && self.replay.is_none() {
             self.final_flush = Some(FinalFlush::Over);
         }
     }
@@ -466,7 +443,7 @@ impl Worker {
             _ => &mut self.counter.tally().write,
         };
         counted.record(latency_ns, slot.length_bytes);
-        if self.arrivals.is_some() {
+        if self.arrivals.is_some() || self.replay.is_some() {
             self.counter.tally().service.record(at_ns.saturating_sub(slot.submitted_ns));
         }
     }

@@ -1,6 +1,6 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
-use crate::{Activity, BurstGate, Exchange, GroupKey, IoTally, Pulse, WorkerPlan};
+use crate::{Activity, BurstGate, Exchange, Feed, GroupKey, IoTally, LoadError, Pulse, WorkerPlan};
 
 /// Most workers of a session: more are a mistake.
 pub const WORKERS_MAX: usize = 4096;
@@ -17,6 +17,8 @@ pub struct WorkersPlan<'a> {
     pub spare_intervals: usize,
     /// Of the process the workers run in.
     pub pulse: &'a Pulse,
+    /// I/Os of the traces that workers replay, one feed for each such worker in their order.
+    pub feeds: &'a [Feed],
 }
 
 /// Sources of a collector's intervals.
@@ -25,6 +27,20 @@ pub type Sources = Vec<(GroupKey, Exchange<IoTally>)>;
 /// Workers with the volumes they are on.
 pub type VolumeWorkers = Vec<(usize, WorkerPlan)>;
 
+/// Refuses feeds that are not one for each worker that replays a trace.
+///
+/// # Errors
+/// [`LoadError::InvalidValue`] with both numbers.
+pub fn validate_feeds(activities: &[Activity], feeds: &[Feed]) -> Result<(), LoadError> {
+    let replays = activities.iter().filter(|activity| activity.load.is_replay());
+    let workers: u32 = replays.map(Activity::workers_total).sum();
+    if feeds.len() == workers as usize {
+        return Ok(());
+    }
+    let message = format!("{} feeds are not one for each of {workers} workers that replay a trace", feeds.len());
+    Err(LoadError::InvalidValue { field: "trace", message })
+}
+
 /// Plans of all workers of all activities, each with the volume it is on, and what the collector gets their intervals from.
 ///
 /// Every worker has a seed of its own, and all share the gate of bursts.
@@ -32,6 +48,7 @@ pub fn plan_workers(plan: &WorkersPlan<'_>, stop: &Arc<AtomicBool>) -> (Sources,
     let gate = BurstGate::default();
     let mut sources = Vec::new();
     let mut workers = Vec::new();
+    let mut feeds = plan.feeds.iter();
     for (activity_index, activity) in plan.activities.iter().enumerate() {
         let workers_total = activity.workers_total();
         for (position, &volume) in activity.volumes.iter().enumerate() {
@@ -53,6 +70,7 @@ pub fn plan_workers(plan: &WorkersPlan<'_>, stop: &Arc<AtomicBool>) -> (Sources,
                     pulse: plan.pulse.clone(),
                     stop: Arc::clone(stop),
                     exchange,
+                    feed: if activity.load.is_replay() { feeds.next().cloned() } else { None },
                 };
                 workers.push((volume, worker_plan));
             }

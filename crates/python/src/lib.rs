@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod content;
 mod crash;
 mod errors;
+mod feeds;
 mod finding;
 mod histogram;
 mod loading;
@@ -30,6 +31,7 @@ mod _core {
     #[pymodule_export]
     use crate::{
         crash::CrashCheck,
+        feeds::TraceFeeds,
         histogram::Histogram,
         loading::{ChunkRows, ColumnBuffer, RowsLoad},
         mailbox::MailboxRun,

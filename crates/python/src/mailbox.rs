@@ -41,6 +41,7 @@ impl MailboxRun {
                 .iter()
                 .flat_map(|database| Activity::ALL.map(|one| stream(&database.name, one)))
                 .collect(),
+            replays: false,
         };
         let interval_s = plan.interval_ns as f64 / 1e9;
         let started = py.detach(|| match array {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     errors::raise,
+    feeds::{self, TraceFeeds},
     rows::Telemetry,
     summary::{self, Detail, Names, SessionReport, TickLine, to_json},
 };
@@ -80,13 +81,22 @@ impl ModelledArray {
         })
     }
 
-    /// Starts activities on a fresh array, or with `goes_on` on the one that the last session that went on left.
-    #[pyo3(signature = (plan_json, goes_on=false))]
-    fn session(&self, py: Python<'_>, plan_json: &str, goes_on: bool) -> PyResult<ModelSession> {
+    /// Starts activities on a fresh array, or with `goes_on` on the one that the last session that went on left; with the
+    /// traces that activities replay, in their order.
+    #[pyo3(signature = (plan_json, goes_on=false, traces=vec![]))]
+    fn session(
+        &self,
+        py: Python<'_>,
+        plan_json: &str,
+        goes_on: bool,
+        traces: Vec<PyRef<'_, TraceFeeds>>,
+    ) -> PyResult<ModelSession> {
+        let feeds = feeds::each(&traces);
         let plan = session_plan_of(plan_json)?;
         let names = Names {
             activities: plan.load.activities.iter().map(|each| (each.name.clone(), each.role.clone())).collect(),
             volumes: plan.volumes,
+            replays: plan.load.activities.iter().any(|each| each.load.is_replay()),
         };
         plan.load.validate(&self.fresh).map_err(usage)?;
         let state = if goes_on {
@@ -108,7 +118,7 @@ impl ModelledArray {
                 }
             };
             let plan = SessionPlan { warm: false, ..plan.load.clone() };
-            ArraySession::start(model, &plan).map_err(|error| error.to_string())
+            ArraySession::start_fed(model, &plan, &feeds).map_err(|error| error.to_string())
         });
         let session = started.map_err(usage)?;
         Ok(ModelSession {

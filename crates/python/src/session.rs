@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use crate::{
     errors::{raise, to_python},
+    feeds::{self, TraceFeeds},
     summary::{self, Detail, Names, SessionReport, TickLine, to_json},
 };
 
@@ -18,16 +19,19 @@ pub(crate) struct Session {
 
 #[pymethods]
 impl Session {
-    /// Starts the plan's activities.
+    /// Starts the plan's activities, with the traces that activities replay, in their order.
     #[new]
-    fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (plan_json, traces=vec![]))]
+    fn new(py: Python<'_>, plan_json: &str, traces: Vec<PyRef<'_, TraceFeeds>>) -> PyResult<Self> {
         let plan: SessionPlan =
             serde_json::from_str(plan_json).map_err(|error| raise("UsageError", format!("session plan: {error}")))?;
         let names = Names {
             activities: plan.activities.iter().map(|activity| (activity.name.clone(), activity.role.clone())).collect(),
             volumes: plan.volumes.iter().map(|volume| volume.name.clone()).collect(),
+            replays: plan.activities.iter().any(|activity| activity.load.is_replay()),
         };
-        let session = py.detach(|| DeviceSession::start(&plan)).map_err(|error| to_python(&error))?;
+        let feeds = feeds::each(&traces);
+        let session = py.detach(|| DeviceSession::start_fed(&plan, &feeds)).map_err(|error| to_python(&error))?;
         Ok(Self { inner: Mutex::new(session), names, interval_s: plan.interval_ns as f64 / 1e9 })
     }
 

@@ -138,6 +138,8 @@ fn merged(totals: &Totals, chosen: impl Fn(usize, usize) -> bool) -> IoTally {
 pub(crate) struct Names {
     pub(crate) activities: Vec<(String, String)>,
     pub(crate) volumes: Vec<String>,
+    /// Whether an activity replays a trace.
+    pub(crate) replays: bool,
 }
 
 /// The measured part of a point.
@@ -151,8 +153,40 @@ struct Point<'a> {
     activities: Vec<Part<'a>>,
     errors: Failed,
     service_latency_ns: Option<Latency>,
+    /// Of replays only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lateness: Option<Lateness>,
     bursts: Option<Bursts>,
     generator: Generator,
+}
+
+/// How late I/Os of a trace began although a slot was free, and the number of those that found none.
+#[derive(Serialize)]
+struct Lateness {
+    count: u64,
+    p50_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+    late_count: u64,
+    held_count: u64,
+}
+
+/// An I/O that begins this much after its time is late: what Buttress (Anderson and others, FAST 2004) keeps to.
+const LATE_NS: u64 = 100_000;
+
+impl Lateness {
+    fn of(tally: &IoTally) -> Option<Self> {
+        let lag = &tally.lag;
+        let late = lag.bins().iter().filter(|(value_ns, _)| *value_ns > LATE_NS).map(|(_, count)| count).sum();
+        (!lag.is_empty()).then(|| Self {
+            count: lag.count(),
+            p50_ns: lag.percentile_ns(50.0),
+            p99_ns: lag.percentile_ns(99.0),
+            max_ns: lag.max_ns(),
+            late_count: late,
+            held_count: tally.held,
+        })
+    }
 }
 
 /// An activity or a volume.
@@ -260,6 +294,7 @@ pub(crate) fn point(
     standstills: Standstills,
 ) -> String {
     let all = merged(totals, |_, _| true);
+    let replays = names.replays;
     let mut roles = BTreeMap::new();
     for (_, role) in &names.activities {
         roles.entry(role.as_str()).or_insert_with(|| {
@@ -288,6 +323,7 @@ pub(crate) fn point(
         activities: activities.collect(),
         errors: Failed::of(&all.errors),
         service_latency_ns: Latency::of(&all.service),
+        lateness: if replays { Lateness::of(&all) } else { None },
         bursts: Bursts::of(totals, names, seconds),
         generator: Generator {
             cpu_share: all.cpu_ns as f64 / 1e9 / seconds / workers as f64,

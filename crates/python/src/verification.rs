@@ -60,6 +60,7 @@ impl Verification {
             let names = Names {
                 activities: vec![("data".into(), "data".into()), ("log".into(), "log".into())],
                 volumes: run.plan.files.iter().map(|file| file.name.clone()).collect(),
+                replays: false,
             };
             let logs: Vec<bool> = run.plan.files.iter().map(|file| file.log).collect();
             let standstills = |from_ns, to_ns| run.standstills(from_ns, to_ns);
