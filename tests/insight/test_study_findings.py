@@ -629,3 +629,8 @@ def test_levels_of_two_factors_are_a_matrix_and_of_three_one_for_each_level_of_t
     assert first.rows == [["8K of block", "1,000", "1,002"], ["64K of block", "1,004", "1,006"]]
     assert second.rows[0] == ["8K of block", "1,001", "-"]
     assert grids_of(asked | {"results": results[:-1]}) == []
+    # What the study compares is in the matrix, where every level has it.
+    for one in results:
+        one["values"]["total_latency"] = {"value": 75_700.0, "unit": "ns", "interval_95": None}
+    compared = grids_of(asked | {"results": results, "comparison": asked["comparison"] | {"figure": "total_latency"}})
+    assert compared[0].rows[0] == ["8K of block", "75.7 us", "75.7 us"]

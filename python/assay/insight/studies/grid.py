@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from assay.base.tables import Record
 from assay.document.text import DASH
+from assay.insight.studies.result import study_figures
 from assay.insight.studies.words import capital, common_figures, figure_text, full_name_of
 from assay.record.shapes.study import Result
 
@@ -22,9 +23,9 @@ class FigureGrid(NamedTuple):
 
 
 def grids_of(study: Record) -> list[FigureGrid]:
-    """The first figure of every level; none where a study has one factor, other cases, or several workloads a level.
+    """The compared figure of every level, or else the first; none where a study has one factor or other cases.
 
-    The first factor goes down and the second over.
+    Nor has a study that has several workloads a level. The first factor goes down and the second over.
     """
     factors, results = study["factors"], study.get("results") or []
     varied = [factor for factor in factors if len(factor["levels"]) > 1]
@@ -37,7 +38,9 @@ def grids_of(study: Record) -> list[FigureGrid]:
     sizes = [len(factor["levels"]) for factor in varied]
     if not len(found) == len(results) == math.prod(sizes):
         return []
-    first = common_figures(results)[0]
+    compared = study_figures().get(str((study.get("comparison") or {}).get("figure")))
+    is_held = compared is not None and all(compared.study in one["values"] for one in results if one["values"])
+    first = compared if compared is not None and is_held else common_figures(results)[0]
     down, over, *others = varied
     grids = []
     for fixed in itertools.product(*(factor["levels"] for factor in others)):
