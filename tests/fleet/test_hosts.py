@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,12 @@ from assay.fleet.job import FleetJob
 from assay.fleet.member import ClockOffset, Member
 from assay.fleet.team import HostLost, Team
 from assay.fleet.wire import GREETING
+from assay.record.run_folder import RunFolder
+from assay.record.shapes.drive import Drive, DriveHealth
 from assay.report import facts
 from assay.report.sections import series as sections
+from assay.run import drives
+from assay.telemetry.collectors import drives as collecting
 from assay.workloads import registry
 from assay.workloads.capabilities import OverHosts
 from test_a_workload_of_its_own import Desk, DeskPlan
@@ -528,3 +534,37 @@ def test_the_report_tells_of_hosts_and_how_far_apart_they_measured(assay: Assay)
     assert [row[0].text for row in tables["hosts"].rows] == ["local-1", "local-2"]
     assert [row[1].text for row in tables["hosts-skew"].rows] == ["2"]
     assert hosts_blocks({"hosts": None}, []) == []
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_drives_of_hosts_are_told_with_the_points_in_which_they_throttled(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = itertools.count()
+
+    def look(*_: object, **__: object) -> DriveHealth:
+        return DriveHealth(utc_ns=time.time_ns(), temperature_celsius=81.0, throttles=next(looks))
+
+    def examined(name: str, **_: object) -> Drive:
+        return Drive(name=name, model="M", told_by="nvme-cli", before=look())
+
+    machines = iter(("a" * 16, "b" * 16))
+    monkeypatch.setattr(agent, "machine", lambda: next(machines))
+    monkeypatch.setattr(drives, "drives_beneath", lambda *_: ["nvme0n1"])
+    monkeypatch.setattr(collecting, "examine", examined)
+    monkeypatch.setattr(collecting, "look", look)
+    ran = assay(
+        "profile", tmp_path / "{host}.dat", "--size", "1M", "--block", "4K", "--read", "100", "--queue-depth", "1,2",
+        "--warmup", "0s", "--duration", "0.2s", "--hosts", "local,local",
+    )  # fmt: skip
+
+    with RunFolder.open(Path(ran["run_folder"])) as folder:
+        found = folder.manifest["target"]["drives"]
+        notices = folder.manifest["notices"]
+    points = [point["id"] for point in ran["points"]]
+    assert [one["name"] for one in found] == ["local-1:nvme0n1", "local-2:nvme0n1"]
+    assert [one["points_throttled"] for one in found] == [points, points]
+    assert any(
+        text.startswith("local-2:nvme0n1 (M) was at up to 81 degrees and throttled in 2 of 2 points")
+        for text in notices
+    )

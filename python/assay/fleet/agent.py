@@ -17,6 +17,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -57,7 +58,9 @@ from assay.fleet.rows import as_stream
 from assay.fleet.stand_ins import AgentDisplay, AgentFolder, Rendezvous
 from assay.fleet.wire import GREETING, Message, NotAMessage, Receiver, Sender
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.drive import Drive
 from assay.record.shapes.point import Point
+from assay.run.drives import DriveWatch
 from assay.run.part import part_from_report
 from assay.run.request import TargetRequest
 from assay.run.resumed import refuse_other_volumes
@@ -229,6 +232,9 @@ class _Work:
         self._step: Step | None = None
         self._asks: list[Ask] = []
         self._rows = b""
+        self._windows: dict[str, Point] = {}
+        """When points were measured here, by this host's clock."""
+        self._drives: list[Drive] = []
 
     def chosen(self) -> ShareAnswer:
         """What the coordinator has to know of the target."""
@@ -297,7 +303,7 @@ class _Work:
             case Leave():
                 self._close()
                 notices = self.target.leave(self._agent.display)
-                return {"notices": notices, "facts": self.target.facts()}
+                return {"notices": notices, "facts": self._facts()}
             case Settle():
                 return self.target.settle()
             case Permissions():
@@ -330,6 +336,8 @@ class _Work:
             raise NotAMessage("a part to be opened, and another is open")
         self.folder.manifest = dict(command.manifest)
         self._stack = ExitStack()
+        # The log of the kernel ends with the recorder of the part before.
+        self.targets.drives = DriveWatch()
         self.recorder = self._stack.enter_context(Recorder(self.targets.collectors()))
         self.context = PartContext(
             folder=cast(RunFolder, self.folder),
@@ -379,7 +387,9 @@ class _Work:
         if command.ask >= len(self._asks):
             raise NotAMessage("a load that was not asked for")
         self._agent.together.forget()
-        return self._figures(opened.measure(self._asks[command.ask], repeat=command.repeat, point_id=command.point_id))
+        measured = opened.measure(self._asks[command.ask], repeat=command.repeat, point_id=command.point_id)
+        self._windows[command.point_id] = cast(Point, {"id": command.point_id, **_window_of(measured.figures)})
+        return self._figures(measured)
 
     def _kept(self, opened: Job, point: Point) -> None:
         """Know of a point that was kept."""
@@ -418,14 +428,22 @@ class _Work:
                 opened.close()
             finally:
                 self._stack.close()
-        notices = [*self.context.notices, *self.recorder.notices]
+        watch = self.targets.drives
+        notices = [*self.context.notices, *watch.notices, *self.recorder.notices]
+        watch.facts(self._drives)
+        watch.conclude([*self._windows.values()])
+        self._drives = watch.facts(None)
         self.folder.send_files()
         return {
             "told": opened.told,
             "notices": notices,
-            "facts": self.target.facts(),
+            "facts": self._facts(),
             "virtual_ns": opened.virtual_ns,
         }
+
+    def _facts(self) -> dict[str, object]:
+        """What is known of the target and of the drives beneath it."""
+        return {**self.target.facts(), **({"drives": self._drives} if self._drives else {})}
 
     def end(self) -> None:
         """Leave everything as it should be, whatever happened."""
@@ -433,6 +451,10 @@ class _Work:
             with suppress(AssayError, OSError):
                 leave()
         self.folder.remove()
+
+
+def _window_of(figures: Mapping[str, object]) -> dict[str, object]:
+    return {key: figures.get(key) for key in ("measured_from_utc_ns", "measured_to_utc_ns")}
 
 
 def serve() -> None:

@@ -17,6 +17,7 @@ from assay.fleet.identity import servers
 from assay.fleet.member import ClockOffset, Member
 from assay.fleet.team import HostLost, Team
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.drive import Drive
 from assay.record.shapes.manifest import RunHost, Target
 from assay.workloads.workload import AtTarget, Workload
 
@@ -98,8 +99,16 @@ class HostsTarget:
     def facts(self) -> dict[str, Any]:
         """The manifest's `target`: all hosts' volumes and databases, named after their hosts."""
         found: Target = {}
+        seen: set[tuple[str | None, str]] = set()
         for member in self.members:
             facts = self.facts_of[member.name]
+            # Hosts on one machine have the same drives.
+            machine = member.facts.machine if member.facts is not None else None
+            own = [one for one in facts.get("drives") or [] if (machine or member.name, one["name"]) not in seen]
+            seen |= {(machine or member.name, one["name"]) for one in own}
+            if own:
+                named = [one | Drive(name=own_name(member.name, one["name"])) for one in own]
+                found["drives"] = [*(found.get("drives") or []), *named]
             found.setdefault("cache_notice", facts.get("cache_notice"))
             if "array" in facts:
                 found.setdefault("array", facts["array"])

@@ -38,17 +38,19 @@ class DriveWatch:
         new = [name for name in drives_beneath(devices) if name not in known]
         self._drives += self.collector.watch(new, self.notices.append)
 
-    def facts(self, earlier: Sequence[Drive] | None) -> list[Drive]:
+    def facts(self, earlier: Sequence[Drive] | None, told: Sequence[Drive] = ()) -> list[Drive]:
         """The drives for the manifest.
 
         Parameters
         ----------
         earlier
             Those of the manifest: a run that goes on keeps what its drives were when it began.
+        told
+            Drives of other hosts, as these told of them.
         """
         if self._earlier is None:
             self._earlier = {drive["name"]: drive for drive in earlier or ()}
-        return [_gone_on(self._earlier.get(drive["name"]), drive) for drive in self._drives]
+        return [_gone_on(self._earlier.get(drive["name"]), drive) for drive in (*self._drives, *told)]
 
     def conclude(self, points: Sequence[Point]) -> None:
         """Look at the drives once more, and say what happened in which points."""

@@ -271,7 +271,7 @@ class PartTargets:
             elif key not in volumes and volume["kind"] == "database":
                 volumes[key] = volume
         arrays = {array["target"]: array for one in [before, *told] for array in one.get("served", ())}
-        drives = self.drives.facts(before.get("drives"))
+        drives = self.drives.facts(before.get("drives"), facts.get("drives") or ())
         databases = {database["name"]: database for database in before.get("databases", ())} | databases
         return {
             **facts,
