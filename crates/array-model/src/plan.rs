@@ -179,9 +179,11 @@ pub enum FlashAge {
 #[serde(deny_unknown_fields)]
 pub struct ReadsPlan {
     pub priority: ReadPriority,
-    /// Longest until a program or erase gives way to a read, and how many times one does.
+    /// Time until a program or erase gives way to a read, and how many times one does.
     pub suspend_ns: u64,
     pub suspends: u32,
+    /// Half of the suspensions take longer, in the mean by this.
+    pub late_ns: u64,
     /// Time that a program or erase loses each time, the read not counted.
     pub resume_ns: u64,
 }

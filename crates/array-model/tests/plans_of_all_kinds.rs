@@ -64,12 +64,12 @@ prop_compose! {
     fn solid_state()(
         capacity_bytes in size(19..44), counts in prop::array::uniform6(count()), planes in 0_u32..6, cell_bits in 0_u32..6,
         page_bytes in prop_oneof![4 => size(9..20), 1 => size(0..64)], unit_bytes in prop_oneof![4 => size(9..17), 1 => size(0..64)],
-        times in prop::array::uniform8(time()), shares in prop::array::uniform3(share()),
+        times in prop::array::uniform9(time()), shares in prop::array::uniform3(share()),
         over_provisioning in prop_oneof![4 => 0.01..2.0, 1 => Just(1e-300), 1 => Just(0.0)], rates in prop::array::uniform4(rate()),
         write_buffer_bytes in prop_oneof![Just(0), size(10..64)], power_loss_protection: bool, heat in prop_oneof![Just(0), size(10..40)],
         slc in (prop_oneof![Just(0), size(10..40)], size(10..40)), kinds in (0..3_usize, 0..3_usize),
     ) -> SolidStatePlan {
-        let [read_ns, program_ns, erase_ns, command_overhead_ns, command_ns, suspend_ns, slc_ns, resume_ns] = times;
+        let [read_ns, program_ns, erase_ns, command_overhead_ns, command_ns, suspend_ns, slc_ns, resume_ns, late_ns] = times;
         let [dies, channels, pages_per_block, queue_depth, suspends, programming_dies] = counts;
         let [metadata_share, trimmed_share, throttled_share] = shares;
         let [channel_bytes_per_s, interface_bytes_per_s, fold_bytes_per_s, cooling_bytes_per_s] = rates;
@@ -82,7 +82,7 @@ prop_compose! {
             capacity_bytes, flash, unit_bytes, over_provisioning, metadata_share, trimmed_share, command_overhead_ns, command_ns,
             interface_bytes_per_s, queue_depth, write_buffer_bytes, power_loss_protection,
             age: [FlashAge::Fresh, FlashAge::Written, FlashAge::Steady][kinds.0],
-            reads: ReadsPlan { priority, suspend_ns, suspends, resume_ns },
+            reads: ReadsPlan { priority, suspend_ns, suspends, late_ns, resume_ns },
             slc: SlcPlan { bytes: slc.0, empty_bytes: slc.1, program_ns: slc_ns, fold_bytes_per_s },
             heat: HeatPlan { bytes: heat, cooling_bytes_per_s, throttled_share },
         }

@@ -197,6 +197,7 @@ impl SolidStatePlan {
         buffer(self.write_buffer_bytes)?;
         time(self.command_ns, "disk.command_time")?;
         time(self.reads.suspend_ns, "disk.suspend_time")?;
+        time(self.reads.late_ns, "disk.suspend_late")?;
         time(self.reads.resume_ns, "disk.resume_time")?;
         time(self.command_overhead_ns, "disk.command_overhead")?;
         time(self.slc.program_ns, "disk.slc_program_time")?;

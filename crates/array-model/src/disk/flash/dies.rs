@@ -14,7 +14,8 @@ struct Die {
     erase_until_ns: u64,
     /// How long a program of the kind planned last takes.
     program_ns: u64,
-    /// When the last read that held programs up ends.
+    /// When the last suspension for reads begins, and when the last read that held programs up ends.
+    opens_ns: u64,
     read_until_ns: u64,
     /// Programs until the next erase.
     programs_left: u32,
@@ -33,10 +34,21 @@ pub(super) struct DieKind {
     programs_per_block: u32,
     priority: ReadPriority,
     suspend_ns: u64,
+    /// By 1/256 of a chance: how much longer than `suspend_ns` a suspension takes.
+    late_ns: Box<[u64; 256]>,
     suspends: u32,
     resume_ns: u64,
     /// Dies that may program at a time.
     programming: u32,
+}
+
+/// Times by which suspensions are late: none for half of them, `mean_ns` in the mean and exponentially distributed for the others.
+fn lateness(mean_ns: u64) -> Box<[u64; 256]> {
+    let late_ns = |place: usize| {
+        let share = (place as f64 + 0.5) / 256.0;
+        (-libm::log((2.0 * share).min(1.0)) * mean_ns as f64) as u64
+    };
+    Box::new(std::array::from_fn(late_ns))
 }
 
 impl DieKind {
@@ -51,6 +63,7 @@ impl DieKind {
             programs_per_block: (flash.pages_per_block / flash.cell_bits).max(1),
             priority: reads.priority,
             suspend_ns: reads.suspend_ns,
+            late_ns: lateness(reads.late_ns),
             suspends: reads.suspends,
             resume_ns: reads.resume_ns,
             programming: programming.min(flash.dies),
@@ -69,7 +82,7 @@ pub(super) struct Dies {
     /// By plane of all dies: when its last read ends.
     planes: Box<[u64]>,
     next: usize,
-    /// When the last programs end, as many as dies may program at a time.
+    /// When the last programs end, as many as dies may program at a time; empty where all dies may.
     programs: Box<[u64]>,
     next_program: usize,
     pub(super) erases: u64,
@@ -87,7 +100,7 @@ impl Dies {
             dies: (0..kind.dies).map(die).collect(),
             planes: vec![0; kind.planes() as usize].into(),
             next: (phase % u64::from(kind.dies)) as usize,
-            programs: vec![0; kind.programming as usize].into(),
+            programs: vec![0; if kind.programming < kind.dies { kind.programming as usize } else { 0 }].into(),
             next_program: 0,
             erases: 0,
         }
@@ -96,16 +109,17 @@ impl Dies {
     /// Programs data on the next die, from `ready_ns` on and in `takes_ns`; returns the end of the program.
     #[inline]
     pub(super) fn program(&mut self, kind: &DieKind, ready_ns: u64, takes_ns: u64) -> u64 {
-        let slot = self.next_program;
-        self.next_program = if slot + 1 == self.programs.len() { 0 } else { slot + 1 };
-        let number = self.next;
-        self.next = if number + 1 == self.dies.len() { 0 } else { number + 1 };
+        let number = self.turn(ready_ns, takes_ns);
         let die = &mut self.dies[number];
-        let from_ns = ready_ns.max(die.free_ns).max(die.read_until_ns).max(self.programs[slot]);
+        let powered_ns = self.programs.get(self.next_program).map_or(0, |end_ns| *end_ns);
+        let from_ns = ready_ns.max(die.free_ns).max(die.read_until_ns).max(powered_ns);
         (die.before_ns, die.begun_ns, die.program_ns) = (die.free_ns, from_ns, takes_ns);
         die.free_ns = from_ns + takes_ns;
-        self.programs[slot] = die.free_ns;
         let end_ns = die.free_ns;
+        if let Some(powered) = self.programs.get_mut(self.next_program) {
+            *powered = end_ns;
+            self.next_program = (self.next_program + 1) % kind.programming as usize;
+        }
         die.programs_left -= 1;
         if die.programs_left == 0 {
             die.programs_left = kind.programs_per_block;
@@ -117,22 +131,42 @@ impl Dies {
         end_ns
     }
 
+    /// The die whose turn it is. A die that is behind the next one by more than a program, which is what erases do, loses its
+    /// turn, so that the others do not wait for it.
+    #[inline]
+    fn turn(&mut self, ready_ns: u64, takes_ns: u64) -> usize {
+        let dies = self.dies.len();
+        let after = |number: usize| if number + 1 == dies { 0 } else { number + 1 };
+        let mut number = self.next;
+        for _ in 1..dies {
+            if self.dies[number].free_ns <= self.dies[after(number)].free_ns.max(ready_ns) + takes_ns {
+                break;
+            }
+            number = after(number);
+        }
+        self.next = after(number);
+        number
+    }
+
     /// Reads a page of a plane from `from_ns` on; returns when it is there.
     #[inline]
     pub(super) fn read(&mut self, kind: &DieKind, plane: usize, from_ns: u64) -> u64 {
         let die = &mut self.dies[plane / kind.planes as usize];
-        let start_ns = from_ns.max(self.planes[plane]);
-        let at_work = start_ns < die.before_ns || (start_ns >= die.begun_ns && start_ns < die.free_ns);
-        // Another plane reads already: the die is suspended.
-        let stops = at_work && start_ns >= die.read_until_ns;
-        let waits_ns = if stops { die.wait(kind, start_ns) } else { 0 };
-        let end_ns = start_ns + waits_ns + kind.read_ns;
+        let due_ns = from_ns.max(self.planes[plane]);
+        let at_work = due_ns < die.before_ns || (due_ns >= die.begun_ns && due_ns < die.free_ns);
+        // Reads that come until the last read of a suspension has ended are part of it.
+        let stops = at_work && due_ns >= die.read_until_ns;
+        if stops {
+            die.opens_ns = due_ns + die.wait(kind, due_ns);
+        }
+        let start_ns = if at_work { due_ns.max(die.opens_ns) } else { due_ns };
+        let end_ns = start_ns + kind.read_ns;
         self.planes[plane] = end_ns;
-        let held_ns = end_ns.saturating_sub(die.read_until_ns.max(start_ns + waits_ns));
+        let held_ns = end_ns.saturating_sub(die.read_until_ns.max(start_ns));
         die.read_until_ns = die.read_until_ns.max(end_ns);
-        if at_work && start_ns + waits_ns < die.free_ns {
+        if at_work && start_ns < die.free_ns {
             let resume_ns = if stops && kind.priority == ReadPriority::Suspend { kind.resume_ns } else { 0 };
-            die.hold(held_ns + resume_ns, start_ns);
+            die.hold(held_ns + resume_ns, due_ns);
         }
         end_ns
     }
@@ -156,8 +190,8 @@ impl Die {
                     return under_way_ns;
                 }
                 self.suspended += 1;
-                // Work gives way at the end of the slice that is under way.
-                (under_way_ns - 1) % kind.suspend_ns.max(1)
+                let chance = (at_ns ^ self.free_ns).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+                (kind.suspend_ns + kind.late_ns[chance as usize]).min(under_way_ns)
             }
         }
     }
@@ -190,6 +224,7 @@ mod tests {
             programs_per_block: 100,
             priority,
             suspend_ns: 300,
+            late_ns: lateness(0),
             suspends: 2,
             resume_ns: 0,
             programming: 2,
@@ -199,7 +234,7 @@ mod tests {
     #[test]
     fn a_read_behind_programs_waits_as_the_drive_has_it() {
         for (priority, waits_ns) in
-            [(ReadPriority::InTurn, 1900), (ReadPriority::Next, 900), (ReadPriority::Suspend, 299)]
+            [(ReadPriority::InTurn, 1900), (ReadPriority::Next, 900), (ReadPriority::Suspend, 300)]
         {
             let kind = kind(priority);
             let mut dies = Dies::new(&kind, 1);
@@ -234,7 +269,7 @@ mod tests {
             waits.push(end_ns - now_ns - 50);
             now_ns = end_ns + 1;
         }
-        assert!(waits[0] < 300 && waits[1] < 300 && waits[2] > 300, "{waits:?}");
+        assert!(waits[0] == 300 && waits[1] == 300 && waits[2] == 388, "{waits:?}");
         assert!(dies.read(&kind, 2, now_ns) == now_ns + 50, "the program is over");
     }
 
@@ -245,8 +280,7 @@ mod tests {
         (0..2).for_each(|_| _ = dies.program(&kind, 0, 1000));
         // Two planes read in one suspension.
         let reads = [2, 3].map(|plane| dies.read(&kind, plane, 100));
-        assert_eq!(reads[0], 100 + 299 + 50);
-        assert!(reads[1] <= reads[0]);
+        assert_eq!(reads, [100 + 300 + 50; 2]);
         assert_eq!(dies.program(&kind, 0, 1000), 2000 + 50 + 70);
     }
 
@@ -256,9 +290,18 @@ mod tests {
         kind.programming = 1;
         let mut dies = Dies::new(&kind, 0);
         let ends: Vec<u64> = (0..4).map(|_| dies.program(&kind, 0, 1000)).collect();
-        // The first die came to the end of a block at once, and was erased.
-        assert_eq!((ends, dies.erases), (vec![1000, 2000, 7000, 8000], 1));
-        (0..200).for_each(|_| _ = dies.program(&kind, 0, 1000));
+        // The first die came to the end of a block at once, and is erased while the other one programs.
+        assert_eq!((ends, dies.erases), (vec![1000, 2000, 3000, 4000], 1));
+        (0..200).for_each(|_| _ = dies.program(&kind, 4000, 1000));
         assert_eq!(dies.erases, 1 + 2);
+    }
+
+    #[test]
+    fn half_of_the_suspensions_are_late_and_the_mean_of_those_is_as_given() {
+        let late = lateness(80_000);
+        assert_eq!(late.iter().filter(|ns| **ns == 0).count(), 128);
+        let mean = late.iter().sum::<u64>() / 128;
+        assert!((78_000..82_000).contains(&mean), "{mean}");
+        assert!(lateness(0).iter().all(|ns| *ns == 0));
     }
 }

@@ -29,7 +29,13 @@ fn drive_of_800_gb() -> SolidStatePlan {
             erase_ns: 5 * MS,
             programming_dies: 0,
         },
-        reads: ReadsPlan { priority: ReadPriority::Suspend, suspend_ns: 300 * US, suspends: 8, resume_ns: 0 },
+        reads: ReadsPlan {
+            priority: ReadPriority::Suspend,
+            suspend_ns: 67 * US,
+            suspends: 16,
+            late_ns: 77 * US,
+            resume_ns: 0,
+        },
         unit_bytes: 4 * KIB,
         over_provisioning: 1078.0 / capacity_gib - 1.0,
         metadata_share: 0.035,
@@ -199,7 +205,7 @@ fn less_than_a_unit_is_read_and_written_again_unless_it_goes_on() {
 }
 
 #[test]
-fn reads_behind_writes_wait_no_longer_than_a_slice_and_more_where_nothing_is_suspended() {
+fn reads_behind_writes_wait_for_a_suspension_and_for_more_where_nothing_is_suspended() {
     // 30,000 writes a second, and a read every 200 us.
     let quantiles = |read_priority| {
         let mut plan = drive_of_800_gb();
@@ -223,7 +229,7 @@ fn reads_behind_writes_wait_no_longer_than_a_slice_and_more_where_nothing_is_sus
     };
     let suspended = quantiles(ReadPriority::Suspend);
     let (next, in_turn) = (quantiles(ReadPriority::Next), quantiles(ReadPriority::InTurn));
-    assert!(suspended[0] < 80 * US && suspended[2] < 450 * US, "{suspended:?}");
+    assert!(suspended[0] < 80 * US && suspended[2] < 600 * US, "{suspended:?}");
     assert!(next[2] > 2 * suspended[2] && in_turn[2] > next[2], "{suspended:?} {next:?} {in_turn:?}");
 }
 

@@ -31,6 +31,7 @@ class ReadsPlan(TypedDict):
     priority: str
     suspend_ns: float
     suspends: int
+    late_ns: float
     resume_ns: float
 
 
@@ -95,6 +96,7 @@ def flash_disk(value: Value, age: str) -> SolidStateDisk:
             "priority": value("disk.read_priority"),
             "suspend_ns": value("disk.suspend_time"),
             "suspends": value("disk.suspends"),
+            "late_ns": value("disk.suspend_late"),
             "resume_ns": value("disk.resume_time"),
         },
         "slc": {
