@@ -5,6 +5,7 @@ from os import PathLike
 from typing import final
 
 __all__ = [
+    "BlockCapture",
     "ChunkRows",
     "ColumnBuffer",
     "CrashCheck",
@@ -35,6 +36,37 @@ __all__ = [
     "uring_refusal",
     "verify_memory",
 ]
+
+@final
+class BlockCapture:
+    """Reads the kernel's trace of block I/O."""
+
+    def __new__(cls, rings: Sequence[int], layout_json: str, *, origin_ns: int, keeps_ios: bool) -> BlockCapture:
+        """A capture of open `trace_pipe_raw` files, by the layout of pages and events as JSON text.
+
+        Times are counted from `origin_ns` on CLOCK_MONOTONIC. With `keeps_ios` it keeps the I/Os, without it counts
+        their times. Raises UsageError and NotSupported for a layout that has no sense.
+        """
+    def run(self, duration_ns: int) -> None:
+        """Read for a time, or until there are enough I/Os for a batch; other threads run meanwhile."""
+    def finish(self) -> None:
+        """Read the rest once the kernel has stopped tracing."""
+    def close(self) -> None:
+        """Close the rings."""
+    def columns(self) -> tuple[list[ColumnBuffer], list[ColumnBuffer]]:
+        """Columns of the I/Os since the last call.
+
+        Times as asked, in the queue, in the device, places and sizes of 64 bits; flags, devices and processes of 32.
+        """
+    def processes(self) -> list[str]:
+        """Names of processes by their numbers; the first is an unknown one."""
+    def latencies(self) -> list[tuple[int, str, list[list[int]], list[int], list[int]]]:
+        """Times of the I/Os that completed since the last call, by device and direction.
+
+        Counts by bucket of times in the queue and in the device, then sums and longest of both.
+        """
+    def counts(self) -> dict[str, int]:
+        """Counts of events, and of I/Os that could not be joined."""
 
 @final
 class Histogram:

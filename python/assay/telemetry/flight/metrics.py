@@ -102,7 +102,7 @@ class Exposition:
             self._count("node_disk_io_time_seconds", device, one.value * interval_s)
         elif source == "block" and one.metric == "queue_mean_count":
             self._count("node_disk_io_time_weighted_seconds", device, one.value * interval_s)
-        elif source == "block" and one.metric.endswith("_latency_mean_ns"):
+        elif source == "block" and one.metric in ("read_latency_mean_ns", "write_latency_mean_ns"):
             side = one.metric.split("_", 1)[0]
             ios = values.get((one.entity, f"{side}_ios_count"), 0.0)
             self._count(f"node_disk_{side}_time_seconds", device, one.value * ios / 1e9)

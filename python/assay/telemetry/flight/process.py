@@ -47,7 +47,8 @@ class Flight:
     Parameters
     ----------
     settings
-        `folder`, `keep_bytes`, `interval_s`, `for_s`, `roles`, `databases`, `metrics`, `processes`, `told`.
+        `folder`, `keep_bytes`, `interval_s`, `for_s`, `roles`, `databases`, `metrics`, `processes`,
+        `latencies`, `told`.
     tell
         Called with lines for people.
     """
@@ -210,6 +211,10 @@ def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) ->
         found.append(RaidCollector())
     if has_nfs():
         found.append(NfsCollector())
+    if settings.get("latencies"):
+        from assay.telemetry.collectors.latencies import LatenciesCollector
+
+        found.append(LatenciesCollector(roles=roles))
     if settings.get("processes", True):
         found.append(ProcessesCollector())
     for text in settings.get("databases") or ():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from assay.base.units import format_latency
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.causes.told_limits import at_told_limit
@@ -69,9 +70,12 @@ def slow_disk(observed: Observations) -> list[Suspicion]:
     found = []
     for device in storage_devices(observed):
         signals = CauseSignals(observed)
+        own = observed.of(device, "device_latency_mean_ns")
         for side, track, bound in late(observed, device):
             words = f"{device.entity}: {side or 'I/O'}s take"
-            signals.add("latency", words, track, bound, strong=True)
+            # Where the device itself is in time, I/Os wait above it.
+            where = None if own is None else ~(own.values < bound.value)
+            signals.add("latency", words, track, bound, strong=True, where=where)
         queue = observed.of(device, "queue_mean_count")
         if queue is not None:
             signals.add("queue", f"{device.entity}: I/Os queue", queue, at.QUEUE)
@@ -84,12 +88,24 @@ def slow_disk(observed: Observations) -> list[Suspicion]:
         for track in observed.find(
             "device_latency_mean_ns", source=device.source, entity=device.entity, host=device.host
         ):
-            signals.add(
-                "latency", f"{device.entity}: the device itself takes (DAVG)", track, at.READ_LATENCY, strong=True
-            )
-        found.append(_slow(signals, device.entity, device.source))
+            signals.add("latency", f"{device.entity}: the device itself takes", track, at.READ_LATENCY, strong=True)
+        found.append(_slow(signals, device.entity, device.source, _split(observed, device, own)))
     found.append(_slow(_of_model(observed), "the array's disks"))
     return those(*found)
+
+
+def _split(observed: Observations, device: Track, own: Track | None) -> list[str]:
+    """Where late I/Os of a device spent their time, if both parts are known."""
+    above = observed.of(device, "queue_latency_mean_ns")
+    if own is None or above is None:
+        return []
+    late_steps = own.values >= at.READ_LATENCY.value
+    if not late_steps.any():
+        return []
+    device_ns, queue_ns = (float(np.nanmean(one.values[late_steps])) for one in (own, above))
+    return [
+        f"{device.entity}: {format_latency(device_ns)} in the device, {format_latency(queue_ns)} in the queue above it"
+    ]
 
 
 def _of_model(observed: Observations) -> CauseSignals:
@@ -137,7 +153,7 @@ _CONFIRM = {
 _CONFIRM_DISK = "the queue and the utilisation of the device (assay record, iostat -x; Windows: Avg. Disk Queue Length)"
 
 
-def _slow(signals: CauseSignals, entity: str, source: str = "block") -> Suspicion | None:
+def _slow(signals: CauseSignals, entity: str, source: str = "block", notes: Sequence[str] = ()) -> Suspicion | None:
     advice = _OF_ALL if entity == ALL_DISKS else _ADVICE.get(source, _OF_DISK)
     return signals.agree(
         "slow-disk",
@@ -146,6 +162,7 @@ def _slow(signals: CauseSignals, entity: str, source: str = "block") -> Suspicio
         advice=advice.format(entity),
         against=["The same I/Os are fast while others are quiet: then it is a neighbour, a backup or a checkpoint."],
         confirm=_CONFIRM.get(source, _CONFIRM_DISK),
+        notes=notes,
     )
 
 

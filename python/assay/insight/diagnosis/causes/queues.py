@@ -125,6 +125,7 @@ def throttled_queue(observed: Observations) -> list[Suspicion]:
     """Little's law: I/Os wait above storage that has nothing to do, or are sent one at a time."""
     return those(
         *_in_kernel(observed),
+        *_in_block_queue(observed),
         _above_array(observed),
         *_above_device(observed),
         *_few_at_a_time(observed),
@@ -161,6 +162,24 @@ def _in_kernel(observed: Observations) -> list[Suspicion | None]:
                 "littles-law", f"{track.entity}: latency of the guest over the device's", ratio, at.ABOVE_DEVICE
             )
         found.append(_throttled(signals, ("kernel",)))
+    return found
+
+
+def _in_block_queue(observed: Observations) -> list[Suspicion | None]:
+    """A host's own view (`record --latencies`): I/Os wait in its block layer for a device that answers in time."""
+    found = []
+    for track in observed.find("queue_latency_mean_ns", source="block"):
+        own = observed.of(track, "device_latency_mean_ns")
+        if own is None or observed.of(track, "kernel_latency_mean_ns") is not None:
+            continue
+        signals = CauseSignals(observed)
+        in_time = own.values < at.READ_LATENCY.value
+        words = f"{track.entity}: I/Os wait above the device, in this host's block layer"
+        signals.add("kernel", words, track, at.KERNEL_LATENCY, where=in_time)
+        ratio = (track.values + own.values) / own.values
+        words = f"{track.entity}: time of an I/O over the device's own"
+        signals.add("littles-law", words, ratio, at.ABOVE_DEVICE, where=in_time)
+        found.append(_throttled(signals, ("kernel", "littles-law")))
     return found
 
 

@@ -1,0 +1,1 @@
+"""Capture of block I/O by the kernel's own trace: the devices, an ftrace instance, and what is kept of its events."""
