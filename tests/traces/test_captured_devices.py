@@ -11,7 +11,7 @@ from assay.base.errors import NotSupported, UsageError
 from assay.record.rows import TextColumn
 from assay.targets.kernel import Kernel
 from assay.traces.capture.anonymise import EXTENT_BYTES, Anonymised
-from assay.traces.capture.devices import CapturedDevice, captured_devices, ios_counted
+from assay.traces.capture.devices import CapturedDevice, bytes_counted, captured_devices
 from assay.traces.ios import Ios
 
 
@@ -56,13 +56,13 @@ def test_a_host_without_disks_and_a_place_without_one_are_told_apart(kernel: Ker
         captured_devices(["/proc"])
 
 
-def test_requests_are_those_that_the_device_counts(kernel: Kernel) -> None:
+def test_bytes_are_those_that_the_device_counts(kernel: Kernel) -> None:
     folder = disk(kernel, "sda", "8:0")
-    assert ios_counted("sda", kernel) is None
-    (folder / "stat").write_text("1 0 9 9 20 0 9 9 0 9 9 300 9 9 9 4000 9\n")
-    assert ios_counted("sda", kernel) == 4321
-    (folder / "stat").write_text("1 0 9 9 20 0 9 9 0 9 9\n")
-    assert ios_counted("sda", kernel) == 21
+    assert bytes_counted("sda", kernel) is None
+    (folder / "stat").write_text("9 9 1 9 9 9 20 9 9 9 9 9 9 300 9 9 9\n")
+    assert bytes_counted("sda", kernel) == 321 * 512
+    (folder / "stat").write_text("9 9 1 9 9 9 20 9 9 9 9\n")
+    assert bytes_counted("sda", kernel) == 21 * 512
 
 
 def anonymised(places: list[int], sizes: list[int], size_bytes: int, *, seed: int = 7) -> Ios:

@@ -14,7 +14,9 @@ from assay.base.errors import AssayError
 from assay.traces.capture.devices import CapturedDevice, captured_devices
 from assay.traces.capture.ftrace import TraceInstance, _instances, open_tracefs
 
-BLOCK_BYTES = 8192
+BLOCK_BYTES = 5 * 4096
+"""A size that other programs of the host hardly ask for."""
+ROOM_BYTES = 2**20
 
 
 def traced_devices(folder: Path) -> list[CapturedDevice]:
@@ -44,6 +46,7 @@ def direct_file(folder: Path) -> Iterator[int]:
     except OSError as error:
         pytest.skip(f"needs direct I/O: {error}")
     try:
+        os.posix_fallocate(file, 0, ROOM_BYTES)
         yield file
     finally:
         os.close(file)

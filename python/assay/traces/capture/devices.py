@@ -94,12 +94,12 @@ def _number_of(folder: Path) -> int | None:
     return None if found is None else found[0] << MINOR_BITS | found[1]
 
 
-def ios_counted(name: str, kernel: Kernel | None = None) -> int | None:
-    """Requests that a device has completed since the host started, by the kernel's own count.
+def bytes_counted(name: str, kernel: Kernel | None = None) -> int | None:
+    """Bytes that a device has moved since the host started, by the kernel's own count.
 
-    Reads, writes, discards and flushes are fields 1, 5, 12 and 16 of `stat` (Documentation/block/stat).
+    Sectors read, written and discarded are fields 3, 7 and 14 of `stat` (Documentation/block/stat).
     """
     fields = (read_text((kernel or Kernel()).sys / "block" / name / "stat") or "").split()
     if len(fields) < 8 or not all(field.isdecimal() for field in fields):
         return None
-    return sum(int(fields[place]) for place in (0, 4, 11, 15) if place < len(fields))
+    return SECTOR_BYTES * sum(int(fields[place]) for place in (2, 6, 13) if place < len(fields))

@@ -15,7 +15,7 @@ from assay import _core
 from assay.base.units import count_of, format_bytes, format_duration
 from assay.record.rows import TextColumn
 from assay.traces.capture.anonymise import Anonymised
-from assay.traces.capture.devices import CapturedDevice, ios_counted
+from assay.traces.capture.devices import CapturedDevice, bytes_counted
 from assay.traces.capture.ftrace import TraceInstance
 from assay.traces.file import TraceWriter
 from assay.traces.head import TracedDevice, TraceHead
@@ -28,7 +28,9 @@ FLUSH_S = 10.0
 """Longest time that an I/O waits for its place in the file once it is joined: what `kill -9` loses."""
 
 MISSED_SHARE = 0.01
-"""Share of the requests that a device counted and the trace lacks, from which on this is said."""
+"""Share of the bytes that devices counted and the trace lacks, from which on this is said."""
+MISSED_BYTES = 2**24
+"""The least of these: I/Os that are under way at an edge are counted on the other side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +142,7 @@ class _Recording:
         self._flushed_s = 0.0
         self._told_s = time.monotonic()
         self._is_full = False
+        self._bytes = 0
         self._device_names = [device.name for device in request.devices]
 
     def run(self, stopping: Event) -> CaptureReport:
@@ -185,7 +188,7 @@ class _Recording:
 
     def _window(self, end_s: float, stopping: Event) -> list[str]:
         """Capture until a time; what the trace lacks."""
-        ios_before, counted = self._writer.ios, [ios_counted(name) for name in self._device_names]
+        bytes_before, counted = self._bytes, [bytes_counted(name) for name in self._device_names]
         begin_ns = time.monotonic_ns() - self._origin_ns
         self._instance.start()
         while not (stopping.is_set() or self._is_full) and (now_s := time.monotonic()) < end_s:
@@ -197,16 +200,17 @@ class _Recording:
         self._capture.finish()
         self._keep()
         self._writer.flush()
-        after = [ios_counted(name) for name in self._device_names]
+        after = [bytes_counted(name) for name in self._device_names]
         counts = [
             now - before for now, before in zip(after, counted, strict=True) if now is not None and before is not None
         ]
-        return list(_missed(sum(counts), self._writer.ios - ios_before))
+        return list(_missed(sum(counts), self._bytes - bytes_before))
 
     def _keep(self) -> None:
         """Bring what was captured into the file."""
         ios = ios_of(self._capture, self._device_names)
         if len(ios):
+            self._bytes += int(ios.size_bytes.sum())
             self._writer.write(self._moved.of(ios) if self._moved is not None else ios)
         now_s = time.monotonic()
         if now_s - self._flushed_s >= FLUSH_S:
@@ -226,12 +230,12 @@ class _Recording:
         self._tell(f"{count_of(self._writer.ios, 'I/O')}, {format_bytes(self._writer.bytes_written)}{words}{left}")
 
 
-def _missed(counted: int, ios: int) -> Iterator[str]:
+def _missed(counted: int, traced: int) -> Iterator[str]:
     """Whether devices did more than the trace has, such as by a path that the kernel's events do not cover."""
-    if counted - ios > max(100, MISSED_SHARE * counted):
+    if counted - traced > max(MISSED_BYTES, MISSED_SHARE * counted):
         yield (
-            f"the devices counted {counted:,} requests, of which the trace has {ios:,}: the kernel did not trace the"
-            " others, or they were lost"
+            f"the devices counted {format_bytes(counted)}, of which the trace has {format_bytes(traced)}: the kernel"
+            " did not trace the rest, or it was lost"
         )
 
 
