@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.apps.cli import trace_import, trace_record
+from assay.apps.cli import trace_import, trace_record, trace_show
 from assay.apps.cli.commands import App
 
 EXAMPLES = """
@@ -12,7 +12,7 @@ Examples:
 
 `assay trace import sda.blktrace.0 sda.blktrace.1 -o orders.trace`
 
-`assay trace record --help; assay trace import --help`
+`assay trace show orders.trace`
 """
 
 app = App(
@@ -24,3 +24,4 @@ app = App(
 
 app.command(name="record", epilog=trace_record.EXAMPLES)(trace_record.record)
 app.command(name="import", epilog=trace_import.EXAMPLES)(trace_import.import_trace)
+app.command(name="show", epilog=trace_show.EXAMPLES)(trace_show.show_trace)
