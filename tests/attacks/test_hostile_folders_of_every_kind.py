@@ -145,7 +145,7 @@ SIZINGS: list[tuple[str, object]] = [
     ("sizing.chosen.cheapest.growth.runs_out.0.year", {}),
     ("sizing.chosen.cheapest.probability", "sure"),
     ("sizing.candidates.0.holds", GONE),
-    ("sizing.candidates.0.cost", None),
+    ("sizing.candidates.0.cost", GONE),
     ("sizing.candidates.0.fill", GONE),
     ("sizing.assumptions.0.assumption", GONE),
     ("sizing.demand.now", GONE),

@@ -147,8 +147,8 @@ class CloudLadder(Ladder):
         for key in ("iops", "throughput"):
             values = [(role, getattr(one, key)) for role, _, one in volumes]
             if all(value is not None for _, value in values):
-                unit = "B/s" if key == "throughput" else ""
-                options[key] = ",".join(f"{role}:{value}{unit}" for role, value in values)
+                size, unit = (MIB, "MiB/s") if key == "throughput" else (1, "")
+                options[key] = ",".join(f"{role}:{value // size}{unit}" for role, value in values)
         if self.machine is not None:
             options["instance"] = self.machine.name
         if not self.burst_s:

@@ -106,7 +106,7 @@ def choice_text(answer: Sizing, choice: Choice) -> str:
     return "fewest disks" if is_by_disks else _CHOICE_WORDS.get(choice, choice.replace("_", " "))
 
 
-_CHOICE_WORDS = {"on_premises": "your own, fewest disks", "cloud": "best of the cloud"}
+_CHOICE_WORDS = {"on_premises": "best of your own", "cloud": "best of the cloud"}
 
 
 def nearest_sentence(answer: Sizing) -> str:
@@ -185,6 +185,14 @@ def _per_unit(value: float | None, unit: float) -> str:
     return DASH if value is None else f"{value / unit:.3g}"
 
 
+def worth_text(chosen: Chosen) -> str:
+    """IOPS and terabytes for each unit of currency a month."""
+    iops, size = chosen.get("iops_per_unit"), chosen.get("bytes_per_unit")
+    if iops is None or size is None:
+        return DASH
+    return f"{iops:,.0f} IOPS, {size / 1e9:,.1f} GB"
+
+
 def worn_out_text(chosen: Chosen) -> str:
     """The year in which its drives are worn out; unknown where nothing is known of their endurance."""
     told = chosen.get("endurance")
@@ -256,8 +264,8 @@ def candidate_rows(answer: Sizing) -> Rows:
         rows.append(
             [
                 one["label"],
-                str(one["disks"]) if known else DASH,
-                cost_text(answer, one["cost"]) if known else DASH,
+                str(one["disks"]) if known and one["disks"] else DASH,
+                cost_text(answer, one.get("cost")) if known else DASH,
                 format_share(one["fill"]) if known else DASH,
                 format_latency(one["latency_ns"]) if known and one["latency_ns"] else DASH,
                 "yes" if one["holds"] else "not known" if _is_unasked(one) else "no",
@@ -316,11 +324,15 @@ def sensitivity_sentence(answer: Sizing) -> str:
     unknown = sum(not one.get("known", True) for one in rows)
     if not changing and unknown:
         return f"No assumption that was asked changes the purchase within its range; {unknown} of {len(rows)} were not."
+    costs = [cost for one in rows if (cost := one.get("cost")) is not None]
+    spread = ""
+    if costs and min(costs) < max(costs):
+        spread = f" What is bought then costs {min(costs):,.0f} to {cost_text(answer, max(costs))}."
     if not changing:
-        return "No assumption changes the purchase within its range."
+        return f"No assumption changes the purchase within its range.{spread}"
     words = ", ".join(f"{name} ({', '.join(to)})" for name, to in changing.items())
     others = "no other assumption that was asked changes it" if unknown else "no other assumption changes it"
-    return f"The purchase hangs on {words}; {others} within its range."
+    return f"The purchase hangs on {words}; {others} within its range.{spread}"
 
 
 GROWTH_COLUMNS = ("resource", "runs out in year")

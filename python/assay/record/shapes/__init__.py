@@ -138,13 +138,11 @@ def _check_sizing(answer: Mapping[str, Any], where: str) -> None:
     """What is chosen has a purchase; a candidate with a size has all that is said of sizes, and what holds has one."""
     if answer["chosen"] and answer["chosen"].keys().isdisjoint(("cheapest", "fewest_disks")):
         raise RunFolderError(f"{where}: sizing.chosen.cheapest: it is missing")
-    by_cost = answer["cheapest_by"] == "cost"
     for number, candidate in enumerate(answer["candidates"]):
         if "disks" not in candidate and not candidate["holds"]:
             continue
         for key in ("disks", "cost", "fill", "latency_ns"):
-            needed = key == "cost" and by_cost and candidate["holds"]
-            if key not in candidate or (needed and candidate[key] is None):
+            if key not in candidate:
                 raise RunFolderError(f"{where}: sizing.candidates[{number}].{key}: it is missing")
 
 

@@ -20,10 +20,10 @@ from assay.document.elements import (
 )
 from assay.document.text import DASH, moment, shorten
 from assay.insight.sizing import text as words
-from assay.insight.sizing.answer import cost_text, purchase_of, times_text
+from assay.insight.sizing.answer import purchase_of, times_text
 from assay.insight.studies.words import capital
 from assay.record.shapes.manifest import Manifest
-from assay.record.shapes.sizing import Chosen, Sizing
+from assay.record.shapes.sizing import Chosen, Market, Sizing
 from assay.record.source import clean
 from assay.report.figures_sizing import FrontierRow, GrowthRow, frontier, frontier_chart, growth_chart
 from assay.report.head import headed
@@ -59,11 +59,15 @@ def _summary(answer: Sizing) -> Section:
                 f" {format_share(best['fill'])} full then. {words.first_out_sentence(best)}"
             )
         )
-        if answer["sensitivity"] is not None:
-            blocks.append(Paragraph(words.sensitivity_sentence(answer)))
         blocks.append(_table("chosen", f"What to buy; the first is chosen by {answer['cheapest_by']}, the smallest by"
                              f" {answer['smallest_by']}", *words.shown_choices(answer)))  # fmt: skip
+        blocks += [Paragraph(text) for text in words.side_sentences(answer)]
+        if answer["sensitivity"] is not None:
+            blocks.append(Paragraph(words.sensitivity_sentence(answer)))
+        blocks += [Paragraph(text) for text in words.loss_sentences(answer)]
         blocks.append(FactList("chosen-facts", _facts(answer, best)))
+        if market := answer.get("market"):
+            blocks += _prices(market)
     if answer["difference"] is not None:
         rows = [[one["what"], one["before"], one["after"]] for one in answer["difference"]["rows"]]
         asked = ", ".join(answer["difference"]["changes"])
@@ -74,17 +78,41 @@ def _summary(answer: Sizing) -> Section:
     return Section("summary", "What to buy", blocks)
 
 
+def _prices(market: Market) -> list[Block]:
+    """List prices with date and source."""
+    if not market["prices"]:
+        return []
+    columns = ("price", "region", "currency", "of", "age", "read in")
+    rows = [
+        [one["name"], one["region"], one["currency"], one["dated"], one["age"], one["source"]]
+        for one in market["prices"]
+    ]
+    caption = "List prices that the costs rest on; machines, servers, traffic and discounts are not among them"
+    return [_table("prices", caption, columns, rows)]
+
+
+def _product(best: Chosen) -> tuple[str, str]:
+    if best.get("side") == "cloud":
+        return "Volumes", best["title"]
+    return "Array", f"{best['title']}, {best['members']} of them, RAID {str(best['raid']).upper()}"
+
+
 def _facts(answer: Sizing, best: Chosen) -> list[tuple[str, str]]:
+    wear = best.get("endurance")
     items = [
-        ("Array", f"{best['title']}, {best['members']} of them, RAID {str(best['raid']).upper()}"),
+        _product(best),
         ("Model", "; ".join(model_words(best["title"], one) for one in best["targets"])),
-        ("Cost", cost_text(answer, best["cost"])),
+        ("Cost", words.spending_text(answer, best)),
+        ("For each unit of currency a month", words.worth_text(best)),
         ("Rack units", f"{best['rack_units']:g}" if best["rack_units"] is not None else DASH),
         ("Power", f"{best['power_w']:,.0f} W" if best["power_w"] is not None else DASH),
         ("Space", f"{size_text(best['usable_bytes'])} usable, {size_text(best['free_bytes'])} of it stay free"),
         ("Latency at the need", format_latency(best["latency_ns"])),
-        ("Rebuild of a disk", f"{best['rebuild_h']:.1f} h"),
-        ("Loss of data", f"{words.loss_text(best['loss_probability'])} {format_when(answer['service_years'])}"),
+        ("Rebuild of a disk", f"{best['rebuild_h']:.1f} h" if best["rebuild_h"] is not None else DASH),
+        ("Loss of data", f"{words.loss_text(best['loss_probability'])} {format_when(answer['service_years'])}"
+         if best["loss_probability"] is not None else DASH),
+        ("Write amplification", f"{wear['write_amplification']:.1f} bytes programmed for each byte written, copies and"
+                                " parity included" if wear else DASH),
         ("Certainty", f"one standard deviation {format_share(best['model_share'])}: {best['model_basis']}; demand"
                       f" {format_share(answer['demand']['spread'])}"),
     ]  # fmt: skip
@@ -122,7 +150,7 @@ def _need(answer: Sizing) -> Section:
 def _candidates(answer: Sizing) -> Section:
     held, refused = _candidate_rows(answer, holds=True), _candidate_rows(answer, holds=False)
     sizes = count_of(len(held) + len(refused), "size")
-    looked = f"{sizes} of arrays were looked at with {answer['simulations']} simulations"
+    looked = f"{sizes} of arrays and volumes were looked at with {answer['simulations']} simulations"
     if not held:
         return Section(
             "candidates", "Candidates", [Paragraph(f"{looked}; none holds the need."), refused_table(answer)]
@@ -170,7 +198,7 @@ def _frontier_rows(answer: Sizing) -> list[FrontierRow]:
         {"label": one["label"], "cost": cost, "latency_ms": latency_ns / 1e6}
         for one in answer["candidates"]
         if one["holds"] and (latency_ns := one.get("latency_ns"))
-        for cost in [one["cost"] if by_cost else one["disks"]]
+        for cost in [one.get("cost") if by_cost else one.get("disks")]
         if cost is not None
     ]
 
@@ -252,6 +280,7 @@ _NUMBERS = {
 }
 _WIDE = {
     "candidate": 2.4,
+    "read in": 4.0,
     "why not": 4.0,
     "disks": 0.6,
     "full": 0.6,
