@@ -234,3 +234,18 @@ def test_labels_of_points_never_overlap(count: int) -> None:
     labels = [band["label"] for band in bands if band["label"]]
     assert labels == ([f"p{n:04d}" for n in range(3)] if count == 3 else ["oltp", "dss"])
     assert len(bands) == count
+
+
+def test_drives_have_their_heat_and_what_throttles_and_clouds_their_credit() -> None:
+    hot = [row(SECOND, "drive", "nvme0n1", "temperature_celsius", 81.0),
+           row(SECOND, "drive", "nvme1n1", "temperature_celsius", 60.0)]  # fmt: skip
+    throttled = [row(SECOND, "drive", "nvme0n1", "throttled_share", share) for share in (0.0, 0.5)]
+    credit = [row(SECOND, "model", name, "burst_balance_share", left) for name, left in (("v01", 0.2), ("v02", 0.0))]
+    clock = SeriesClock(0, 1.0, 1.0)
+
+    cool = timeline_rows(frame(*hot, throttled[0]), clock, [])
+    assert values(cool, "drive (C)", "hottest drive") == [81.0]
+    assert not any(one["panel"].startswith("throttled") for one in cool)
+    rows = timeline_rows(frame(*hot, throttled[1], *credit), clock, [])
+    assert values(rows, "throttled", "most of a drive") == [50.0]
+    assert values(rows, "burst credit", "mean of volumes") == [10.0]

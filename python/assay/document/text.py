@@ -214,8 +214,15 @@ def _follows(before: str, after: str) -> bool:
 
 
 def sentence(text: str) -> str:
-    """Text with a capital letter and a full stop, as a notice of its own needs."""
-    first = text[:1].upper() + text[1:]
+    """Text with a capital letter and a full stop, as a notice of its own needs; a name with a digit stays as it is.
+
+    Examples
+    --------
+    >>> sentence("no limit was set"), sentence("nvme0n1 (M) was at up to 81 degrees")
+    ('No limit was set.', 'nvme0n1 (M) was at up to 81 degrees.')
+    """
+    word = text.partition(" ")[0]
+    first = text if any(letter.isdigit() for letter in word) else text[:1].upper() + text[1:]
     return first if first.endswith((".", "!", "?")) else first + "."
 
 

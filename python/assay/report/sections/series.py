@@ -54,6 +54,7 @@ ROLE_PANELS = {"read": "mean read (ms, log)", "write": "mean write (ms, log)"}
 
 VOLUME_PANEL = "I/Os per s by volume"
 """I/Os of every volume, upon each other."""
+CREDIT_PANEL = "burst credit (%)"
 
 
 SHOWN_METRICS = (
@@ -62,6 +63,7 @@ SHOWN_METRICS = (
     "queue_mean_count", "user_share", "system_share", "iowait_share", "steal_share", "some_share", "full_share",
     "storage_segments_out_count", "storage_segments_retransmitted_count", "busy_share", "dirty_bytes", "read_hit_share",
     "memory_read_share", "flash_read_share", "remote_read_share", "node_read_share", "write_amplification",
+    "temperature_celsius", "throttled_share", "burst_balance_share",
 )  # fmt: skip
 """Metrics that a panel shows."""
 
@@ -79,8 +81,9 @@ def series_section(facts: RunFacts) -> Section | None:
     chart = timeline(rows, bands, end_s=clock.end_s, stacked=[VOLUME_PANEL])
     if chart is None:
         return None
+    panels = {row["panel"] for row in rows}
+    has_load = LOAD_PANEL in panels
     step = "One value a second" if clock.step_s == 1 else f"Each step covers {format_duration(clock.step_s)}"
-    has_load = any(row["panel"] == LOAD_PANEL for row in rows)
     virtual = bool((facts.manifest.get("target") or {}).get("array"))
     begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
     text = (
@@ -91,9 +94,10 @@ def series_section(facts: RunFacts) -> Section | None:
         text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
     if summed := hosts_text(recorded):
         text += f" {summed}"
-    if any(row["panel"] == RESENT_PANEL for row in rows):
+    if RESENT_PANEL in panels:
         text += f" {RESENT_TEXT}"
     seen = "disks, cache and ports of the model" if virtual else "device, processors and pressure"
+    seen = "burst credit" if virtual and CREDIT_PANEL in panels else seen
     caption = f"I/Os, latency, {seen} over time." if has_load else f"{seen[:1].upper()}{seen[1:]} over time."
     return Section(
         "series", "The run over time", [Paragraph(text), FigureElement("timeline", caption, _told(rows), chart)]
@@ -162,6 +166,7 @@ def timeline_rows(rows: Rows, clock: SeriesClock, devices: Sequence[Device]) -> 
         "device (MiB/s)", clock, {side: rate(block, f"{side}_bytes", 2.0**20) for side in ("read", "write")}
     )
     found += panel_rows("device queue (I/Os)", clock, {"mean queue": gauge(block, "queue_mean_count")})
+    found += _drive_rows(shown, clock)
     shares = {name: gauge(host.of(entity="cpu"), f"{name}_share", 0.01)
               for name in ("user", "system", "iowait", "steal")}  # fmt: skip
     found += panel_rows("host CPU (%)", clock, shares)
@@ -206,6 +211,16 @@ def _volume_rows(load: Rows, clock: SeriesClock) -> list[PanelRow]:
         return []
     rates = {name: rate(both.of(entity=name), "ios_count") for name in volumes}
     return with_others(whole_rows(VOLUME_PANEL, clock, rates))
+
+
+def _drive_rows(shown: Rows, clock: SeriesClock) -> list[PanelRow]:
+    """Panels of drives, and of the burst credit of a cloud's volumes."""
+    drives = shown.of(source="drive")
+    rows = panel_rows("drive (C)", clock, {"hottest drive": largest(drives, "temperature_celsius", 1.0)})
+    throttled = largest(drives, "throttled_share", 0.01)
+    if any(throttled.values()):
+        rows += panel_rows("throttled (% of time)", clock, {"most of a drive": throttled})
+    return rows + panel_rows(CREDIT_PANEL, clock, {"mean of volumes": mean(shown, "burst_balance_share", 0.01)})
 
 
 def _model_rows(shown: Rows, clock: SeriesClock) -> list[PanelRow]:
