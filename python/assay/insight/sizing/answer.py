@@ -46,7 +46,7 @@ CHOICES: tuple[Choice, ...] = ("cheapest", "fewest_disks", "on_premises", "cloud
 """What may be chosen; without a cost of every holder nothing is the cheapest."""
 Tell = Callable[[str], None]
 SURE_SHARE = 0.99
-"""Of a probability above it how much more it holds is of no interest."""
+"""Of a purchase with a probability above it how much more it holds is of no interest."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _choices(
         for label, (certain, factor, *allowances) in asked.items():
             made[label] = _chosen(need, outcome, *labels[label], judge, of_servers, factor.result(), certain.result())
             outcome.spent_ios += sum(one.spent_ios for one in allowances)
-            if made[label]["probability"] <= SURE_SHARE:
+            if made[label]["probability"] <= SURE_SHARE and labels[label] == picked[bought]:
                 outcome.given_up += _not_sure(label, factor.result(), certain.result())
     choices: Choices = {}
     for choice, (ladder, step) in picked.items():

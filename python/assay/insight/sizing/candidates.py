@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.base.errors import UsageError
-from assay.base.reading import nearest
 from assay.insight.sizing.cloud_ladder import cloud_ladder
 from assay.insight.sizing.demand import demand_of
 from assay.insight.sizing.group_ladder import group_ladders
 from assay.insight.sizing.ladder import Ladder, RefusedLadder, model_of
 from assay.insight.sizing.need import Need, Offer
 from assay.insight.sizing.price_book import PriceBook, price_book_of
-from assay.targets.arrays.model.cloud_offer import machines
 from assay.targets.arrays.model.model_file import ModelFile, catalogue_names, refuse_other_structures
 
 CHOICES_MOST = 400
@@ -36,7 +34,6 @@ def ladders(need: Need, book: PriceBook | None = None) -> tuple[list[Ladder], li
     has_log = any(one.log_bytes for one in need.database) and need.rules.log_apart
     demand = demand_of(need, need.years)
     offers = offers_of(need)
-    _refuse_machine(need.instance)
     for offer in offers:
         model = model_of(offer.array)
         if model.structure == "cloud":
@@ -117,13 +114,3 @@ def book_for(need: Need, prices: Path | None) -> PriceBook:
         products=products(need),
         has_own_costs=any(offer.cost is not None for offer in need.candidate),
     )
-
-
-def _refuse_machine(name: str | None) -> None:
-    if name is None:
-        return
-    known = sorted({one.name for one in machines()})
-    if name.lower() not in (one.lower() for one in known):
-        close = nearest(name, known)
-        hint = f"; did you mean {close!r}?" if close else "; `assay model list --class cloud` shows the volumes"
-        raise UsageError(f"instance: no machine {name!r} is known{hint}")

@@ -30,8 +30,8 @@ CLOUD_SHARE = 0.10 / 2.326
 PROVIDERS = "made of the provider's own limits"
 """EBS promises gp2 and gp3 within 10 % of what is provisioned for 99 % of the time (EBS user guide): a one-sided
 quantile of 2.326 standard deviations."""
-FLASH_SHARE = 0.20
-FLASH = "not calibrated: its mean error of 23 published figures of drives is 16 %"
+FLASH_SHARE = 1.25 * 0.084
+FLASH = "not calibrated: its mean error of 24 published figures of drives is 8 %"
 """Random reads and writes that the models of drives predict (benches/results/flash.md, without percentiles); the
 standard deviation of a normal error is 1.25 times its mean."""
 GAVE_UP = f"{NOT_CALIBRATED}, taken because the search for this model's own gave up"

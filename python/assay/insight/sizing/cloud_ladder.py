@@ -38,7 +38,7 @@ COUNTS = (1, 2, 4, 8, 16, 32)
 STEP_RATIO = 1.1
 STEPS = range(-1, 9)
 """Sizes of a ladder: what the demand asks for by arithmetic times powers of the ratio. The first is too small."""
-IOPS_GRAIN = 100
+IOPS_GRAIN = 10
 """IOPS are asked for in such numbers."""
 VARYING_LEAST = 0.9
 """No mean of simulated latencies is below this share of the stated one."""
@@ -269,6 +269,28 @@ def counted_load(model: ModelFile, streams: Sequence[PeakStream], *, at_least: b
     return iops, moved
 
 
+def with_queue(model: ModelFile, streams: Sequence[PeakStream], iops: float) -> float:
+    """IOPS that a volume takes so that I/Os which arrive at random wait no longer than the limits allow.
+
+    A volume that lets I/Os through at a rate m is a server with a fixed time: the mean wait is l / (2 m (m - l)) at l
+    I/Os a second (Pollaczek and Khinchine, M/D/1), solved here for m. What arrives at equal distances does not wait.
+    """
+    allowed_s = min(
+        (
+            limit - _value(model, f"latency.{side}") / 1e9
+            for one in streams
+            for side, limit, share in (
+                ("read", one.read_limit_s, one.read_share), ("write", one.write_limit_s, 1 - one.read_share)
+            )
+            if limit is not None and share > 0 and one.random_share > 0.5
+        ),
+        default=math.inf,
+    )  # fmt: skip
+    if allowed_s <= 0 or math.isinf(allowed_s):
+        return iops  # nothing random; or no rate makes it answer soon enough
+    return iops / 2 + math.sqrt(iops**2 / 4 + iops / (2 * allowed_s))
+
+
 def _value(model: ModelFile, dotted: str) -> float:
     parameter = model.parameters.get(dotted)
     return float(parameter.value) if parameter is not None else 0.0
@@ -332,15 +354,14 @@ def step_for(need: Need, model: ModelFile, demand: PeakDemand, count: int, facto
     split = demand.log_bytes > 0
 
     def volume(role: str, volumes: int, size_bytes: float) -> CloudVolume | None:
-        loads = [
-            counted_load(model, [one for one in phase if not split or one.role == role]) for phase in loaded.phases
-        ]
-        iops = max((each[0] for each in loads), default=0.0)
-        moved = max((each[1] for each in loads), default=0.0)
-        wanted = WantedVolume(
-            size_bytes / need.rules.fill / volumes, iops * factor / volumes, moved * factor / volumes, need.burst or 0.0
-        )
-        return volume_for(model, wanted)
+        iops = moved = 0.0
+        for phase in loaded.phases:
+            own = [one for one in phase if not split or one.role == role]
+            each_iops, each_moved = counted_load(model, own)
+            iops = max(iops, with_queue(model, own, each_iops / volumes))
+            moved = max(moved, each_moved / volumes)
+        size = size_bytes / need.rules.fill / volumes
+        return volume_for(model, WantedVolume(size, iops * factor, moved * factor, need.burst or 0.0))
 
     data = volume(DATA, count, demand.data_bytes if split else demand.total_bytes)
     log = volume(LOG, 1, demand.log_bytes) if split else None

@@ -14,9 +14,10 @@ from pydantic import Field, model_validator
 
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
-from assay.base.reading import read_table, validated
+from assay.base.reading import nearest, read_table, validated
 from assay.base.tables import TableValue
 from assay.insight.sizing.quantities import Block, Hours, Latency, Part, Percent, Power, Size, Throughput
+from assay.targets.arrays.model.cloud_offer import machines
 
 DAY = tuple(range(24))
 
@@ -209,6 +210,10 @@ class Need(Strict):
     def _whole(self) -> Self:
         if not self.database and not self.mail:
             raise ValueError("asks for nothing; give a [[database]] or [[mail]]")
+        if self.instance is not None and self.instance.lower() not in (one.name.lower() for one in machines()):
+            close = nearest(self.instance, sorted({one.name for one in machines()}))
+            hint = f"; did you mean {close!r}?" if close else "; `assay model list --class cloud` shows the volumes"
+            raise ValueError(f"instance: no machine {self.instance!r} is known{hint}")
         names = [*(one.name for one in self.database), *(one.name for one in self.mail)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

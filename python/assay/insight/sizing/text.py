@@ -203,13 +203,12 @@ def worn_out_text(chosen: Chosen) -> str:
 
 
 def loss_sentences(answer: Sizing) -> list[str]:
-    """What a lost drive takes of the data, and how the drives wear, of what is bought and the best of one's own."""
-    told = []
+    """What a lost drive takes of the data, and how drives wear: of what is bought, and the best of the other side."""
     chosen = answer["chosen"]
-    for one in dict.fromkeys(name for name in ("cheapest", "fewest_disks", "on_premises", "cloud") if name in chosen):
-        size = chosen[one]
-        lost = size.get("lost_drive")
-        if not lost:
+    told = []
+    for size in (chosen.get("cheapest"), chosen.get("fewest_disks"), chosen.get("on_premises"), chosen.get("cloud")):
+        lost = size.get("lost_drive") if size is not None else None
+        if size is None or not lost:
             continue
         text = f"{size['label'].partition(':')[0]}: {lost}"
         if (wear := size.get("endurance")) is not None:
@@ -218,7 +217,7 @@ def loss_sentences(answer: Sizing) -> list[str]:
                 f" {wear['rated_writes_a_day']:.2g} that they are made for, and are worn out: {worn_out_text(size)}"
             )
         told.append(f"{text}.")
-    return told
+    return [" ".join(dict.fromkeys(told))] if told else []
 
 
 def price_sentence(answer: Sizing) -> str:
@@ -231,7 +230,7 @@ def price_sentence(answer: Sizing) -> str:
     for one in sorted(prices, key=lambda one: best is None or one["name"] != best["array"]):
         when = f"{one['name']} of {one['dated']} in {one['region']}"
         is_bought = best is not None and one["name"] == best["array"]
-        listed.append(f"{when}, {one['age']}, from {one['source']}" if is_bought else when)
+        listed.append(f"{when}, {one['age']}, from {one['source'].partition(',')[0]}" if is_bought else when)
     told = f"List prices in {answer['currency']}: {'; '.join(listed)}."
     return f"{told} Machines, servers, traffic and discounts are not among them; --prices FILE has yours."
 
