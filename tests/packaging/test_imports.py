@@ -46,7 +46,9 @@ def called(*words: str) -> str:
     return f"sys.argv = {['assay', *words]!r}; from assay.apps.cli import main; main()"
 
 
-KINDS = tuple(f"assay.workloads.{name}." for name in ("io", "integrity", "mailbox", "tpcc", "tpch", "brokerage"))
+KINDS = tuple(
+    f"assay.workloads.{name}." for name in ("io", "integrity", "mailbox", "replay", "tpcc", "tpch", "brokerage")
+)
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])

@@ -71,6 +71,8 @@ def load_label(load: Record) -> str:
     >>> load_label({"users": 1}), load_label({"clients": 2000})
     ('1 user', '2,000 clients')
     """
+    if load.get("speed") is not None:
+        return f"speed {load['speed']:.3g}"
     if load.get("rate") is not None:
         return f"{format_iops(load['rate'])}/s {load.get('arrivals', '')}".strip()
     if load.get("outstanding") is not None:
@@ -89,8 +91,15 @@ def load_label(load: Record) -> str:
 
 
 def load_size(load: Record) -> float:
-    """Size of a load for sorting: the rate, the outstanding I/Os, or the users."""
-    return float(load.get("rate") or load.get("outstanding") or load.get("queue_depth") or load.get("users") or 0)
+    """Size of a load for sorting: the speed, the rate, the outstanding I/Os, or the users."""
+    return float(
+        load.get("speed")
+        or load.get("rate")
+        or load.get("outstanding")
+        or load.get("queue_depth")
+        or load.get("users")
+        or 0
+    )
 
 
 def value_text(value: Any, unit: str | None) -> str:

@@ -82,6 +82,17 @@ class BurstReads(TypedDict):
     read_between: Direction | None
 
 
+class CoreLateness(TypedDict):
+    """How late I/Os of a trace began although a slot was free; late ones, and those that found no slot."""
+
+    count: int
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+    late_count: int
+    held_count: int
+
+
 class CoreFigures(TypedDict):
     """The measured part of a point; `generator` is taken out of it, and a model's `array` is put in."""
 
@@ -90,6 +101,7 @@ class CoreFigures(TypedDict):
     errors: Errors
     flush: Direction | None
     generator: NotRequired[Generator]
+    lateness: NotRequired[CoreLateness]
     read: Direction | None
     roles: dict[str, Sides]
     service_latency_ns: Latency | None

@@ -27,12 +27,16 @@ def load_words(load: float, axis: str) -> str:
     --------
     >>> load_words(96, "outstanding"), load_words(1, "users"), load_words(2500.0, "rate")
     ('at 96 outstanding', 'with 1 user', 'at 2,500 arrivals per s')
+    >>> load_words(3.4142, "speed")
+    'at speed 3.41'
     >>> load_words(73.41, "outstanding"), load_words(1 << 26, "memory_bytes")
     ('at 73.4 outstanding', 'with 64 MiB of memory')
     """
     number = f"{load:,.1f}".removesuffix(".0")
     if axis == "rate":
         return f"at {number} arrivals per s"
+    if axis == "speed":
+        return f"at speed {load:.3g}"
     if axis == MEMORY_AXIS:
         return f"with {format_bytes(load)} of memory"
     if axis == "outstanding":

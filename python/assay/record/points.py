@@ -48,6 +48,8 @@ def describe_load(load: Mapping[str, Any]) -> str:
     """A load for people."""
     if load.get("outstanding", 0) % load.get("workers", 1):
         return f"{load['outstanding']} outstanding"
+    if "speed" in load:
+        return f"speed {load['speed']:.3g}"
     if "queue_depth" in load:
         return f"queue depth {load['queue_depth']}" + (f" x {load['workers']}" if load["workers"] > 1 else "")
     if "rate" in load:
@@ -99,6 +101,8 @@ def load_text(load: Mapping[str, object]) -> str:
     >>> load_text({"streams": 1, "memory_bytes": 1 << 26})
     '1 stream, 64 MiB of memory'
     """
+    if load.get("speed") is not None:
+        return f"speed {load['speed']:.3g}"
     if load.get("rate") is not None:
         return f"{load['rate']:,.0f}/s"
     if load.get("outstanding") is not None:

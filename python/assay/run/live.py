@@ -38,7 +38,7 @@ POINTS_MAX = 20
 """Values, points of a curve and finished points that are kept; all points are in the folder."""
 DEVICES_MAX = 6
 
-_AXES = ("outstanding", "rate", "users", "streams")
+_AXES = ("outstanding", "rate", "users", "streams", "speed")
 
 
 class Live:

@@ -24,6 +24,7 @@ _DECLARED = {
         Declaration("brokerage", "assay.workloads.brokerage.workload:BrokerageWorkload"),
         Declaration("tpch", "assay.workloads.tpch.workload:TpchWorkload"),
         Declaration("mailbox", "assay.workloads.mailbox.workload:MailboxWorkload"),
+        Declaration("replay", "assay.workloads.replay.workload:ReplayWorkload"),
     )
 }
 

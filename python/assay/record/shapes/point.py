@@ -77,6 +77,8 @@ class Load(TypedDict, total=False):
     outstanding: Depth
     rate: MaybeAmount
     arrivals: Text
+    speed: MaybeAmount
+    pace: Text
     users: Depth
     streams: Depth
     burst_interval_s: MaybeAmount
@@ -361,6 +363,7 @@ class End(TypedDict, total=False):
     outstanding: Depth
     queue_depth: Depth
     rate: MaybeAmount
+    speed: MaybeAmount
     users: Depth
     iops: MaybeAmount
     interval_95: Interval
@@ -375,6 +378,7 @@ class Crossing(TypedDict, total=False):
 
     outstanding: MaybeAmount
     rate: MaybeAmount
+    speed: MaybeAmount
     users: MaybeAmount
     interval_95: Interval
 

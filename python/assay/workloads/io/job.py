@@ -166,7 +166,7 @@ class IoJob(Job):
         Interrupted
             The point is not kept.
         """
-        measurement = Measurement(self, ask, repeat)
+        measurement = Measurement(self, ask, repeat, timing=self.plan.timing)
         try:
             figures = measurement.run()
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from assay import _core
 from assay.base.errors import Interrupted, IoFailed, NotAnswering
@@ -34,7 +34,7 @@ from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.io.activities import IoWorkloadSpec
 from assay.workloads.io.filling import FILLING_TIMING, Filling
-from assay.workloads.io.plan import IoPlan
+from assay.workloads.io.plan import IoTiming
 from assay.workloads.io.session import open_session
 from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
 from assay.workloads.job import PartContext
@@ -61,28 +61,51 @@ class IoFigures(CoreFigures):
     ended_by: str
 
 
+class IoTimed(Protocol):
+    """What a measurement knows of the plan."""
+
+    @property
+    def seed(self) -> int:
+        """Decides everything that is random."""
+        ...
+
+    @property
+    def backend(self) -> str:
+        """How I/Os are asked for."""
+        ...
+
+
 class IoAtWork(Protocol):
     """What a measurement knows of the part of I/O that asks for it."""
 
-    part: Part[IoPlan]
-    plan: IoPlan
+    part: Part[Any]
     context: PartContext
     volumes: Sequence[OpenVolume]
     devices: Sequence[str]
     model: ModelRun | None
     virtual_ns: int
 
+    @property
+    def plan(self) -> IoTimed:
+        """The plan of the part."""
+        ...
+
 
 class Measurement:
     """One point being measured: warm-up, steady state, end, figures."""
 
-    def __init__(self, opened: IoAtWork, ask: Ask, repeat: int) -> None:
+    awaits_rest = True
+    """Whether the warm-up of a model lasts until its caches rest."""
+
+    def __init__(
+        self, opened: IoAtWork, ask: Ask, repeat: int, *, timing: IoTiming, interval_s: float | None = None
+    ) -> None:
         self.opened = opened
         self.filling: Filling | None = ask.what if isinstance(ask.what, Filling) else None
         self.workload: IoWorkloadSpec = ask.what if self.filling is None else self.filling.workload
         self.load = ask.load
-        self.timing = opened.plan.timing
-        self.interval_s = tick_length_s(self.timing)
+        self.timing = timing
+        self.interval_s = interval_s or tick_length_s(self.timing)
         if self.filling is not None:
             self.timing = FILLING_TIMING.model_copy(update={"io_timeout_s": self.timing.io_timeout_s})
             self.interval_s = self.filling.interval_s
@@ -126,16 +149,7 @@ class Measurement:
         if opened.model is None:
             opened.context.begin_together()
         self._purge()
-        session = open_session(
-            self.workload,
-            opened.volumes,
-            interval_s=self.interval_s,
-            io_timeout_s=timing.io_timeout_s,
-            seed=self.seed,
-            backend=opened.plan.backend,
-            limits=self.filling.limits if self.filling is not None else (),
-            model=opened.model,
-        )
+        session = self._begun()
         model = opened.model
         self.window.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
@@ -174,6 +188,20 @@ class Measurement:
         if self.error is None and figures["total"]:
             self._note_failed(figures)
         return figures
+
+    def _begun(self) -> AnySession:
+        """The session, begun."""
+        opened = self.opened
+        return open_session(
+            self.workload,
+            opened.volumes,
+            interval_s=self.interval_s,
+            io_timeout_s=self.timing.io_timeout_s,
+            seed=self.seed,
+            backend=opened.plan.backend,
+            limits=self.filling.limits if self.filling is not None else (),
+            model=opened.model,
+        )
 
     def _purge(self) -> None:
         """Empty the volumes where what is written to them begins with that."""
@@ -267,7 +295,7 @@ class Measurement:
         self.written_bytes += sum(tick["write"]["bytes"] for tick in report["ticks"])
         self.complete_ticks = report["complete_ticks"]
         # What fills a model has to write its bytes, however far its caches lag behind.
-        self.settled = self.filling is not None or report.get("settled", True)
+        self.settled = self.filling is not None or not self.awaits_rest or report.get("settled", True)
         self._take_telemetry()
         add_telemetry(self.columns, report, self.window.started_ns)
         if report["state"] == "not-answering":
@@ -345,7 +373,7 @@ class Measurement:
             window,
             {**figures, "engine": engine_report(session.engine())},
             generator=judge.generator(generator, saturated=saturated),
-            offered=self._offered(report, figures),
+            offered=self._offered(report, figures, drained["count"]),
             batches=window.batches(self.ticks),
             telemetry=telemetry,
             outside=(drained["count"], drained["max_ns"]),
@@ -379,8 +407,9 @@ class Measurement:
                 cpu_ns[group] = cpu_ns.get(group, 0.0) + tick["cpu_ns"] / workers
         return max(cpu_ns.values(), default=0.0) / 1e9 / window.seconds
 
-    def _offered(self, report: SessionReport | None, figures: CoreFigures) -> Offered | None:
-        """Whether an open loop got the rate it asked for."""
+    def _offered(self, report: SessionReport | None, figures: CoreFigures, outside: int) -> Offered | None:
+        """Whether an open loop got the rate it asked for; `outside` counts the I/Os that ended after the window."""
+        del outside
         rates = [activity.rate for activity in self.workload.activities]
         asked = [rate for rate in rates if rate is not None]
         if len(asked) < len(rates):

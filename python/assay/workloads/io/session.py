@@ -47,7 +47,7 @@ class PlannedAccess(TypedDict):
 
 
 class CoreLoad(TypedDict):
-    """How hard an activity asks: `closed`, `spread`, `open` or `bursts`, each with keys of its own."""
+    """How hard an activity asks: `closed`, `spread`, `open`, `bursts` or `replay`, each with keys of its own."""
 
     kind: str
     queue_depth: NotRequired[int]
@@ -57,6 +57,7 @@ class CoreLoad(TypedDict):
     interval_ns: NotRequired[int]
     bytes: NotRequired[int]
     spread_share: NotRequired[float]
+    pace: NotRequired[str]
 
 
 class PlannedActivity(TypedDict):
@@ -109,10 +110,47 @@ def open_session(
         _activity_plan(activity, workload, volumes, limit_bytes)
         for activity, limit_bytes in zip(workload.activities, most, strict=True)
     ]
+    return begin_session(
+        activities,
+        volumes,
+        writes=workload.writes,
+        interval_s=interval_s,
+        io_timeout_s=io_timeout_s,
+        seed=seed,
+        backend=backend,
+        model=model,
+    )
+
+
+def begin_session(
+    activities: Sequence[PlannedActivity],
+    volumes: Sequence[OpenVolume],
+    *,
+    writes: bool,
+    interval_s: float,
+    io_timeout_s: float,
+    seed: int,
+    backend: str = "auto",
+    model: ModelRun | None = None,
+    traces: Sequence[_core.TraceFeeds] = (),
+) -> AnySession:
+    """Start activities, on a modelled array where one is given.
+
+    Parameters
+    ----------
+    traces
+        Traces that activities replay, in the order of the activities.
+
+    Raises
+    ------
+    UsageError, OpenFailed, NotSupported, NotAnswering, IoFailed
+        As `open_session`.
+    """
+    fed = [list(traces)] if traces else []
     if model is not None:
         asked = _asked_of_model(model, activities, volumes, seed=seed, interval_s=interval_s)
-        return model.modelled.session(asked, model.goes_on)
-    begin_io([volume.hold for volume in volumes if volume.hold is not None], writes=workload.writes)
+        return model.modelled.session(asked, model.goes_on, *fed)
+    begin_io([volume.hold for volume in volumes if volume.hold is not None], writes=writes)
     plan = {
         "volumes": [volume_plan(volume) for volume in volumes],
         "activities": activities,
@@ -121,7 +159,7 @@ def open_session(
         "interval_ns": round(interval_s * 1e9),
         "io_timeout_ns": round(io_timeout_s * 1e9),
     }
-    return _core.Session(json.dumps(plan))
+    return _core.Session(json.dumps(plan), *fed)
 
 
 def modelled_bytes_per_s(
