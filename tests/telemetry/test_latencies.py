@@ -6,22 +6,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from assay.telemetry.collectors.latencies import (
-    BUCKET_DEVICES,
-    LatenciesCollector,
-    SideTimes,
-    bucket_end_ns,
-    percentile_ns,
-)
-
-BUCKETS = 62
+from assay.record.latency_buckets import BUCKETS, bucket_end_ns, bucket_of_metric, percentile_ns
+from assay.telemetry.collectors.latencies import BUCKET_DEVICES, Found, LatenciesCollector, SideTimes
 
 
 def times(counts: Mapping[int, int], sum_ns: int = 0, max_ns: int = 10**12) -> SideTimes:
     return SideTimes([counts.get(bucket, 0) for bucket in range(BUCKETS)], sum_ns, max_ns)
 
 
-def values(found: Mapping[tuple[str, str], tuple[SideTimes, SideTimes]]) -> dict[tuple[str, str], float]:
+def values(found: Found) -> dict[tuple[str, str], float]:
     collector = LatenciesCollector(roles={"vda": "data"})
     return {(one.entity, one.metric): one.value for one in collector.readings({}, found, 10**9)}
 
@@ -29,9 +22,10 @@ def values(found: Mapping[tuple[str, str], tuple[SideTimes, SideTimes]]) -> dict
 def test_both_times_are_told_by_device_and_direction_and_of_reads_and_writes_together() -> None:
     queue, device = times({3: 90, 21: 10}, 10**6, 1_100_000), times({15: 100}, 2 * 10**7)
     writes = times({20: 300}, 3 * 10**8)
-    found = values({("vda", "read"): (queue, device), ("vda", "write"): (times({}), writes)})
+    found = values({("vda", "read"): (queue, device, device), ("vda", "write"): (times({}), writes, writes)})
     assert found["vda", "read_queue_latency_mean_ns"] == 1e4
     assert found["vda", "read_device_ios_count"] == 100
+    assert found["vda", "read_whole_bucket15_count"] == 100
     assert found["vda", "read_queue_bucket03_count"] == 90
     assert found["vda", "read_queue_bucket21_count"] == 10
     assert ("vda", "read_queue_bucket04_count") not in found
@@ -43,13 +37,13 @@ def test_both_times_are_told_by_device_and_direction_and_of_reads_and_writes_tog
 
 
 def test_a_flush_is_no_read_and_no_write() -> None:
-    found = values({("vda", "flush"): (times({}), times({25: 4}, 4 * 10**7))})
+    found = values({("vda", "flush"): (times({}), times({25: 4}, 4 * 10**7), times({}))})
     assert found["vda", "flush_device_latency_mean_ns"] == 1e7
     assert ("vda", "device_latency_mean_ns") not in found
 
 
 def test_buckets_of_very_many_devices_are_left_out() -> None:
-    found = values({(f"sd{number:03}", "read"): (times({}), times({9: 1}, 1)) for number in range(100)})
+    found = values({(f"sd{number:03}", "read"): (times({}), times({9: 1}, 1), times({})) for number in range(100)})
     bucketed = {entity for entity, metric in found if "_bucket" in metric}
     assert len(bucketed) == BUCKET_DEVICES
     assert len({entity for entity, _ in found}) == 100
@@ -57,5 +51,12 @@ def test_buckets_of_very_many_devices_are_left_out() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99, 1.0])
 def test_a_percentile_lies_within_the_bucket_of_its_io(share: float) -> None:
-    one = times({10: 1})
+    one = times({10: 1}).counts
     assert bucket_end_ns(9) <= percentile_ns(one, share) <= bucket_end_ns(10)
+
+
+@pytest.mark.parametrize(
+    "name", ["read_device_bucket62_count", "read_device_bucket7_count", "discard_queue_bucket01_count"]
+)
+def test_other_names_are_no_buckets(name: str) -> None:
+    assert bucket_of_metric(name) is None
