@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf 'set-up-lab: %s\n' "$*"; }
 fail() { printf 'set-up-lab: %s\n' "$*" >&2; exit 1; }
 
-packages=(qemu-system-x86 nbdkit busybox-static kmod cpio e2fsprogs xfsprogs dmsetup mdadm lvm2 cryptsetup-bin open-iscsi tgt nbd-client fdisk fio nvme-cli smartmontools)
+packages=(qemu-system-x86 nbdkit busybox-static kmod cpio e2fsprogs xfsprogs dmsetup mdadm lvm2 cryptsetup-bin open-iscsi tgt nbd-client fdisk fio nvme-cli smartmontools xz-utils)
 lab=target/lab
 kernel=$lab/kernel
 # What the initrd needs to reach the host's files; all other modules are loaded from there.
@@ -35,6 +35,8 @@ if ! compgen -G "$kernel/boot/vmlinuz-*" >/dev/null; then
     rm -rf "$kernel.new"
     mkdir -p "$kernel.new"
     dpkg -x "$download"/*.deb "$kernel.new"
+    # Newer packages compress modules; busybox in the initrd loads none of these.
+    find "$kernel.new" -name '*.ko.xz' -exec xz --decompress {} +
     rm -rf "$kernel"
     mv "$kernel.new" "$kernel"
 fi
