@@ -339,3 +339,31 @@ def test_a_database_on_gp2_runs_out_of_credits_when_the_formula_says_and_is_told
     (burst,) = [cause for cause in causes if cause["cause"] == "burst-decline"]
     assert burst["confidence"] == 1.0
     refuse_anything_left(bench)
+
+
+HOT = (
+    "980-pro-1tb?volumes=data:1&volume_size=4GiB&disk.heat=20MB&disk.cooling_rate=0.1MB/s&disk.throttled=0.05"
+    "&disk.interface_rate=2GB/s&set.shared_buffers=16MB"
+)
+"""A drive that twenty megabytes heat up: it has a twentieth of its rate until half of that has cooled down."""
+
+
+@needs_loops
+@pytest.mark.slow(reason="a database heats a drive for about fifteen seconds")
+def test_a_database_on_a_drive_that_gets_hot_sees_it_throttle_and_is_told_why(bench: Bench) -> None:
+    target = f"embedded+array:{HOT}&at={bench.folder}/hot"
+    load = ("--warehouses", "1", "--users", "4", "--warmup", "0s", "--duration", "15s")
+    assert bench.assay("oltp", "tpcc", target, "load", "--warehouses", "1", "--no-report").code == 0
+
+    ran = bench.assay("oltp", "tpcc", target, "run", *load, "-o", bench.results, "--json")
+
+    assert ran.code == 0, ran.stderr
+    run = Path(ran.document["run_folder"])
+    (served,) = ran.document["points"][0]["served"]
+    told = [event for event in served["events"] if "throttles to cool down" in event["what"]]
+    assert told[0]["what"].startswith("member0/disk0: throttles to cool down; ")
+    assert "throttled" in [phase["state"] for phase in served["phases"]]
+    assert "throttles to cool down" in (run / "report.html").read_text()
+    causes = bench.assay("diagnose", run, "--json").document["causes"]
+    assert "drive-throttles" in [cause["cause"] for cause in causes]
+    refuse_anything_left(bench)

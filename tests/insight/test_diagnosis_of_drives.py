@@ -54,6 +54,12 @@ def test_a_drive_that_throttles_is_the_cause_of_late_ios_and_says_how_hot_it_was
     assert "nvme0n1: up to 84 degrees" in cause.notes
 
 
+@pytest.mark.parametrize("source", ["array", "model"])
+def test_a_drive_of_a_served_or_modelled_array_that_throttles_is_named(source: str) -> None:
+    hot = rows(source, "member0/disk0", "throttled_share", [0.0] * HALF + [0.9] * HALF, tier="storage")
+    assert "drive-throttles" in [one.cause for one in of(block(THEN, FEWER), hot).causes]
+
+
 def test_a_hot_drive_is_a_cause_only_where_it_is_slower() -> None:
     hot = drive("temperature_of_warning_share", [0.8] * HALF + [1.02] * HALF)
     assert of(block(THEN, FEWER), hot).first == "drive-throttles"

@@ -67,6 +67,8 @@ pub struct DiskReading {
     /// Of flash: bytes programmed, whatever for, and blocks erased.
     pub programmed_bytes: u64,
     pub erases: u64,
+    /// Time in which heat slowed the drive down; none of drives that it does not.
+    pub throttled_ns: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -110,9 +112,18 @@ pub struct LogReading {
 
 impl From<DiskCounters> for DiskReading {
     fn from(counters: DiskCounters) -> Self {
-        let DiskCounters { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns, programmed_bytes, erases } =
-            counters;
-        Self { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns, programmed_bytes, erases }
+        let DiskCounters {
+            reads,
+            writes,
+            read_bytes,
+            write_bytes,
+            busy_ns,
+            queue_ns,
+            programmed_bytes,
+            erases,
+            throttled_ns,
+        } = counters;
+        Self { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns, programmed_bytes, erases, throttled_ns }
     }
 }
 

@@ -38,6 +38,7 @@ fn disks(model: &ArrayModel) -> DiskReading {
         queue_ns: all.queue_ns + disk.queue_ns,
         programmed_bytes: all.programmed_bytes + disk.programmed_bytes,
         erases: all.erases + disk.erases,
+        throttled_ns: None,
     })
 }
 

@@ -104,6 +104,9 @@ fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interv
             row(&entity, "programmed_bytes", "delta", programmed);
             row(&entity, "erases_count", "delta", (after.erases - before.erases) as f64);
         }
+        if let (Some(before), Some(after)) = (before.throttled_ns, after.throttled_ns) {
+            row(&entity, "throttled_share", "gauge", (after - before) as f64 / interval_ns);
+        }
     }
     port_rows(name, &before.ports, &after.ports, interval_ns, rows);
 }

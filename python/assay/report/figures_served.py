@@ -41,6 +41,7 @@ SHADES = {
     "rebalancing": (COLOURS[2], 0.16, "green"),
     "no power": (LIMIT, 0.3, "red"),
     "at baseline": (COLOURS[1], 0.22, "yellow"),
+    "throttled": (COLOURS[3], 0.22, "pink"),
 }
 """Colour, opacity and the colour's name of the states of an array; a healthy one is not shaded."""
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from assay.base.tables import Record
-from assay.base.units import count_of, format_bytes, format_duration
+from assay.base.units import count_of, format_bytes, format_duration, format_share
 from assay.record.drive_health import notes_of
 from assay.record.standstill import overdriven_words, stood_still_s, were_apart
 from assay.record.state import UNKNOWN, state_words, states_of
@@ -45,7 +45,31 @@ def notices_of(points: Sequence[Record], target: Record, answers: Sequence[Recor
     """
     searched = {point_id for answer in answers for point_id in answer.get("point_ids") or ()}
     drives = [RunNotice(*note) for note in notes_of(target.get("drives") or [])]
-    return [*_of_points(points, searched), *drives, *_of_states(points), *_of_target(target)]
+    return [
+        *_of_points(points, searched), *drives, *_of_states(points), *_of_flash(points, target), *_of_target(target)
+    ]  # fmt: skip
+
+
+def _of_flash(points: Sequence[Record], target: Record) -> Iterable[RunNotice]:
+    """Wear of modelled drives of flash in all points together, and the points in which heat slowed them down."""
+    arrays = [(point.get("id"), point.get("array") or {}) for point in points]
+    written = sum(array.get("drive_written_bytes") or 0.0 for _, array in arrays)
+    programmed = sum(array.get("programmed_bytes") or 0.0 for _, array in arrays)
+    if written and programmed:
+        capacity = (target.get("array") or {}).get("raw_bytes")
+        worn = f" ({written / capacity:.2g} drive writes)" if capacity else ""
+        yield RunNotice(
+            f"the modelled drives were sent {format_bytes(written)} in the measured time{worn} and programmed"
+            f" {format_bytes(programmed)}: write amplification {programmed / written:.2f}",
+            "plain",
+        )
+    hot = {point_id: share for point_id, array in arrays if (share := array.get("throttled_share"))}
+    if hot:
+        yield RunNotice(
+            f"the modelled drives throttled to cool down in {id_list(list(hot))}, for up to"
+            f" {format_share(max(hot.values()))} of the time: disk.heat and disk.cooling_rate decide",
+            "warn",
+        )
 
 
 def _of_states(points: Sequence[Record]) -> Iterable[RunNotice]:

@@ -110,6 +110,9 @@ def summarise_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> dict[str
         or mean("member write_amplification")
         or _programmed_share(sums),
         "live_share": mean("log live_share") or mean("member live_share"),
+        "drive_written_bytes": sums.get("disk write_bytes") if "disk programmed_bytes" in sums else None,
+        "programmed_bytes": sums.get("disk programmed_bytes"),
+        "throttled_share": mean("disk throttled_share"),
     }
 
 

@@ -4,6 +4,7 @@ mod damage;
 mod faults;
 mod growing;
 mod growth;
+mod heat;
 mod picture;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use assay_array_model::{ArrayModel, ArrayPlan, FaultPlan, Lost, Moved, Part};
 use assay_load::Simulated;
 use damage::Damage;
 use growing::Growing;
+use heat::Heat;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -42,6 +44,7 @@ pub(crate) struct Group {
     /// Members whose bytes could not follow it.
     following: BTreeMap<u32, Stall>,
     news: Vec<News>,
+    heat: Heat,
 }
 
 impl Group {
@@ -63,6 +66,7 @@ impl Group {
             moved: Vec::new(),
             following: BTreeMap::new(),
             news: Vec::new(),
+            heat: Heat::default(),
         };
         group.model.follow();
         group.resume_faults();
@@ -156,6 +160,8 @@ impl Array for Group {
             "degraded"
         } else if self.model.rebalance_reading().is_some() {
             "rebalancing"
+        } else if self.heat.throttles() {
+            "throttled"
         } else {
             "healthy"
         }
@@ -167,6 +173,7 @@ impl Array for Group {
 
     fn go_on(&mut self, now_ns: u64, has_power: bool) {
         self.follow(now_ns);
+        self.look_at_heat(now_ns);
         self.go_on_rebuilding(ROWS_AT_ONCE, now_ns);
         self.go_on_moving(PIECES_AT_ONCE, now_ns, has_power);
     }

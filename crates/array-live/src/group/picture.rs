@@ -49,6 +49,9 @@ impl Group {
                             "reads": counters.reads,
                             "writes": counters.writes,
                             "busy_ns": counters.busy_ns,
+                            "write_bytes": counters.write_bytes,
+                            "programmed_bytes": counters.programmed_bytes,
+                            "throttled_ns": counters.throttled_ns,
                         })
                     })
                     .collect();

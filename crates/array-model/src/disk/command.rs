@@ -36,4 +36,6 @@ pub(crate) struct DiskCounters {
     /// Of flash: bytes programmed, and blocks erased.
     pub(crate) programmed_bytes: u64,
     pub(crate) erases: u64,
+    /// Time in which heat slowed the drive down; none of drives that it does not.
+    pub(crate) throttled_ns: Option<u64>,
 }

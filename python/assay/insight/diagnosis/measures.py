@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.disks import late, outstanding, still, storage_devices, unexplained_iowait
-from assay.insight.diagnosis.causes.drives import DRIVE_ERRORS
+from assay.insight.diagnosis.causes.drives import DRIVE_ERRORS, THROTTLE_SOURCES
 from assay.insight.diagnosis.causes.memory import hit_share, memory_of
 from assay.insight.diagnosis.causes.processors import GUEST_SHARES, fullest_core, guest_tracks
 from assay.insight.diagnosis.causes.told_limits import told_limits
@@ -185,7 +185,9 @@ def _of_storage(observed: Observations, host: str) -> Iterator[tuple[str, CellMe
         hung = np.where(still(observed, track), track.values, np.where(np.isfinite(track.values), 0.0, np.nan))
         words = f"{track.entity} outstanding while none completes"
         yield "disk", CellMeasure("errors", words, hung, at.OUTSTANDING, track.entity, is_outage=True)
-    for track in observed.find("throttled_share", source="drive", host=host):
+    for track in (
+        one for source in THROTTLE_SOURCES for one in observed.find("throttled_share", source=source, host=host)
+    ):
         yield "disk", CellMeasure("saturation", f"{track.entity} throttles", track.values, at.THROTTLED, track.entity)
     for metric, words in DRIVE_ERRORS:
         for track in observed.find(metric, source="drive", host=host):

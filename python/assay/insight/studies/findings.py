@@ -303,7 +303,8 @@ def _values(point: Point) -> dict[str, Value]:
     """Every figure of a point that studies compare, with the interval of its batches."""
     found = {figure: figure.value(point) for figure in figures_of(point) if figure.study}
     return {
-        figure.study: _with_interval(value, figure.batches(point))
+        # Batches are means, which say nothing of how sure a percentile is.
+        figure.study: _with_interval(value, figure.batches(point) if figure.statistic in ("", "mean") else ())
         for figure, value in found.items()
         if value is not None
     }

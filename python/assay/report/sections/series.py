@@ -254,6 +254,7 @@ def _model_rows(shown: Rows, clock: SeriesClock) -> list[PanelRow]:
         },
     )  # fmt: skip
     rows += panel_rows("write amplification", clock, {"log": mean(model, "write_amplification", 1.0)})
+    rows += panel_rows("throttled (%)", clock, {"hottest drive": largest(disks, "throttled_share", 0.01)})
     return rows + panel_rows("ports busy (%)", clock, {"busiest port": largest(ports, "busy_share", 0.01)})
 
 

@@ -103,6 +103,18 @@ def _member(old: State, new: State, interval_ns: int) -> Iterator[Reading]:
             yield Reading(after["name"], f"{side}_ios_count", "delta", float(count))
         busy = max(after["busy_ns"] - before["busy_ns"], 0) / interval_ns
         yield Reading(after["name"], "busy_share", "gauge", min(busy, 1.0))
+        yield from _flash(before, after, interval_ns)
+
+
+def _flash(old: State, new: State, interval_ns: int) -> Iterator[Reading]:
+    """What a drive of flash programmed, and the share of the time in which heat slowed it down."""
+    programmed = new.get("programmed_bytes", 0) - old.get("programmed_bytes", 0)
+    if programmed > 0:
+        yield Reading(new["name"], "write_bytes", "delta", float(max(new["write_bytes"] - old["write_bytes"], 0)))
+        yield Reading(new["name"], "programmed_bytes", "delta", float(programmed))
+    if new.get("throttled_ns") is not None and old.get("throttled_ns") is not None:
+        share = max(new["throttled_ns"] - old["throttled_ns"], 0) / interval_ns
+        yield Reading(new["name"], "throttled_share", "gauge", min(share, 1.0))
 
 
 def _host(old: State, new: State) -> Iterator[Reading]:

@@ -14,7 +14,7 @@ from assay.record.shapes.point import Point
 LARGE_BYTES = 64 << 10
 """I/Os of this size and more are told in bytes."""
 
-_LATENCIES = ("read_latency_mean_ns", "read_latency_p99_ns", "write_latency_mean_ns", "write_latency_p99_ns")
+_LATENCIES = ("read_latency_mean_ns", "write_latency_mean_ns", "write_latency_p99_ns")
 _MEAN = COMMON_FIGURES["total_latency_mean_ns"]
 
 
@@ -74,7 +74,11 @@ _OF_ARRAYS = (
 FIGURES: tuple[Figure, ...] = (
     _told(COMMON_FIGURES["iops"], large=False),
     _told(COMMON_FIGURES["bytes_per_s"], large=True),
-    *(replace(COMMON_FIGURES[name], at_ends=COMMON_FIGURES[name].statistic == "mean") for name in _LATENCIES),
+    *(replace(COMMON_FIGURES[name], at_ends=COMMON_FIGURES[name].statistic == "mean") for name in _LATENCIES[:1]),
+    # Studies of what reads wait for ask how long the slowest of them take.
+    replace(COMMON_FIGURES["read_latency_p99_ns"], study="read_latency_p99"),
+    replace(COMMON_FIGURES["read_latency_p99_9_ns"], study="read_latency_p99_9", compared=False),
+    *(replace(COMMON_FIGURES[name], at_ends=COMMON_FIGURES[name].statistic == "mean") for name in _LATENCIES[1:]),
     # Studies of one I/O at a time ask for it; elsewhere reads and writes are told apart.
     replace(_MEAN, noun="latency", full="mean latency", compared=False),
     *_OF_ARRAYS,

@@ -12,6 +12,7 @@ pub(super) struct Heat {
     bytes: f64,
     at_ns: u64,
     slowed: bool,
+    throttled_ns: u64,
 }
 
 impl Heat {
@@ -23,7 +24,19 @@ impl Heat {
             bytes: 0.0,
             at_ns: 0,
             slowed: false,
+            throttled_ns: 0,
         }
+    }
+
+    /// Time until `now_ns` in which the drive was slowed down; none of a drive that never is.
+    pub(super) fn throttled_ns(&self, now_ns: u64) -> Option<u64> {
+        (self.most_bytes > 0.0).then(|| self.throttled_ns + self.slowed_ns(now_ns.saturating_sub(self.at_ns)))
+    }
+
+    /// Time of the last `passed_ns` until the drive had cooled down.
+    fn slowed_ns(&self, passed_ns: u64) -> u64 {
+        let cools_in_ns = (self.bytes - self.most_bytes / 2.0).max(0.0) / self.cooled_per_ns;
+        if self.slowed { (passed_ns as f64).min(cools_in_ns) as u64 } else { 0 }
     }
 
     /// Picoseconds for each of these bytes; they heat the drive.
@@ -33,6 +46,7 @@ impl Heat {
             return ps_per_byte;
         }
         let passed_ns = now_ns.saturating_sub(self.at_ns);
+        self.throttled_ns += self.slowed_ns(passed_ns);
         self.at_ns = self.at_ns.max(now_ns);
         self.bytes = (self.bytes - passed_ns as f64 * self.cooled_per_ns).max(0.0) + bytes as f64;
         self.slowed = self.bytes > if self.slowed { self.most_bytes / 2.0 } else { self.most_bytes };
@@ -52,7 +66,10 @@ mod tests {
         let slowed_at = (0..40).find(|step| heat.slowed(step * 100, 200, 8) == 32);
         assert_eq!(slowed_at, Some(9));
         assert_eq!(heat.slowed(1300, 0, 8), 32, "still hot");
-        assert_eq!(heat.slowed(1600, 0, 8), 8);
+        // Slowed down since 900 ns; 900 bytes are left at 1300 ns, and half of 1000 at 1500 ns.
+        assert_eq!((heat.throttled_ns(1400), heat.throttled_ns(9999)), (Some(500), Some(600)));
+        assert_eq!(heat.slowed(2000, 0, 8), 8);
+        assert_eq!(heat.throttled_ns(3000), Some(600));
         assert_eq!(Heat::new(&HeatPlan { bytes: 0, ..plan }).slowed(0, 1 << 40, 8), 8, "0 is no limit");
     }
 }

@@ -187,6 +187,7 @@ impl SolidState {
         let mut copy = self.slots.counters(now_ns);
         copy.programmed_bytes = self.buffer.programmed_bytes;
         copy.erases = self.dies.erases;
+        copy.throttled_ns = self.heat.throttled_ns(now_ns);
         copy
     }
 

@@ -18,6 +18,8 @@ DRIVE_ERRORS = (
     ("media_errors_count", "has media errors"),
 )
 """What no drive does that is well, and its words."""
+THROTTLE_SOURCES = ("drive", "array", "model")
+"""Drives of this host, of served arrays and of models tell when they throttle."""
 
 
 def throttles(observed: Observations) -> list[Suspicion]:
@@ -27,7 +29,9 @@ def throttles(observed: Observations) -> list[Suspicion]:
 
 def _drives(observed: Observations) -> Iterator[tuple[str, str]]:
     metrics = ("throttled_share", "temperature_of_warning_share", *(metric for metric, _ in DRIVE_ERRORS))
-    found = [track for metric in metrics for track in observed.find(metric, source="drive")]
+    found = [
+        track for metric in metrics for source in THROTTLE_SOURCES for track in observed.find(metric, source=source)
+    ]
     yield from dict.fromkeys((track.entity, track.host) for track in found)
 
 
@@ -38,7 +42,10 @@ def _throttles(observed: Observations, name: str, host: str) -> Suspicion | None
         ("throttled_share", f"{name}: holds its power back to cool down", at.THROTTLED),
         ("temperature_of_warning_share", f"{name}: temperature, of that at which it warns", at.HOT),
     ):
-        for track in observed.find(metric, source="drive", entity=name, host=host):
+        found = [
+            track for one in THROTTLE_SOURCES for track in observed.find(metric, source=one, entity=name, host=host)
+        ]
+        for track in found:
             is_told = metric == "throttled_share"
             signals.add("throttling" if is_told else "temperature", words, track, bound, strong=is_told)
             active |= track.above(bound.value)

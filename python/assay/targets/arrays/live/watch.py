@@ -24,8 +24,8 @@ OVERDRIVEN_SHARE = 0.05
 
 SECOND_NS = 10**9
 POWER = ("cut-power", "restore")
-WHOLE = ("healthy", "at baseline")
-"""States of an array that has all its disks; a cloud's volume without credits is at its baseline."""
+WHOLE = ("healthy", "at baseline", "throttled")
+"""States of an array that has all its disks: a volume without credits is at its baseline, a hot drive throttles."""
 LOOK_S = 0.5
 """How often a rebuild is looked at that is waited for."""
 
