@@ -6,7 +6,9 @@ import errno
 import os
 import signal
 import threading
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +18,8 @@ from assay import _core
 from assay.base.errors import AssayError, UsageError
 from assay.traces.capture import ftrace
 from assay.traces.capture.ftrace import TraceInstance, open_tracefs, remove_stale
-from assay.traces.capture.record import CaptureRequest, ios_of, record_trace
-from assay.traces.file import read_trace
+from assay.traces.capture.record import CaptureReport, CaptureRequest, ios_of, record_trace
+from assay.traces.file import Trace, read_trace
 from assay.traces.ios import IoFlag, Ios, joined_ios
 from assay_command import Bench
 
@@ -164,3 +166,41 @@ def test_a_kernel_that_refuses_is_explained(number: int, words: str) -> None:
     error = ftrace._refusal(OSError(number, os.strerror(number)))
     assert isinstance(error, AssayError)
     assert words in str(error)
+
+
+def recorded(folder: Path, **asked: Any) -> tuple[CaptureReport, Trace]:
+    """A recording of I/Os that are made all the time."""
+    devices, path = traced_devices(folder), folder / "one.trace"
+    request = CaptureRequest(devices=tuple(devices), path=path, **asked)
+    found: list[CaptureReport] = []
+    with direct_file(folder) as file:
+        write_blocks(file, COUNT)
+        recording = threading.Thread(
+            target=lambda: found.append(record_trace(request, threading.Event(), lambda _: None))
+        )
+        recording.start()
+        while recording.is_alive():
+            read_blocks(file, COUNT)
+    (report,) = found
+    return report, read_trace(path)
+
+
+def test_samples_are_windows_of_which_the_trace_says_when_they_were(tmp_path: Path) -> None:
+    report, trace = recorded(tmp_path, duration_s=0.9, window_s=0.2, every_s=0.4)
+    assert trace.end is not None
+    windows = trace.end.windows
+    assert 1 <= len(windows) <= 3
+    assert all(before[1] < after[0] for before, after in pairwise(windows))
+    for ios in trace.batches():
+        places = np.searchsorted([begin for begin, _ in windows], ios.t_ns, side="right") - 1
+        assert (places >= 0).all()
+        assert (ios.t_ns <= np.array([end for _, end in windows])[places]).all()
+    assert report.seconds == pytest.approx(sum(end - begin for begin, end in windows) / 1e9)
+
+
+def test_a_trace_ends_once_it_is_as_large_as_it_may_be(tmp_path: Path) -> None:
+    report, trace = recorded(tmp_path, duration_s=60, bytes_max=100)
+    assert report.ended_by == "size"
+    assert trace.end is not None
+    assert report.bytes == trace.path.stat().st_size
+    assert report.seconds < 60

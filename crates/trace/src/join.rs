@@ -44,7 +44,7 @@ struct Slot {
     first: Option<Io>,
 }
 
-/// A bio, or what is left of it, that no request was issued for.
+/// A bio that waits for a request, or the rest of it.
 struct Waiting {
     end: u64,
     ordinal: u64,
@@ -241,9 +241,9 @@ impl Joiner {
 
     fn requeue(&mut self, event: &Event, is_flush: bool) {
         let (begin, end) = place_of(event, is_flush);
-        let same = self.in_flight.range((event.device, begin, 0)..=(event.device, begin, u64::MAX));
+        let mut same = self.in_flight.range((event.device, begin, 0)..=(event.device, begin, u64::MAX));
         // The driver refuses the request that it was handed last.
-        let Some((&key, _)) = same.filter(|(_, one)| one.end == end).next_back() else { return };
+        let Some((&key, _)) = same.rfind(|(_, one)| one.end == end) else { return };
         let Some(one) = self.in_flight.remove(&key) else { return };
         if is_flush {
             self.flushes.entry(event.device).or_default().insert(0, one.ordinal);

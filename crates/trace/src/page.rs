@@ -1,6 +1,6 @@
 //! A page of ftrace's ring: when it begins, whether events were lost before it, and its entries.
 //!
-//! The format is that of `events/header_page` and `events/header_event` (kernel/trace/ring_buffer.c). The bytes are foreign
+//! `events/header_page` and `events/header_event` state the format (kernel/trace/ring_buffer.c). The bytes are foreign
 //! input: a length that leads out of the page ends it.
 
 use crate::event::PageLayout;
@@ -98,7 +98,7 @@ impl<'a> Iterator for Page<'a> {
     }
 }
 
-/// Kind and time of an entry's head: bit fields, whose order is that of the machine.
+/// Kind and time of an entry's head: bit fields in the order of the machine.
 fn split(head: u32) -> (u32, u32) {
     if cfg!(target_endian = "big") {
         (head >> DELTA_BITS, head & ((1 << DELTA_BITS) - 1))
