@@ -60,10 +60,10 @@ class BlockCapture:
         """
     def processes(self) -> list[str]:
         """Names of processes by their numbers; the first is an unknown one."""
-    def latencies(self) -> list[tuple[int, str, list[tuple[list[int], int, int]]]]:
+    def latencies(self) -> list[tuple[int, str, list[list[int]], list[int], list[int]]]:
         """Times of the I/Os that completed since the last call, by device and direction.
 
-        In the queue, in the device, and both together: I/Os by bucket, the sum of their times, and the longest.
+        Counts by bucket of times in the queue and in the device, then sums and longest of both.
         """
     def counts(self) -> dict[str, int]:
         """Counts of events, and of I/Os that could not be joined."""

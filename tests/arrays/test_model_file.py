@@ -55,10 +55,10 @@ class TestCatalogue:
             return [name for name in catalogue_names() if load_model(name).model_class == model_class]
 
         assert of("study") == ["datrium-dvx", "fas2040", "fas3070", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod"]
-        assert of("array") == ["black-box"]
+        assert of("array") == ["afa-active", "afa-standby", "black-box"]
         centres = "cm7-r-3840 d5-p5336-61440 d7-p5520-1920 micron-7450-max-800 micron-7450-pro-960 micron-9550-max-6400"
-        others = "pe8110-960 pm9a3-960 wd-dc-960 980-pro-1tb p41-plus-1tb sn850x-2tb nvme-mirror nvme-md nvme-md-parity"
-        assert of("drive") == sorted(f"{centres} {others}".split())
+        others = "pe8110-960 pm9a3-960 wd-dc-960 980-pro-1tb p41-plus-1tb sn850x-2tb nvme-mirror"
+        assert of("drive") == sorted(f"{centres} {others} nvme-md nvme-md-parity nvme-raid".split())
         assert {name.partition("-")[0] for name in of("cloud")} == {"aws", "azure", "gcp"}
 
     @pytest.mark.parametrize("name", catalogue_names())
@@ -93,7 +93,7 @@ class TestCatalogue:
 
     def test_an_unknown_array_names_the_nearest_and_all(self) -> None:
         with pytest.raises(
-            UsageError, match=r"unknown array 'ps6100x'; did you mean 'ps6100xv'\? known: 980-pro-1tb, aws-gp2, "
+            UsageError, match=r"unknown array 'ps6100x'; did you mean 'ps6100xv'\? known: 980-pro-1tb, afa-active, "
         ):
             load_model("ps6100x")
 

@@ -203,7 +203,7 @@ def test_every_study_is_shown(bench: Bench) -> None:
 STAND_INS = {"database": "embedded:pg", "file": "f.dat", "array": "embedded+array:ps6100xv?volumes=data:1,log:1",
              "mssql": "mssql://sa@127.0.0.1:1/x", "mariadb": "mariadb://sa@127.0.0.1:1/x",
              "embedded": "embedded:pg", "postgresql": "postgresql://sa@127.0.0.1:1/x",
-             "duckdb": "duckdb:x.duckdb"}  # fmt: skip
+             "duckdb": "duckdb:x.duckdb", "flash": "model:nvme-raid"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", study_names())

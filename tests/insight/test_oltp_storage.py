@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.judgement import judge
-from assay.record.latency_buckets import bucket_metric
-from assay.record.limits import parse_limits
 from assay.record.rows import Rows
 from assay.telemetry.summary import folded, summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
@@ -279,33 +276,3 @@ def assert_alike(found: Any, expected: Any) -> None:
             assert_alike(one, other)
     else:
         assert found == expected
-
-
-def counted(device: str, side: str, bucket: int, ios: float) -> list[Row]:
-    return [row(second, "block", device, bucket_metric(side, "whole", bucket), ios / 2) for second in (0, 1)]
-
-
-def test_percentiles_of_devices_are_known_where_each_io_was_counted() -> None:
-    rows = [*two_seconds(), *device_rows(0, "vdb", 100, 0, 1e6, 0.0),
-            *counted("vda", "read", 20, 396), *counted("vda", "read", 30, 4),
-            *counted("vda", "write", 22, 400)]  # fmt: skip
-    devices = {"data": ["vda"], "tempdb": ["vdb"]}
-    found = storage(batches_of(rows), 0, 2 * SECOND_NS, devices, 200, None, True, cpu_count=2)
-    roles = roles_of(found)
-    reads = roles["data"]["read"]
-    assert reads is not None
-    # 1 ms ends the twentieth bucket, 32 ms the thirtieth.
-    latency = reads["latency_ns"]
-    assert [latency["p50"], latency["p99"], latency["p99_9"]] == pytest.approx([861e3, 861e3, 27.6e6], rel=0.01)
-    total = roles["data"]["total"]
-    assert total is not None
-    assert total["latency_ns"]["p50"] == pytest.approx(1.722e6, rel=0.01)
-    (limit,) = parse_limits(["data.read.p99<=2ms"])
-    point: Any = {"roles": roles, "volumes": volumes_of(found), "workload": {"kind": "tpcc"}, "generator": {}}
-    judged = {one["scope"]: one["met"] for one in judge([limit], point)}
-    assert True in judged.values()
-    # Of a device whose I/Os were not counted there is a mean alone.
-    other = roles["tempdb"]["read"]
-    assert other is not None
-    assert other["latency_ns"] == {"mean": 1e6}
-    assert other["histogram"] is None

@@ -206,4 +206,4 @@ def test_results_of_a_model_are_those_documented(root: Path, tmp_path: Path, mon
     assert run.rows.distinct("clock") == ["virtual"]
 
     (block,) = re.findall(r'^    "array": \{("disk_busy_share".*?)\}', results, flags=re.MULTILINE | re.DOTALL)
-    assert re.findall(r'"([a-z_]+)"', block) == list(summarise_model([], 0, 0))
+    assert re.findall(r'"([a-z_]+)"', block) == list(summarise_model([], 0, 0, configure("ps6100xv")))

@@ -41,12 +41,12 @@ def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
         "block-and-mix", "block-mix-fill", "cache-size", "columnstore", "cross-stimulus", "degraded",
         "demand-intensity", "dss-profile-vs-database", "dss-scaling", "fill", "flash-state", "hosts",
-        "idle-recovery", "interference", "iops-matrix", "latency", "mailbox-layout", "memory", "oltp-degraded",
-        "oltp-layout", "oltp-on-raid", "oltp-partition", "oltp-scaling", "over-provisioning", "partitions",
-        "path-policy", "paths", "published", "queue-depth", "raid-policy", "raw-scaling", "raw-vs-database",
-        "read-realloc", "read-settings", "san-scaling", "scale-together", "server-parameters", "steady-state",
-        "steady-state-array", "streams", "tail", "wire-speed", "working-set", "write-allocation",
-        "write-saturation",
+        "idle-recovery", "interference", "iops-matrix", "latency", "mailbox-layout", "memory", "mixed-drives",
+        "oltp-degraded", "oltp-layout", "oltp-on-raid", "oltp-partition", "oltp-scaling",
+        "over-provisioning", "partitions", "path-policy", "paths", "published", "queue-depth", "raid-policy",
+        "raw-scaling", "raw-vs-database", "read-realloc", "read-settings", "rebuild", "san-scaling", "scale-together",
+        "server-parameters", "steady-state", "steady-state-array", "streams", "tail", "wire-speed", "working-set",
+        "write-allocation", "write-saturation",
     ]  # fmt: skip
 
 
@@ -54,6 +54,8 @@ def test_a_study_has_a_variant_for_each_kind_of_target() -> None:
     assert [study.targets for study in study_variants("cache-size")] == [("model",), ("database",)]
     assert read_study("cache-size").title == read_study("cache-size", "model:ps6100xv").title == "Controller cache"
     assert read_study("cache-size", "embedded:/srv/pg").title == "Buffer cache"
+    assert read_study("raid-policy", "model:nvme-raid").title == "RAID policy on flash"
+    assert read_study("raid-policy", "model:ps6100xv").title == read_study("raid-policy").title == "RAID policy"
     # One that has none for the target says so itself.
     assert read_study("fill", "embedded:/srv/pg").targets == ("model",)
 

@@ -93,7 +93,7 @@ class TestTelemetry:
             row(200, "member1", "rebuilt_bytes", 7.0),
         ]
 
-        found = summarise_model(batches_of(rows), 100, 200)
+        found = summarise_model(batches_of(rows), 100, 200, configure("ps6100xv"))
 
         assert found["disk_busy_share"] == pytest.approx(0.4)
         assert found["fullest_disk_busy_share"] == pytest.approx(0.6)

@@ -69,11 +69,11 @@ def test_latencies_are_counted_without_keeping_ios(tmp_path: Path) -> None:
         instance.stop()
         capture.finish()
         capture.close()
-        found = {direction: sides for _, direction, sides in capture.latencies()}
-    (queue, queue_sum_ns, _), (device, device_sum_ns, device_most_ns), (whole, whole_sum_ns, _) = found["read"]
-    assert COUNT <= sum(queue) <= sum(device) == sum(whole)
+        found = {direction: (counts, sums, most) for _, direction, counts, sums, most in capture.latencies()}
+    (queue, device), (_, device_sum_ns), (_, device_most_ns) = found["read"]
+    assert sum(queue) >= COUNT
+    assert sum(device) >= COUNT
     assert device_sum_ns >= device_most_ns > 0
-    assert whole_sum_ns == queue_sum_ns + device_sum_ns
     assert capture.latencies() == []
     assert len(ios_of(capture, ["vda"])) == 0
 

@@ -17,6 +17,8 @@ pub(crate) enum Event {
     Path(PathEvent),
     /// A piece that moves has come to the member that joined; or its controller is done with that.
     Moves { slot: u16, admitted: bool },
+    /// The rebuild of the member with this disk may begin its next row.
+    Rebuilds { disk: u16 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,7 @@ impl Events {
             Event::Arrived(command) => command << KIND_BITS | 3,
             Event::Path(step) => (step as u32) << KIND_BITS | 4,
             Event::Moves { slot, admitted } => (u32::from(slot) << 1 | u32::from(admitted)) << KIND_BITS | 5,
+            Event::Rebuilds { disk } => u32::from(disk) << KIND_BITS | 6,
             Event::DiskEnds { disk, slot } => u32::from(disk) << 16 | u32::from(slot) << KIND_BITS | 2,
         };
         self.set = self.set.wrapping_add(1);
@@ -77,6 +80,7 @@ impl Events {
                 let packed = packed >> KIND_BITS;
                 Event::Moves { slot: (packed >> 1) as u16, admitted: packed & 1 == 1 }
             }
+            6 => Event::Rebuilds { disk: (packed >> KIND_BITS) as u16 },
             _ => Event::DiskEnds { disk: (packed >> 16) as u16, slot: (packed as u16) >> KIND_BITS },
         };
         Some((at_ns, event))

@@ -7,7 +7,7 @@ use assay_load::SplitMix;
 
 use crate::{
     ArrayError, ArrayModel, ArrayPlan, LayoutPlan, MemberPlan, Part, StatePlan,
-    disk::DiskKind,
+    disk::DiskKinds,
     events::Event,
     grown::{Home, Piece},
     member::Member,
@@ -55,14 +55,13 @@ impl ArrayModel {
         }
         self.spread = spread;
         let geometry = self.members[0].geometry.clone();
-        let count = self.disks.len() as u32 + pool.member.active_disks();
-        let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns, count);
+        let kinds = DiskKinds::new(&pool.member, member + 1);
         let healthy = MemberPlan { state: StatePlan::Healthy, ..pool.member.clone() };
         let first = self.disks.len() as u16;
         let mut random = SplitMix::new(plan.seed ^ u64::from(member).rotate_right(16));
         let phase = || random.next() as u32;
-        self.members.push(Member::new(&healthy, &geometry, &kind, first, used_bytes, phase));
-        self.disks.resize(self.disks.len() + healthy.active_disks() as usize, member as u16);
+        self.members.push(Member::new(&healthy, &geometry, &kinds, first, used_bytes, phase));
+        self.disks.resize(self.disks.len() + healthy.serving_disks() as usize, member as u16);
         self.links.join();
         self.spread.set_moved(moved);
         Ok(())

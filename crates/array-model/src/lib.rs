@@ -28,6 +28,7 @@ mod rebuild;
 pub mod reliability;
 mod session;
 mod slab;
+mod software_raid;
 mod spread;
 mod streams;
 mod task;
@@ -47,8 +48,8 @@ pub use modelled::{Model, ModelPlan, Modelled};
 pub use parity::Code;
 pub use plan::{
     ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, FlashAge, FlashPlan, HeatPlan, HostPlan, LayoutPlan,
-    LinkPlan, Lost, MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, ReadPriority, ReadsPlan,
-    SlcPlan, SolidStatePlan, SpacePlan, StatePlan, StationPlan, VolumePlan,
+    LinkPlan, Lost, MechanicalPlan, MemberPlan, OthersPlan, PartialWrite, PathPolicy, PoolPlan, RaidLog, RaidPlan,
+    ReadPriority, ReadsPlan, SlcPlan, SoftwarePlan, SolidStatePlan, SpacePlan, StatePlan, StationPlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
 pub use readings::{DiskReading, GateReading, HostReading, LimitReading, LogReading, MemberReading, PortReading};

@@ -112,7 +112,7 @@ impl ArrayModel {
             let begun_bytes = member.anywhere.as_ref().map_or(0, |anywhere| anywhere.begun_bytes());
             let bytes = member.used_bytes.max(begun_bytes);
             let rows = member.geometry.disk_bytes(bytes) / member.geometry.chunk_bytes();
-            member.rebuild = Some(Rebuild::new(depth, rows));
+            member.rebuild = Some(Rebuild::new(depth, rows, 0));
             member.rebuild_next(self.time.now_ns, &mut self.time.events);
         }
     }

@@ -1,11 +1,13 @@
 //! One array: its disks, its cache, and the work between them.
 
+mod admitting;
 mod destaging;
 mod moving;
 mod rebuilding;
 mod reclaiming;
 mod scattered_reads;
 mod scattered_writes;
+mod software;
 
 use std::collections::VecDeque;
 
@@ -13,11 +15,12 @@ use crate::{
     Code, Geometry, LayoutPlan, MemberPlan, PartialWrite, Place, StatePlan,
     cache::{Cache, PARTS},
     destage::Destager,
-    disk::{Begun, Disk, DiskCommand, DiskKind},
+    disk::{Begun, Disk, DiskCommand, DiskKinds},
     events::{Event, Events},
     processors::Processors,
     rebuild::Rebuild,
     slab::Slab,
+    software_raid::Software,
     streams::Streams,
     task::{Access, ChunkParts, Task, Work},
     write_anywhere::{Reclaim, WriteAnywhere},
@@ -60,6 +63,8 @@ pub(crate) struct Waiting {
     pub(crate) writes: VecDeque<Access>,
     /// Reads of chunks that are being read ahead: the chunk, and the task that waits.
     reads: Vec<(u64, u32)>,
+    /// Commands written through in several tasks, with the number of tasks left.
+    pub(crate) tasks_left: Vec<(u32, u32)>,
 }
 
 #[derive(Debug, Clone)]
@@ -85,8 +90,8 @@ pub(crate) struct Member {
     pub(crate) anywhere: Option<Box<WriteAnywhere>>,
     /// Write-anywhere layouts that reclaim space or keep snapshots.
     pub(crate) reclaim: Option<Box<Reclaim>>,
-    /// Commands written through in several tasks, with the number of tasks left.
-    pub(crate) written_through: Vec<(u32, u32)>,
+    /// Of members whose RAID is the host's.
+    pub(crate) software: Option<Box<Software>>,
     pub(crate) processors: Processors,
     chunk_shift: u32,
     pub(crate) part_shift: u32,
@@ -103,7 +108,7 @@ impl Member {
     pub(crate) fn new(
         plan: &MemberPlan,
         geometry: &Geometry,
-        kind: &DiskKind,
+        kinds: &DiskKinds,
         first_disk: u16,
         used_bytes: u64,
         mut phase: impl FnMut() -> u32,
@@ -120,7 +125,8 @@ impl Member {
             StatePlan::Healthy => (None, None),
             StatePlan::Degraded => (Some(0), None),
             StatePlan::Rebuilding { depth } => {
-                (Some(0), Some(Rebuild::new(depth, plan.disk.capacity_bytes() / geometry.chunk_bytes())))
+                let rows = plan.disk.capacity_bytes() / geometry.chunk_bytes();
+                (Some(0), Some(Rebuild::new(depth, rows, plan.rebuild_interval_ns(geometry.chunk_bytes()))))
             }
         };
         Self {
@@ -128,7 +134,9 @@ impl Member {
             code: Code::of(geometry).ok(),
             partial_write: plan.raid.partial_write,
             first_disk,
-            disks: (0..active).map(|_| kind.disk(phase())).collect(),
+            disks: (0..plan.serving_disks())
+                .map(|disk| kinds.of(disk, active, rebuild.is_some()).disk(phase()))
+                .collect(),
             cache: Cache::new(cache.bytes, chunk_bytes, destager.lanes_count()),
             caching: Caching {
                 keep_reads: cache.keep_reads,
@@ -145,7 +153,9 @@ impl Member {
             rebuild,
             anywhere,
             reclaim: Reclaim::new(plan, geometry, used_bytes).map(Box::new),
-            written_through: Vec::new(),
+            software: plan.software.as_ref().map(|software| {
+                Box::new(Software::new(software, plan, geometry.columns(), chunk_bytes / u64::from(PARTS)))
+            }),
             processors: Processors::new(&plan.controller),
             chunk_shift: chunk_bytes.trailing_zeros(),
             part_shift: (chunk_bytes / u64::from(PARTS)).trailing_zeros(),
@@ -291,7 +301,10 @@ impl Member {
 
     /// Gives a disk a command of a task.
     #[inline]
-    pub(crate) fn push(&mut self, now_ns: u64, disk: u32, command: DiskCommand, events: &mut Events) {
+    pub(crate) fn push(&mut self, now_ns: u64, disk: u32, mut command: DiskCommand, events: &mut Events) {
+        if let Some(anywhere) = &self.anywhere {
+            anywhere.reduce(&mut command);
+        }
         self.tasks[command.task].remaining += 1;
         if let Some(begun) = self.disks[disk as usize].push(now_ns, command) {
             self.set_end(now_ns, disk, begun, events);
@@ -329,53 +342,6 @@ impl Member {
         }
     }
 
-    /// Serves a write; the command is over when it is in `done`.
-    #[inline]
-    pub(crate) fn write(&mut self, now_ns: u64, access: Access, events: &mut Events) {
-        self.counters.written_bytes += access.bytes;
-        self.take(now_ns, access, events);
-    }
-
-    /// Writes what no host counts as written, too.
-    pub(crate) fn take(&mut self, now_ns: u64, access: Access, events: &mut Events) {
-        if !self.caching.write_back {
-            self.write_through(now_ns, access, events);
-        } else if !self.waiting.writes.is_empty()
-            || self.cache.dirty_bytes() + access.bytes > self.caching.dirty_most_bytes.max(access.bytes)
-        {
-            self.counters.writes_waited += 1;
-            self.waiting.writes.push_back(access);
-        } else {
-            self.admit(access);
-            self.done.push(access.command);
-        }
-        self.destage(now_ns, events);
-    }
-
-    /// Takes a write into the cache.
-    pub(crate) fn admit(&mut self, access: Access) {
-        let mut at_bytes = access.at_bytes;
-        let end_bytes = access.at_bytes + access.bytes;
-        while at_bytes < end_bytes {
-            let (chunk, parts, until_bytes) = self.piece(at_bytes, end_bytes);
-            let (lane, position) = self.destager.lane(&self.geometry, chunk);
-            self.cache.write(chunk, parts, lane, position);
-            at_bytes = until_bytes;
-        }
-    }
-
-    /// Lets writes in that have waited for room.
-    pub(crate) fn admit_waiting(&mut self) {
-        while let Some(access) = self.waiting.writes.front().copied() {
-            if self.cache.dirty_bytes() + access.bytes > self.caching.dirty_most_bytes.max(access.bytes) {
-                return;
-            }
-            self.waiting.writes.pop_front();
-            self.admit(access);
-            self.done.push(access.command);
-        }
-    }
-
     /// Warms the cache with an access, as after many accesses like it.
     pub(crate) fn warm(&mut self, write: bool, at_bytes: u64, bytes: u64) {
         let access = Access { command: 0, at_bytes, bytes, page_end_bytes: at_bytes + bytes };
@@ -406,11 +372,14 @@ impl Member {
         match self.tasks.reuse() {
             Some(index) => {
                 let task = &mut self.tasks[index];
-                (task.work, task.remaining, task.writing) = (work, 0, false);
+                (task.work, task.remaining, task.writing, task.logged) = (work, 0, false, false);
                 task.chunks.clear();
                 index
             }
-            None => self.tasks.insert(Task { work, remaining: 0, writing: false, chunks: Vec::with_capacity(4) }),
+            None => {
+                let chunks = Vec::with_capacity(4);
+                self.tasks.insert(Task { work, remaining: 0, writing: false, logged: false, chunks })
+            }
         }
     }
 
@@ -450,6 +419,15 @@ impl Member {
             Work::Reclaim => self.finish(task),
             Work::Destage { .. } | Work::WriteThrough { .. } => self.flush_goes_on(now_ns, task, events),
             Work::Rebuild { row } => self.rebuild_goes_on(now_ns, task, row, events),
+            Work::Bitmap => {
+                self.finish(task);
+                self.bitmap_is_written(now_ns, events);
+            }
+            Work::Log { line } => {
+                self.finish(task);
+                self.log_is_written(now_ns, line, events);
+            }
+            Work::Logged { slot } => self.write_is_logged(now_ns, task, slot, events),
             Work::Move { slot } => {
                 self.finish(task);
                 self.read_out.push(slot);

@@ -6,7 +6,7 @@ use assay_load::{Completion, Op, Request, Simulated, SplitMix};
 
 use crate::{
     ArrayError, ArrayPlan, Code, FaultPlan, Lost, MemberPlan, StatePlan,
-    disk::DiskKind,
+    disk::DiskKinds,
     events::{Event, PathEvent},
     links::Links,
     member::{Member, MemberCounters},
@@ -80,20 +80,20 @@ impl ArrayModel {
         let spread = Spread::new(plan, &mut random);
         let (mut members, mut disks) = (Vec::new(), Vec::new());
         for pool in &plan.pools {
-            let geometry = write_anywhere::geometry(&pool.member, pool.member.active_disks())?;
+            let kinds = DiskKinds::new(&pool.member, pool.members);
+            let member = &pool.member.unreduced();
+            let geometry = write_anywhere::geometry(member, member.active_disks())?;
             if geometry.policy().parity_disks() > 0 {
                 Code::of(&geometry)?;
             }
-            let disk_bytes = pool.member.disk.capacity_bytes();
-            let disk_bytes = disk_bytes.saturating_sub(write_anywhere::reserve_bytes(&pool.member, &geometry));
-            let count = pool.members * pool.member.active_disks();
-            let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns, count);
+            let disk_bytes = member.disk.capacity_bytes();
+            let disk_bytes = disk_bytes.saturating_sub(write_anywhere::reserve_bytes(member, &geometry));
             // A pool loses a disk of its first member alone.
-            let healthy = MemberPlan { state: StatePlan::Healthy, ..pool.member.clone() };
+            let healthy = MemberPlan { state: StatePlan::Healthy, ..member.clone() };
             for within in 0..pool.members {
                 let number = members.len() as u32;
                 let used_bytes = spread.used_bytes(number);
-                write_anywhere::check_room(&pool.member, &geometry, used_bytes)?;
+                write_anywhere::check_room(member, &geometry, used_bytes)?;
                 if geometry.disk_bytes(used_bytes) > disk_bytes {
                     return Err(ArrayError::TooLarge(format!(
                         "volumes take {used_bytes} bytes of a member that holds {}",
@@ -101,9 +101,9 @@ impl ArrayModel {
                     )));
                 }
                 let first = disks.len() as u16;
-                disks.resize(disks.len() + pool.member.active_disks() as usize, number as u16);
-                let member_plan = if within == 0 { &pool.member } else { &healthy };
-                members.push(Member::new(member_plan, &geometry, &kind, first, used_bytes, || random.next() as u32));
+                disks.resize(disks.len() + member.serving_disks() as usize, number as u16);
+                let member_plan = if within == 0 { member } else { &healthy };
+                members.push(Member::new(member_plan, &geometry, &kinds, first, used_bytes, || random.next() as u32));
             }
         }
         let mut model = Self {
@@ -394,6 +394,11 @@ impl Timed for ArrayModel {
                 Some(u32::from(member))
             }
             Event::Moves { slot, admitted } => self.move_comes(slot, admitted),
+            Event::Rebuilds { disk } => {
+                let member = self.disks[usize::from(disk)];
+                self.members[usize::from(member)].rebuild_next(now_ns, &mut self.time.events);
+                Some(u32::from(member))
+            }
         };
         if let Some(member) = member {
             self.answer_done(member);

@@ -1,6 +1,10 @@
 //! Plan of an array: every parameter of the model in base units.
 
+mod derived;
 pub(crate) mod limits;
+mod software;
+
+pub use software::{RaidLog, SoftwarePlan};
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +51,23 @@ pub struct MemberPlan {
     pub cache: CachePlan,
     pub layout: LayoutPlan,
     pub state: StatePlan,
+    /// The last of the disks, where they are of another kind or age.
+    #[serde(default)]
+    pub others: Option<OthersPlan>,
+    /// RAID in the host's software.
+    #[serde(default)]
+    pub software: Option<SoftwarePlan>,
+    /// Most that a rebuild writes onto the spare; 0: as fast as it goes.
+    #[serde(default)]
+    pub rebuild_bytes_per_s: f64,
+}
+
+/// Disks of a member that are not like the rest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OthersPlan {
+    pub count: u32,
+    pub disk: DiskPlan,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -320,10 +341,17 @@ pub enum LayoutPlan {
         run_blocks: u32,
         /// Whether blocks that a sequential read found scattered are written again in one piece.
         read_realloc: bool,
+        /// How many times smaller data are on the disks than hosts wrote them.
+        #[serde(default = "unreduced")]
+        reduction: f64,
         /// Snapshots and reclamation of space.
         #[serde(default)]
         space: SpacePlan,
     },
+}
+
+fn unreduced() -> f64 {
+    1.0
 }
 
 /// Snapshots, and the reclamation of space that they and overwriting leave behind.

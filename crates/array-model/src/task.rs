@@ -29,6 +29,12 @@ pub(crate) enum Work {
     Reclaim,
     /// A row of the lost disk is computed and written to the spare.
     Rebuild { row: u64 },
+    /// A page of the bitmap goes to the disks.
+    Bitmap,
+    /// Stripes or writes go to a log.
+    Log { line: u32 },
+    /// A command of a host waits for the journal, and goes into the cache then.
+    Logged { slot: u32 },
     /// A piece of a volume is read to be moved onto a member that joined.
     Move { slot: u16 },
 }
@@ -47,6 +53,8 @@ pub(crate) struct Task {
     pub(crate) remaining: u32,
     /// Whether old data and parity have been read.
     pub(crate) writing: bool,
+    /// Whether a log has it.
+    pub(crate) logged: bool,
     pub(crate) chunks: Vec<ChunkParts>,
 }
 

@@ -22,10 +22,14 @@ pub(crate) use reclaim::{Reclaim, check_room};
 use space::Space;
 pub(crate) use space::bit_runs;
 
-use crate::{ArrayError, Geometry, LayoutPlan, MemberPlan, RaidPlan, cache::PARTS, task::ChunkParts};
+use crate::{
+    ArrayError, Geometry, LayoutPlan, MemberPlan, RaidPlan, cache::PARTS, disk::DiskCommand, task::ChunkParts,
+};
 
 /// Shorter runs would make more rows than there is memory for.
 const RUN_MIN: u32 = 8;
+const PAGE_BYTES: u64 = 4096;
+const SECTOR_BYTES: u64 = 512;
 const RUN_MAX: u32 = 1 << 13;
 
 /// Where a member's blocks lie and what is on its way to a new place.
@@ -35,6 +39,8 @@ pub(crate) struct WriteAnywhere {
     pub(crate) space: Space,
     pub(crate) block_shift: u32,
     pub(crate) run_shift: u32,
+    /// Bytes on a disk for each byte of data, of 2^32.
+    reduced: u64,
     pub(crate) chunk_shift: u32,
     /// Parts of a chunk that make a block.
     block_parts: u32,
@@ -118,6 +124,7 @@ impl WriteAnywhere {
             space: Space::new(geometry.columns(), run_blocks, rows, used_bytes.div_ceil(block_bytes)),
             block_shift: block_bytes.trailing_zeros(),
             run_shift: geometry.chunk_bytes().trailing_zeros(),
+            reduced: ((1_u64 << 32) as f64 / plan.layout.reduction()) as u64,
             chunk_shift: chunk_bytes.trailing_zeros(),
             block_parts: (block_bytes * u64::from(PARTS) / chunk_bytes) as u32,
             ahead_chunks: plan.cache.prefetch_bytes / chunk_bytes,
@@ -126,6 +133,25 @@ impl WriteAnywhere {
             followed: None,
             scratch: Scratch::default(),
         })
+    }
+
+    /// Bytes that reduced data take on a disk.
+    #[inline]
+    pub(crate) fn reduced_bytes(&self, bytes: u64) -> u64 {
+        ((u128::from(bytes) * u128::from(self.reduced)) >> 32) as u64
+    }
+
+    /// Where a range of a disk lies once the data are reduced: ranges that follow each other still do. Writes end at whole
+    /// pages, what is left of one goes with the next.
+    #[inline]
+    pub(crate) fn reduce(&self, command: &mut DiskCommand) {
+        if self.reduced == 1 << 32 {
+            return;
+        }
+        let unit = if command.write { PAGE_BYTES } else { SECTOR_BYTES };
+        let place = |at: u64| self.reduced_bytes(at) / unit * unit;
+        let (first, end) = (place(command.at_bytes), place(command.at_bytes + u64::from(command.bytes)));
+        (command.at_bytes, command.bytes) = (first, (end - first).max(unit) as u32);
     }
 
     /// Has others than volumes hold places until so large a share is used; says whether it was less before.

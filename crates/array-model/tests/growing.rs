@@ -222,6 +222,7 @@ fn what_cannot_grow_says_why() {
     let mut filer = small(RaidPolicy::Dp, 1);
     filer.pools[0].member.raid.misalign_bytes = 0;
     filer.pools[0].member.layout = LayoutPlan::WriteAnywhere {
+        reduction: 1.0,
         block_bytes: 4 * KIB,
         run_blocks: 16,
         read_realloc: false,

@@ -149,7 +149,7 @@ prop_compose! {
         let controller = ControllerPlan { count, ports, cpu_per_io_ns: cpu.0, cpu_bytes_per_s: cpu.1, cores: cpu.2 };
         let volumes = volumes.into_iter().enumerate().map(|(n, bytes)| VolumePlan { name: n.to_string(), bytes }).collect();
         let layout = LayoutPlan::InPlace;
-        let member = MemberPlan { disks, spares, disk, raid, controller, cache, layout, state };
+        let member = MemberPlan { disks, spares, disk, raid, controller, cache, layout, state, others: None, software: None, rebuild_bytes_per_s: 0.0 };
         ArrayPlan { seed, page_bytes, pools: vec![PoolPlan { members, member, volumes }], links }
     }
 }

@@ -65,6 +65,9 @@ fn plan(policy: RaidPolicy, layout: LayoutPlan, disk_bytes: u64, volume_bytes: u
                 },
                 layout,
                 state: StatePlan::Healthy,
+                others: None,
+                software: None,
+                rebuild_bytes_per_s: 0.0,
             },
             volumes: vec![VolumePlan { name: "volume".into(), bytes: volume_bytes }],
         }],
@@ -81,7 +84,13 @@ fn plan(policy: RaidPolicy, layout: LayoutPlan, disk_bytes: u64, volume_bytes: u
 }
 
 fn anywhere(run_blocks: u32, read_realloc: bool) -> LayoutPlan {
-    LayoutPlan::WriteAnywhere { block_bytes: 4 * KIB, run_blocks, read_realloc, space: SpacePlan::default() }
+    LayoutPlan::WriteAnywhere {
+        block_bytes: 4 * KIB,
+        run_blocks,
+        read_realloc,
+        reduction: 1.0,
+        space: SpacePlan::default(),
+    }
 }
 
 /// A model and what it has been given; I/Os in closed loop, eight at a time.

@@ -15,8 +15,8 @@ use crate::{
     loading::{ColumnBuffer, locked},
 };
 
-/// I/Os by bucket, the sum of their times, and the longest.
-type Times = (Vec<u64>, u64, u64);
+/// Device, direction, counts by bucket of times in the queue and in the device, sums and longest of both.
+type DeviceTimes = (u16, &'static str, [Vec<u64>; 2], [u64; 2], [u64; 2]);
 
 /// Reads the kernel's trace of block I/O from open `trace_pipe_raw` files.
 #[pyclass(module = "assay._core", frozen)]
@@ -76,12 +76,13 @@ impl BlockCapture {
         locked(&self.0).processes().to_vec()
     }
 
-    /// Times of the I/Os that completed since the last call, by device and direction: in the queue, in the device, and
-    /// both together.
-    fn latencies(&self) -> Vec<(u16, &'static str, [Times; 3])> {
+    /// Times of the I/Os that completed since the last call, by device and direction.
+    fn latencies(&self) -> Vec<DeviceTimes> {
         let found = locked(&self.0).latencies();
-        let told = found.0.into_iter().map(|((device, direction), sides)| {
-            (device, direction, sides.map(|times| (times.counts.to_vec(), times.sum_ns, times.max_ns)))
+        let told = found.0.into_iter().map(|((device, direction), times)| {
+            let counts = [times.queue.to_vec(), times.device.to_vec()];
+            let sums = [times.queue_sum_ns, times.device_sum_ns];
+            (device, direction, counts, sums, [times.queue_max_ns, times.device_max_ns])
         });
         told.collect()
     }

@@ -20,37 +20,35 @@ pub fn bucket_of(time_ns: u64) -> usize {
     (((time_ns as f64 / FIRST_NS).log2() * 2.0).floor() as usize + 1).min(BUCKETS - 1)
 }
 
-/// Times of some I/Os.
+/// Times of one device and direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Times {
-    /// I/Os by bucket.
-    pub counts: [u64; BUCKETS],
-    pub sum_ns: u64,
+    pub queue: [u64; BUCKETS],
+    pub device: [u64; BUCKETS],
+    pub queue_sum_ns: u64,
+    pub device_sum_ns: u64,
     /// The longest.
-    pub max_ns: u64,
+    pub queue_max_ns: u64,
+    pub device_max_ns: u64,
 }
 
 impl Default for Times {
     fn default() -> Self {
-        Self { counts: [0; BUCKETS], sum_ns: 0, max_ns: 0 }
+        let (none, zero) = ([0; BUCKETS], 0);
+        Self {
+            queue: none,
+            device: none,
+            queue_sum_ns: zero,
+            device_sum_ns: zero,
+            queue_max_ns: zero,
+            device_max_ns: zero,
+        }
     }
 }
 
-impl Times {
-    fn count(&mut self, time_ns: i64) {
-        let time_ns = time_ns.unsigned_abs();
-        self.counts[bucket_of(time_ns)] += 1;
-        self.sum_ns = self.sum_ns.saturating_add(time_ns);
-        self.max_ns = self.max_ns.max(time_ns);
-    }
-}
-
-/// Times in the queue, in the device, and both together; without a queue's time, that in the device stands for both.
-pub type Sides = [Times; 3];
-
-/// Times since they were taken last, by device and direction: `read`, `write` or `flush`.
+/// Times since they were taken last, by device and direction (`read`, `write`; flushes are `flush`).
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Latencies(pub BTreeMap<(u16, &'static str), Sides>);
+pub struct Latencies(pub BTreeMap<(u16, &'static str), Times>);
 
 impl Latencies {
     pub(crate) fn count(&mut self, io: &Io) {
@@ -60,12 +58,17 @@ impl Latencies {
             found if found & flags::FLUSH != 0 => "flush",
             _ => return,
         };
-        let [queue, device, whole] = self.0.entry((io.device, direction)).or_default();
+        let times = self.0.entry((io.device, direction)).or_default();
         if io.queue_ns != UNKNOWN_NS {
-            queue.count(io.queue_ns);
+            let time_ns = io.queue_ns.unsigned_abs();
+            times.queue[bucket_of(time_ns)] += 1;
+            times.queue_sum_ns = times.queue_sum_ns.saturating_add(time_ns);
+            times.queue_max_ns = times.queue_max_ns.max(time_ns);
         }
-        device.count(io.device_ns);
-        whole.count(io.queue_ns.max(0).saturating_add(io.device_ns));
+        let time_ns = io.device_ns.unsigned_abs();
+        times.device[bucket_of(time_ns)] += 1;
+        times.device_sum_ns = times.device_sum_ns.saturating_add(time_ns);
+        times.device_max_ns = times.device_max_ns.max(time_ns);
     }
 }
 
@@ -77,27 +80,5 @@ mod tests {
     fn a_bucket_ends_where_the_next_begins() {
         assert_eq!((bucket_of(0), bucket_of(999), bucket_of(1000), bucket_of(1413), bucket_of(1415)), (0, 0, 1, 1, 2));
         assert_eq!((bucket_of(2000), bucket_of(1 << 60)), (3, BUCKETS - 1));
-    }
-
-    #[test]
-    fn both_times_are_counted_apart_and_together() {
-        let io = Io {
-            t_ns: 0,
-            queue_ns: 500,
-            device_ns: 2500,
-            place_bytes: 0,
-            size_bytes: 512,
-            flags: flags::WRITE | flags::FUA,
-            device: 3,
-            process: 0,
-        };
-        let mut found = Latencies::default();
-        found.count(&io);
-        found.count(&Io { queue_ns: UNKNOWN_NS, ..io });
-        found.count(&Io { flags: flags::DISCARD, ..io });
-        let [queue, device, whole] = &found.0[&(3, "write")];
-        assert_eq!((queue.counts[0], queue.sum_ns), (1, 500));
-        assert_eq!((device.counts[bucket_of(2500)], device.sum_ns), (2, 5000));
-        assert_eq!((whole.sum_ns, whole.max_ns, found.0.len()), (5500, 3000, 1));
     }
 }

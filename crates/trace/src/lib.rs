@@ -17,4 +17,4 @@ pub use columns::Columns;
 pub use error::TraceError;
 pub use event::{EventKind, EventLayout, Layout, PageLayout};
 pub use join::{Io, UNKNOWN_NS};
-pub use latencies::{BUCKETS, Latencies, Sides, Times, bucket_of};
+pub use latencies::{BUCKETS, Latencies, bucket_of};

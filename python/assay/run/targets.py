@@ -12,7 +12,6 @@ from assay.base.errors import AssayError, UsageError
 from assay.base.extras import missing
 from assay.base.log import event
 from assay.base.progress import Display
-from assay.record.limits import parse_limits
 from assay.run.drives import DriveWatch
 from assay.run.request import TargetRequest
 from assay.targets.arrays.live.process import served_array
@@ -20,7 +19,6 @@ from assay.targets.databases import is_database, parse_databases
 from assay.targets.databases.common.spelling import no_database
 from assay.targets.databases.common.target import choose_databases
 from assay.targets.databases.kinds import DRIVERS
-from assay.targets.host import roles_by_device
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
 from assay.workloads.capabilities import MeasuresIo, OnDatabases
@@ -249,12 +247,7 @@ class PartTargets:
         if not target.is_here:
             return []
         self.drives.watch(device for devices in target.devices.values() for device in devices)
-        found = target_collectors(target, self.devices)
-        if target.databases and _bounds_percentiles(part):
-            from assay.telemetry.collectors.latencies import LatenciesCollector
-
-            found.append(LatenciesCollector(roles=roles_by_device(target.devices)))
-        return found
+        return target_collectors(target, self.devices)
 
     def facts(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """The manifest's `target`: the run's, with what the parts so far used besides.
@@ -287,12 +280,3 @@ class PartTargets:
             **({"served": list(arrays.values())} if arrays else {}),
             **({"drives": drives} if drives else {}),
         }
-
-
-def _bounds_percentiles(part: Part[Any]) -> bool:
-    """Whether a limit bounds a percentile of devices, of which the kernel's counters have means alone."""
-    limits = parse_limits(part.plan.limits, workload_of(part.plan).figures)
-    return any(
-        limit.unit == "ns" and limit.direction in ("read", "write", "total") and limit.metric != "mean"
-        for limit in limits
-    )

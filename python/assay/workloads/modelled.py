@@ -76,7 +76,7 @@ def add_telemetry(columns: SeriesColumns, report: Mapping[str, Any], started_ns:
         )
 
 
-def summarise_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> dict[str, Any]:
+def summarise_model(parts: Sequence[Rows], from_ns: int, to_ns: int, configuration: Configuration) -> dict[str, Any]:
     """What a point says of the array: means over its window, and the fullest disk and port."""
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
@@ -94,6 +94,8 @@ def summarise_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> dict[str
     def fullest(metric: str) -> float | None:
         return max(means.get(metric, ()), default=None)
 
+    rebuilt_bytes, disk = sums.get("member rebuilt_bytes"), configuration.parameters.get("disk.capacity")
+    disk_bytes = 0.0 if disk is None else float(disk.value)
     return {
         "disk_busy_share": mean("disk busy_share"),
         "fullest_disk_busy_share": fullest("disk busy_share"),
@@ -103,7 +105,8 @@ def summarise_model(parts: Sequence[Rows], from_ns: int, to_ns: int) -> dict[str
         "read_hit_share": mean("host read_hit_share" if "host read_hit_share" in sums else "member read_hit_share"),
         "dirty_bytes": mean("member dirty_bytes"),
         "ahead_piece_bytes": mean("member ahead_piece_bytes"),
-        "rebuilt_bytes": sums.get("member rebuilt_bytes"),
+        "rebuilt_bytes": rebuilt_bytes,
+        "rebuild_s": (to_ns - from_ns) / 1e9 * disk_bytes / rebuilt_bytes if rebuilt_bytes and disk_bytes else None,
         **{name: mean(f"host {name}") for name in HOST_SHARES},
         "host_cpu_busy_share": mean("host cpu_busy_share"),
         "write_amplification": mean("log write_amplification")

@@ -15,7 +15,7 @@ use flash::{SolidState, SolidStateKind};
 use mechanical::{Mechanical, MechanicalKind};
 use station::{Station, StationKind};
 
-use crate::DiskPlan;
+use crate::{DiskPlan, MemberPlan, StatePlan};
 
 /// A disk of any kind.
 #[derive(Debug, Clone)]
@@ -31,6 +31,35 @@ pub(crate) enum DiskKind {
     Mechanical(Arc<MechanicalKind>),
     SolidState(Arc<SolidStateKind>),
     Station(Arc<StationKind>),
+}
+
+/// Kinds of a member's disks: the last ones of the sets may be of another kind.
+#[derive(Debug, Clone)]
+pub(crate) struct DiskKinds {
+    usual: DiskKind,
+    others: Option<(u32, DiskKind)>,
+    /// The drive onto which the first disk is rebuilt: nothing was written to it.
+    spare: Option<DiskKind>,
+}
+
+impl DiskKinds {
+    /// Disks of a plan; `members` of them will be made.
+    pub(crate) fn new(plan: &MemberPlan, members: u32) -> Self {
+        let kind = |disk, count: u32| DiskKind::new(disk, plan.cache.read_preference_ns, count * members);
+        let others = plan.others.as_ref().map(|others| (others.count, kind(&others.disk, others.count)));
+        let rebuilds = matches!(plan.state, StatePlan::Rebuilding { .. });
+        let spare = rebuilds.then(|| DiskKind::new(&plan.disk.unwritten(), plan.cache.read_preference_ns, 1));
+        Self { usual: kind(&plan.disk, plan.serving_disks()), others, spare }
+    }
+
+    /// The kind of a disk of a member, of whose sets `active` are; the first may be a spare.
+    pub(crate) fn of(&self, disk: u32, active: u32, rebuilds: bool) -> &DiskKind {
+        match (&self.spare, &self.others) {
+            (Some(spare), _) if disk == 0 && rebuilds => spare,
+            (_, Some((count, kind))) if disk < active && disk + count >= active => kind,
+            _ => &self.usual,
+        }
+    }
 }
 
 impl DiskKind {

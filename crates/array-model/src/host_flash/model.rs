@@ -428,7 +428,7 @@ impl Timed for HostFlashModel {
                 }
             }
             Event::Path(_) => unreachable!("no path of this array is lost"),
-            Event::Moves { .. } => unreachable!("no member joins this array"),
+            Event::Moves { .. } | Event::Rebuilds { .. } => unreachable!("no member joins or rebuilds in this array"),
         }
     }
 

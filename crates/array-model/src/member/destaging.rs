@@ -84,9 +84,9 @@ impl Member {
             at_bytes = until_bytes;
         }
         if tasks.len() > 1 {
-            self.written_through.push((command, tasks.len() as u32));
+            self.waiting.tasks_left.push((command, tasks.len() as u32));
         }
-        tasks.iter().for_each(|task| self.flush(now_ns, *task, events));
+        tasks.iter().for_each(|task| self.begin_stripe(now_ns, *task, events));
     }
 
     /// Serves a flush. A cache with a battery keeps all it acknowledged; without one every write has gone to the disks, and
@@ -106,7 +106,7 @@ impl Member {
     }
 
     /// First step of a task that writes chunks of one stripe: read what its parity needs, or write at once.
-    fn flush(&mut self, now_ns: u64, task: u32, events: &mut Events) {
+    pub(super) fn flush(&mut self, now_ns: u64, task: u32, events: &mut Events) {
         if self.geometry.policy().parity_disks() > 0 {
             let stripe = self.stripe(task);
             match self.way_to_write(task, &stripe) {
@@ -115,7 +115,7 @@ impl Member {
                 Way::Reconstruct => self.read_rest(now_ns, task, &stripe, events),
             }
         }
-        if self.tasks[task].remaining == 0 {
+        if self.tasks[task].remaining == 0 && !self.log_stripe(now_ns, task, events) {
             self.write_all(now_ns, task, events);
         }
     }
@@ -123,7 +123,9 @@ impl Member {
     /// A step of such a task is over.
     pub(crate) fn flush_goes_on(&mut self, now_ns: u64, task: u32, events: &mut Events) {
         if !self.tasks[task].writing {
-            self.write_all(now_ns, task, events);
+            if !self.log_stripe(now_ns, task, events) {
+                self.write_all(now_ns, task, events);
+            }
             return;
         }
         match self.tasks[task].work {
@@ -133,6 +135,7 @@ impl Member {
                 self.destage(now_ns, events);
             }
             Work::WriteThrough { command } => {
+                self.end_stripe(now_ns, task, events);
                 self.finish(task);
                 self.end_write_through(command);
             }
@@ -155,20 +158,20 @@ impl Member {
         self.finish(task);
     }
 
-    fn end_write_through(&mut self, command: u32) {
-        if let Some(position) = self.written_through.iter().position(|(other, _)| *other == command) {
-            let left = &mut self.written_through[position].1;
+    pub(super) fn end_write_through(&mut self, command: u32) {
+        if let Some(position) = self.waiting.tasks_left.iter().position(|(other, _)| *other == command) {
+            let left = &mut self.waiting.tasks_left[position].1;
             *left -= 1;
             if *left > 0 {
                 return;
             }
-            self.written_through.swap_remove(position);
+            self.waiting.tasks_left.swap_remove(position);
         }
         self.done.push(command);
     }
 
     /// The stripe a task writes to.
-    fn stripe(&self, task: u32) -> Stripe {
+    pub(super) fn stripe(&self, task: u32) -> Stripe {
         let chunks = &self.tasks[task].chunks;
         let parts = chunks.iter().fold(0, |all, chunk| all | chunk.parts);
         Stripe { place: self.geometry.place(chunks[0].chunk), parts }
@@ -345,10 +348,10 @@ pub(crate) struct RowParts {
 }
 
 /// Part of a row of a set that is being written.
-struct Stripe {
-    place: Place,
+pub(super) struct Stripe {
+    pub(super) place: Place,
     /// Parts of the chunks that any column writes.
-    parts: u64,
+    pub(super) parts: u64,
 }
 
 /// How a stripe's parity is brought up to date.

@@ -1,7 +1,11 @@
 //! A member rebuilds: rows that are read from the other disks and written to the spare.
 
 use super::Member;
-use crate::{disk::DiskCommand, events::Events, task::Work};
+use crate::{
+    disk::DiskCommand,
+    events::{Event, Events},
+    task::Work,
+};
 
 impl Member {
     /// Begins as many rows as the rebuild's depth allows; ends it after the last.
@@ -14,6 +18,12 @@ impl Member {
                 return;
             }
             if rebuild.under_way.len() as u32 == rebuild.depth {
+                return;
+            }
+            if let Err(due_ns) = rebuild.may_begin(now_ns) {
+                if let Some(due_ns) = due_ns {
+                    events.set(due_ns, Event::Rebuilds { disk: self.first_disk });
+                }
                 return;
             }
             let row = rebuild.next_row;
@@ -56,7 +66,8 @@ impl Member {
             return;
         }
         self.finish(task);
-        self.counters.rebuilt_bytes += self.geometry.chunk_bytes();
+        let bytes = self.geometry.chunk_bytes();
+        self.counters.rebuilt_bytes += self.anywhere.as_ref().map_or(bytes, |anywhere| anywhere.reduced_bytes(bytes));
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.under_way.retain(|other| *other != row);
         }

@@ -105,7 +105,7 @@ impl Member {
             block = until;
         }
         if tasks.len() > 1 {
-            self.written_through.push((command, tasks.len() as u32));
+            self.waiting.tasks_left.push((command, tasks.len() as u32));
         }
         self.anywhere_mut().scratch.blocks = blocks;
         for task in tasks {

@@ -22,7 +22,7 @@ impl ArrayPlan {
     /// # Errors
     /// The first parameter that is impossible.
     pub fn validate(&self) -> Result<(), ArrayError> {
-        let disks = |pool: &PoolPlan| u64::from(pool.members) * u64::from(pool.member.active_disks());
+        let disks = |pool: &PoolPlan| u64::from(pool.members) * u64::from(pool.member.serving_disks());
         let all = self.pools.iter().map(disks).sum::<u64>();
         let members = self.pools.iter().map(|pool| u64::from(pool.members)).sum::<u64>();
         let all_have = !self.pools.is_empty() && self.pools.iter().all(|pool| pool.members >= 1);
@@ -83,7 +83,48 @@ impl MemberPlan {
             format!("a member of {ports} ports is outside 1 to {PORTS_MAX}")
         })?;
         self.cache.validate()?;
+        let rate = self.rebuild_bytes_per_s;
+        check(rate == 0.0 || (rate.is_finite() && rate >= RATE_MIN), "rebuild.rate", || {
+            format!("{rate} bytes per second")
+        })?;
+        if let Some(software) = &self.software {
+            software.validate(self)?;
+        }
+        let reduction = self.layout.reduction();
+        check((1.0..=100.0).contains(&reduction), "layout.reduction", || format!("{reduction} is outside 1 to 100"))?;
+        if let Some(others) = &self.others {
+            check(others.count < self.active_disks(), "mixed", || {
+                format!("{} of {} disks leave none of the usual ones", others.count, self.active_disks())
+            })?;
+            others.disk.validate()?;
+        }
         self.disk.validate()
+    }
+}
+
+impl SoftwarePlan {
+    pub(super) fn validate(&self, member: &MemberPlan) -> Result<(), ArrayError> {
+        let policy = member.raid.policy;
+        check(self.bitmap_bytes == 0 || self.bitmap_bytes >= 4096, "raid.bitmap", || {
+            format!("{} bytes is below 4 KiB", self.bitmap_bytes)
+        })?;
+        check(self.bitmap_bytes == 0 || policy != RaidPolicy::Raid0, "raid.bitmap", || {
+            "RAID 0 has nothing to synchronise".into()
+        })?;
+        check(self.log == RaidLog::None || policy.parity_disks() > 0, "raid.journal", || {
+            format!("RAID {} has no parity", policy.name())
+        })?;
+        check(self.log != RaidLog::Ppl || policy.parity_disks() == 1, "raid.journal", || {
+            format!("ppl is for one parity, and RAID {} has two", policy.name())
+        })?;
+        check(self.log == RaidLog::None || self.bitmap_bytes == 0, "raid.journal", || {
+            "takes the place of the bitmap; give raid.bitmap=0B too".into()
+        })?;
+        let write_back = self.log == RaidLog::JournalWriteBack;
+        check(member.cache.write_back == write_back, "cache.write_back", || {
+            "software acknowledges writes from memory with raid.journal=write-back alone".into()
+        })?;
+        check(member.layout == LayoutPlan::InPlace, "layout.kind", || "software RAID writes in place".into())
     }
 }
 

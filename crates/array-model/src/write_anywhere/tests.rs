@@ -8,7 +8,7 @@ use super::{Moved, Piece, Placed, WriteAnywhere, geometry, space::bit_runs};
 use crate::{
     CachePlan, ControllerPlan, DiskPlan, LayoutPlan, MemberPlan, PartialWrite, RaidPlan, RaidPolicy, SpacePlan,
     StatePlan, StationPlan,
-    disk::DiskKind,
+    disk::DiskKinds,
     events::{Event, Events},
     member::Member,
     task::Access,
@@ -55,9 +55,13 @@ fn plan(policy: RaidPolicy, run_blocks: u32, disk_rows: u64) -> MemberPlan {
             block_bytes: BLOCK,
             run_blocks,
             read_realloc: false,
+            reduction: 1.0,
             space: SpacePlan::default(),
         },
         state: StatePlan::Healthy,
+        others: None,
+        software: None,
+        rebuild_bytes_per_s: 0.0,
     }
 }
 
@@ -242,13 +246,13 @@ proptest! {
         let state = if policy == RaidPolicy::Raid0 { StatePlan::Healthy } else { state };
         let mut plan = plan(policy, 32, 24);
         (plan.state, plan.raid.partial_write, plan.cache.write_back) = (state, partial_write, write_back);
-        plan.layout = LayoutPlan::WriteAnywhere { block_bytes: BLOCK, run_blocks: 32, read_realloc: true, space: SpacePlan::default() };
+        plan.layout = LayoutPlan::WriteAnywhere { block_bytes: BLOCK, run_blocks: 32, read_realloc: true, reduction: 1.0, space: SpacePlan::default() };
         let geometry = geometry(&plan, plan.disks).unwrap();
         let row_blocks = u64::from(geometry.columns()) * 32;
         let (places, most) = (24 * row_blocks, 23 * row_blocks);
         let blocks = (most * fill / 1000).max(1);
-        let kind = DiskKind::new(&plan.disk, 0, 6);
-        let mut member = Member::new(&plan, &geometry, &kind, 0, blocks * BLOCK, || 0);
+        let kinds = DiskKinds::new(&plan, 1);
+        let mut member = Member::new(&plan, &geometry, &kinds, 0, blocks * BLOCK, || 0);
         let mut events = Events::default();
         member.rebuild_next(0, &mut events);
         let mut answered = vec![0; accesses.len()];
@@ -326,8 +330,13 @@ fn the_frontier_passes_over_rows_fuller_than_the_mean() {
 #[test]
 fn impossible_layouts_are_refused() {
     let refuse = |block_bytes, run_blocks| {
-        let layout =
-            LayoutPlan::WriteAnywhere { block_bytes, run_blocks, read_realloc: false, space: SpacePlan::default() };
+        let layout = LayoutPlan::WriteAnywhere {
+            block_bytes,
+            run_blocks,
+            read_realloc: false,
+            reduction: 1.0,
+            space: SpacePlan::default(),
+        };
         geometry(&MemberPlan { layout, ..plan(RaidPolicy::Dp, 64, 8) }, 6).unwrap_err().to_string()
     };
     assert!(refuse(5000, 64).contains("layout.block"));
@@ -343,7 +352,7 @@ fn written_through(partial_write: PartialWrite, state: StatePlan, bytes: u64) ->
     let mut plan = plan(RaidPolicy::Dp, 64, 8);
     (plan.raid.partial_write, plan.state, plan.cache.write_back) = (partial_write, state, false);
     let geometry = geometry(&plan, plan.disks).unwrap();
-    let mut member = Member::new(&plan, &geometry, &DiskKind::new(&plan.disk, 0, 6), 0, 64 * 4 * BLOCK, || 0);
+    let mut member = Member::new(&plan, &geometry, &DiskKinds::new(&plan, 1), 0, 64 * 4 * BLOCK, || 0);
     let (mut now_ns, mut events) = (0, Events::default());
     member.write(0, Access { command: 7, at_bytes: 0, bytes, page_end_bytes: u64::MAX }, &mut events);
     while step(&mut member, &mut now_ns, &mut events) {}

@@ -111,7 +111,8 @@ Quick = Annotated[
 ]
 
 DEFAULT_TARGETS = {
-    "model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME",
+    "model": "model:", "flash": "model:nvme-raid", "file": "FILE", "database": "embedded:DIR",
+    "array": "embedded+array:NAME",
     "embedded": "embedded:DIR", "postgresql": "postgresql://USER@HOST/DATABASE",
     "mariadb": "mariadb://USER@HOST/DATABASE", "mssql": "mssql://USER@HOST/DATABASE", "duckdb": "duckdb:FILE",
     "spark": "spark-local:DIR",

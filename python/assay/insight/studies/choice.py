@@ -54,6 +54,7 @@ def _accepted(study: StudyPlan) -> str:
         "model": "a model (model:NAME)",
         "file": "a file, folder or device",
         "database": "a database (embedded:DIR, postgresql://...)",
+        "flash": "a model of several drives of flash (model:nvme-raid)",
         "array": "databases on a served array (embedded+array:NAME)",
         **{str(kind): text for kind, text in SPELT.items()},
     }

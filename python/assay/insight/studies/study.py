@@ -19,7 +19,7 @@ from assay.base.reading import EXPECTED, nearest, shortened, validated
 from assay.base.tables import TableValue
 from assay.insight.calibration.published_papers import sentence_named
 from assay.insight.studies.result import study_figures
-from assay.insight.studies.targets import Kind, is_on_array, target_kind
+from assay.insight.studies.targets import Kind, is_on_array, is_on_flash, target_kind
 from assay.run.chains import points_least
 from assay.targets.databases.common.spec import Kind as DatabaseKind
 from assay.workloads.capabilities import MeasuresIo, OnDatabases, study_plan
@@ -231,11 +231,14 @@ class StudyPlan(Strict):
     def fits(self, target: str) -> bool:
         """Whether the study makes sense on a target."""
         on_array = "array" in self.targets and is_on_array(target)
-        return target_kind(target) in self.targets or on_array or self.is_for_engine(target)
+        on_flash = "flash" in self.targets and is_on_flash(target)
+        return target_kind(target) in self.targets or on_array or on_flash or self.is_for_engine(target)
 
     def is_for_engine(self, target: str) -> bool:
-        """Whether the study is for the very engine of a target."""
-        return target.partition(":")[0].lower() in {*self.targets} - {"database", "file", "model", "array"}
+        """Whether the study is for the very engine of a target, or for the drives of a model."""
+        if self.targets == ("flash",):
+            return is_on_flash(target)
+        return target.partition(":")[0].lower() in {*self.targets} - {"database", "file", "model", "array", "flash"}
 
     def with_baseline(self, text: str | None) -> StudyPlan:
         """The study with another level as its baseline.

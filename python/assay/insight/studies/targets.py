@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from assay.targets.arrays.model.model_file import load_model
+from assay.targets.arrays.model.options import parse_model_target
 from assay.targets.databases import is_database
 from assay.targets.databases.common.spec import ON_ARRAY
 from assay.targets.files.spec import is_model
 
-Kind = Literal["model", "file", "database", "array"]
+Kind = Literal["model", "file", "database", "array", "flash"]
 
 
 def target_kind(text: str) -> Kind:
@@ -28,6 +30,20 @@ def target_kind(text: str) -> Kind:
 def is_on_array(text: str) -> bool:
     """Whether a target is on an array that the run serves."""
     return text.lower().startswith(("array:", f"{ON_ARRAY}:"))
+
+
+def is_on_flash(text: str) -> bool:
+    """Whether a target is a model of several drives of flash that protect each other.
+
+    Examples
+    --------
+    >>> is_on_flash("model:nvme-raid"), is_on_flash("model:ps6100xv"), is_on_flash("/data")
+    (True, False, False)
+    """
+    if not is_model(text):
+        return False
+    model = load_model(parse_model_target(text)[0])
+    return model.disk_kind == "solid-state" and bool({*model.policies} - {"0"})
 
 
 def has_options(text: str) -> bool:

@@ -44,7 +44,6 @@ from assay.record.shapes.manifest import Recording
 from assay.record.source import RunFacts
 from assay.report.head import headed
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section, limiting_words, next_words
-from assay.report.sections.latencies import latencies_section
 
 if TYPE_CHECKING:
     from assay.insight.diagnosis.diagnose import Diagnosis
@@ -64,7 +63,6 @@ def recording_document(facts: RunFacts) -> Document:
     sections = [
         _summary(facts, told, rows, hurts),
         *_load_sections(rows, facts),
-        *latencies_section(facts),
         *diagnosis,
         *_capacity(facts),
         *_programs(facts),

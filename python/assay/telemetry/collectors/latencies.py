@@ -12,22 +12,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from assay import _core
-from assay.record.latency_buckets import SIDES, bucket_metric, percentile_ns
 from assay.telemetry.columns import Reading
 from assay.traces.capture.devices import captured_devices
 from assay.traces.capture.ftrace import TraceInstance
+
+FIRST_NS = 1000.0
+"""The first bucket ends here; each further one at the square root of two times the end before."""
 
 LOOK_NS = 250 * 10**6
 """Rings are read more often than this (crates/trace/src/capture.rs); so long this thread stays in there."""
 
 BUCKET_DEVICES = 16
-"""Devices whose buckets are recorded: each has up to 360. Of further ones means and percentiles are."""
+"""Devices whose buckets are recorded: each has up to 240. Of further ones means and percentiles are."""
 
 PERCENTILES = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
 
+SIDES = ("queue", "device")
+
 
 class SideTimes(NamedTuple):
-    """Times of some I/Os: I/Os by bucket, the sum of their times, and the longest."""
+    """Times in the queue or in the device: I/Os by bucket, the sum of their times, and the longest."""
 
     counts: Sequence[int]
     sum_ns: int
@@ -39,12 +43,41 @@ class SideTimes(NamedTuple):
         return sum(self.counts)
 
 
-Found = Mapping[tuple[str, str], Sequence[SideTimes]]
-"""Times by device and direction, of each of `SIDES`."""
+def bucket_end_ns(bucket: int) -> float:
+    """Where a bucket ends.
+
+    Examples
+    --------
+    >>> bucket_end_ns(0), round(bucket_end_ns(1)), bucket_end_ns(20)
+    (1000.0, 1414, 1024000.0)
+    """
+    return float(FIRST_NS * 2 ** (bucket // 2) * (2**0.5 if bucket % 2 else 1.0))
+
+
+def percentile_ns(times: SideTimes, share: float) -> float:
+    """The time that a share of the I/Os did not exceed: within its bucket by the share of the bucket's I/Os.
+
+    Examples
+    --------
+    >>> percentile_ns(SideTimes([0, 0, 100], 0, 1500), 0.5), percentile_ns(SideTimes([0, 0, 100], 0, 1500), 1.0)
+    (1500.0, 1500.0)
+    """
+    wanted, passed = share * times.ios, 0
+    for bucket, count in enumerate(times.counts):
+        if count and passed + count >= wanted:
+            begin_ns = bucket_end_ns(bucket - 1) if bucket else 0.0
+            within = (wanted - passed) / count
+            return min(begin_ns + within * (bucket_end_ns(bucket) - begin_ns), float(times.max_ns))
+        passed += count
+    return float(times.max_ns)
+
+
+Found = Mapping[tuple[str, str], tuple[SideTimes, SideTimes]]
+"""Times in the queue and in the device by device and direction."""
 
 
 class LatenciesCollector:
-    """Times of I/Os in the queue above each disk, in it, and both together, by direction.
+    """Times of I/Os in the queue above each disk and in it, by direction.
 
     Parameters
     ----------
@@ -89,14 +122,14 @@ class LatenciesCollector:
         if lost:
             self.missing = ["events were lost: at high rates some I/Os are not counted"]
         return {
-            (self._names[device], direction): [SideTimes(*times) for times in sides]
-            for device, direction, sides in self._capture.latencies()
+            (self._names[device], direction): tuple(map(SideTimes, counts, sums, longest))  # type: ignore[misc]
+            for device, direction, counts, sums, longest in self._capture.latencies()
         }
 
     def readings(self, before: Found, after: Found, interval_ns: int) -> Iterator[Reading]:
         """Values of the interval, of I/Os that ended in it."""
         del before, interval_ns
-        both: dict[str, list[Sequence[SideTimes]]] = {}
+        whole: dict[str, list[tuple[SideTimes, SideTimes]]] = {}
         for (device, direction), sides in sorted(after.items()):
             role = self._roles.get(device, "")
             for side, times in zip(SIDES, sides, strict=True):
@@ -105,11 +138,12 @@ class LatenciesCollector:
                 if self._has_buckets(device):
                     for bucket, count in enumerate(times.counts):
                         if count:
-                            yield Reading(device, bucket_metric(direction, side, bucket), "delta", float(count), role)
+                            name = f"{direction}_{side}_bucket{bucket:02}_count"
+                            yield Reading(device, name, "delta", float(count), role)
             if direction != "flush":
-                both.setdefault(device, []).append(sides)
-        for device, parts in both.items():
-            for number, side in enumerate(SIDES[:2]):
+                whole.setdefault(device, []).append(sides)
+        for device, parts in whole.items():
+            for number, side in enumerate(SIDES):
                 ios = sum(part[number].ios for part in parts)
                 if ios:
                     role = self._roles.get(device, "")
@@ -160,5 +194,5 @@ def _values(times: SideTimes) -> Iterator[tuple[str, str, float]]:
     yield "ios_count", "delta", float(times.ios)
     yield "latency_mean_ns", "gauge", times.sum_ns / times.ios
     for name, share in PERCENTILES.items():
-        yield f"latency_{name}_ns", "gauge", min(percentile_ns(times.counts, share), float(times.max_ns))
+        yield f"latency_{name}_ns", "gauge", percentile_ns(times, share)
     yield "latency_max_ns", "gauge", float(times.max_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from assay.record.shapes.terms import Flag, HistogramText, MaybeAmount, MaybeCount, MaybeNumber, Text, Texts
+from assay.record.shapes.terms import Flag, MaybeAmount, MaybeCount, MaybeNumber, Text, Texts
 
 
 class Device(TypedDict, total=False):
@@ -21,8 +21,6 @@ class Device(TypedDict, total=False):
     read_size_mean_bytes: MaybeAmount
     write_size_mean_bytes: MaybeAmount
     read_share: MaybeAmount
-    read_histogram: HistogramText
-    write_histogram: HistogramText
 
 
 class File(TypedDict, total=False):

@@ -10,9 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from assay.record.latency_buckets import bucket_middle_ns, bucket_of_metric
-from assay.record.merged import PERCENTILES, histogram_sum
-from assay.record.shapes.point import Direction, Latency, Sides
+from assay.record.shapes.point import Direction, Sides
 from assay.telemetry.summary import Sum, sums
 from assay.workloads.databases.shapes import Device, File, PerTransaction, Storage
 
@@ -242,7 +240,7 @@ def _device(name: str, roles: list[str], own: Sequence[Sum]) -> Device:
         return moved / counts[side] if counts[side] else None
 
     total = sum(counts.values())
-    found: Device = {
+    return {
         "device": name,
         "roles": roles,
         "read_iops": counted.per_second("read_ios_count") or 0.0,
@@ -255,22 +253,6 @@ def _device(name: str, roles: list[str], own: Sequence[Sum]) -> Device:
         "write_size_mean_bytes": size_bytes("write"),
         "read_share": counts["read"] / total if total else None,
     }
-    reads, writes = (_histogram(own, side) for side in SIDES)
-    if reads or writes:
-        found |= {"read_histogram": reads, "write_histogram": writes}
-    return found
-
-
-def _histogram(own: Sequence[Sum], side: Side) -> str | None:
-    """Times of a device's I/Os, each at the middle of its bucket; None where they were not recorded one by one."""
-    from assay._core import Histogram
-
-    histogram = Histogram()
-    for one in own:
-        bucket = bucket_of_metric(one.metric)
-        if bucket is not None and (bucket.direction, bucket.side) == (side, "whole") and round(one.total):
-            histogram.record(round(bucket_middle_ns(bucket.number)), round(one.total))
-    return histogram.to_base64() if histogram.count else None
 
 
 def _server_cpu_share(
@@ -286,9 +268,7 @@ def _server_cpu_share(
 
 
 def roles_of(storage: Storage) -> dict[str, Sides]:
-    """What the devices of each role did: `roles` of a point, on which limits are judged.
-
-    Percentiles are known where each I/O of the devices was counted (`assay.record.latency_buckets`), else means only.
+    """What the devices of each role did: `roles` of a point, on which limits are judged; means only.
 
     The log's writes are those of its device where it has one of its own. Otherwise the database's own count and time
     of them stand for it, since a device that carries data as well says nothing about the log alone; nothing stands for
@@ -341,8 +321,7 @@ def _directions(devices: Sequence[Device], seconds: float) -> Sides:
 
 def _of_device(device: Device, side: Side, seconds: float) -> Direction | None:
     mean_ns = device["read_latency_mean_ns"] if side == "read" else device["write_latency_mean_ns"]
-    text = device.get("read_histogram") if side == "read" else device.get("write_histogram")
-    return _direction(iops_of(device, side), bytes_per_s_of(device, side), mean_ns, seconds, text)
+    return _direction(iops_of(device, side), bytes_per_s_of(device, side), mean_ns, seconds)
 
 
 def _seen_by_database(database: Mapping[str, float | None], side: Side, seconds: float) -> Direction | None:
@@ -354,17 +333,11 @@ def _seen_by_database(database: Mapping[str, float | None], side: Side, seconds:
     )
 
 
-def _direction(
-    iops: float, bytes_per_s: float, mean_ns: float | None, seconds: float, histogram: str | None = None
-) -> Direction | None:
+def _direction(iops: float, bytes_per_s: float, mean_ns: float | None, seconds: float) -> Direction | None:
     if not iops:
         return None
-    latency: Latency = {"mean": mean_ns}
-    if histogram is not None:
-        whole = histogram_sum([histogram])
-        latency |= {name: whole.percentile(percentile) for name, percentile in PERCENTILES.items()}  # type: ignore[typeddict-item]
-    return {"count": round(iops * seconds), "iops": iops, "bytes_per_s": bytes_per_s, "latency_ns": latency,
-            "histogram": histogram}  # fmt: skip
+    return {"count": round(iops * seconds), "iops": iops, "bytes_per_s": bytes_per_s, "latency_ns": {"mean": mean_ns},
+            "histogram": None}  # fmt: skip
 
 
 def _merged(sides: Sequence[Direction | None], seconds: float) -> Direction | None:
@@ -374,6 +347,4 @@ def _merged(sides: Sequence[Direction | None], seconds: float) -> Direction | No
     means = [side["latency_ns"]["mean"] for side in active]
     weighted = sum(side["iops"] * mean for side, mean in zip(active, means, strict=True) if mean is not None)
     mean_ns = None if None in means or not iops else weighted / iops
-    texts = [text for side in active if (text := side.get("histogram"))]
-    histogram = histogram_sum(texts).to_base64() if texts and len(texts) == len(active) else None
-    return _direction(iops, sum(side["bytes_per_s"] for side in active), mean_ns, seconds, histogram)
+    return _direction(iops, sum(side["bytes_per_s"] for side in active), mean_ns, seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from assay.base.units import format_latency
+from assay.base.units import format_duration, format_latency
 from assay.document.text import percent
 from assay.record.common_figures import COMMON_FIGURES
 from assay.record.figures import Figure
@@ -67,6 +67,18 @@ _OF_ARRAYS = (
         full="blocks written for each that hosts write",
         compared=False,
         study="write_amplification",
+    ),
+    Figure(
+        name="rebuild_s",
+        unit="s",
+        title="rebuild",
+        better="lower",
+        value=_of_array("rebuild_s"),
+        words=format_duration,
+        noun="time of a rebuild",
+        full="time until a lost disk is on the spare",
+        compared=False,
+        study="rebuild_time",
     ),
 )
 """Of models only."""

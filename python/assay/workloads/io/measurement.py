@@ -368,7 +368,7 @@ class Measurement:
         else:
             # On a virtual clock the generator takes no time and is never late.
             generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
-            figures["array"] = summarise_model(self.telemetry, window.start_ns, window.end_ns)
+            figures["array"] = summarise_model(self.telemetry, window.start_ns, window.end_ns, model.configuration)
         measured = measured_point(
             window,
             {**figures, "engine": engine_report(session.engine())},

@@ -301,7 +301,7 @@ class MailboxJob(Job):
         generator: Generator = figures.pop("generator") | {"clock_ns": None}
         if self.model is not None:
             generator |= {"cpu_share": None, "fullest_worker_share": None, "gaps": None}
-            figures["array"] = summarise_model(series, window.start_ns, window.end_ns)
+            figures["array"] = summarise_model(series, window.start_ns, window.end_ns, self.model.configuration)
             self.virtual_ns = self.model.elapsed_ns
         done = self._done(running, figures, rate, before, ticks)
         offered = judge.offered(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from assay.base.errors import UsageError
 from assay.base.units import format_bytes
 from assay.record.shapes.manifest import ModelledArray
+from assay.targets.arrays.model.additions import SPACE_OPTIONS, add_others, add_software, add_space
 from assay.targets.arrays.model.capacity import usable_bytes
 from assay.targets.arrays.model.changes import (
     drive_parameters,
@@ -66,10 +67,6 @@ DISKS_MAX = 4096
 """Active disks of all members, as crates/array-model/src/plan.rs has it."""
 POOLED = ("raid", "members", "volumes", "volume_size")
 """Options of which pools have their own."""
-SPACE_OPTIONS = ("reclamation", "snapshots", "snapshot_change")
-"""What layouts that write anywhere keep and win back."""
-SNAPSHOT_CHANGE = 0.01
-"""Share of the blocks that is written from one snapshot to the next: assumed, as of hosts with flash."""
 FILL_LABEL_OFF = 0.10
 """A notice names a label of the fill that is off by more than this."""
 
@@ -219,7 +216,7 @@ class Configuration:
     def controllers(self) -> tuple[int, int]:
         """Controllers of a member, and the ports of each."""
         ports = self.option("controller_ports", self.option("paths", self.value("links.paths")))
-        return int(self.option("controllers", 1)), int(ports)
+        return int(self.option("controllers", self.value("controller.count") or 1)), int(ports)
 
     @property
     def starts_warm(self) -> bool:
@@ -257,7 +254,8 @@ class Configuration:
 
     def value(self, dotted: str) -> Any:
         """Value of a parameter in force, in base units."""
-        return self.parameters[dotted].value
+        known = self.parameters.get(dotted)
+        return PARAMETERS[dotted].absent if known is None else known.value
 
     def _has(self, dotted: str) -> bool:
         model = self.model
@@ -306,9 +304,10 @@ class Configuration:
         """Bytes all members can hold, what is kept free included."""
         if self.is_pooled:
             return sum(pool.usable_bytes for pool in self.pools)
-        member = self.member_plan
+        member, others = self.member_plan, self.member_plan.get("others")
         disk = member["disk"].copy()
-        disk["capacity_bytes"] = int(disk["capacity_bytes"] * self.value("disk.usable"))
+        smallest = min(disk["capacity_bytes"], others["disk"]["capacity_bytes"] if others else disk["capacity_bytes"])
+        disk["capacity_bytes"] = int(smallest * self.value("disk.usable") * self.value("layout.reduction"))
         page_bytes: int = self.value("group.page")
         return usable_bytes({**member, "disk": disk}) // page_bytes * page_bytes * self.members
 
@@ -475,21 +474,20 @@ class Configuration:
     @cached_property
     def member_plan(self) -> MemberPlan:
         """The `MemberPlan` (crates/array-model/src/plan.rs) of each member of the first pool."""
+        state = read_option("state", self.options.get("state", "healthy"))
         plan = member_plan(
             self.value,
             policy=self.policy,
             disk_kind=self.model.disk_kind,
             layout_kind=self.model.layout_kind,
-            state=read_option("state", self.options.get("state", "healthy")),
+            state=state,
             starts_warm=self.starts_warm,
             ports=self.controllers,
         )
+        add_others(plan, self.value, self.option("mixed", None), self.model.disk_kind, state.flash)
+        add_software(plan, self.value, self.policy)
         if self.options.keys() & {*SPACE_OPTIONS}:
-            plan["layout"]["space"] = {
-                "snapshots": self.option("snapshots", 0),
-                "snapshot_change": self.option("snapshot_change", SNAPSHOT_CHANGE),
-                "reclaims": self.option("reclamation", False),
-            }
+            add_space(plan, self.option)
         return plan
 
     @property
@@ -515,7 +513,8 @@ class Configuration:
         fault = self.option("fault", None)
         if fault is None:
             return None
-        return {"lost": fault[0], "at_ns": fault[1], "failover_ns": self.option("failover", FAILOVER_NS)}
+        usual_ns = self.value("controller.failover") or FAILOVER_NS
+        return {"lost": fault[0], "at_ns": fault[1], "failover_ns": self.option("failover", usual_ns)}
 
     def plan(self) -> ArrayPlan:
         """The `ArrayPlan` of crates/array-model/src/plan.rs as JSON data."""

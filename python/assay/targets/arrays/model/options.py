@@ -61,6 +61,7 @@ OPTIONS = {
     "fault": "what is lost, and when: host-port@10s or controller@10s",
     "path_timeout": "how long commands without answer wait before they take another path, such as 15s",
     "failover": "from the loss of a controller until another has its ports, such as 10s",
+    "mixed": "disks that are of another model or in another state of flash, such as 1:wd-dc-960 or 2:fresh; or none",
     "state": "healthy, degraded or rebuilding; of flash fresh, written or steady; both as steady+degraded",
     "cache": "controller cache per member, such as 4G",
     "write_back": "yes or no",
@@ -307,6 +308,15 @@ def _state(key: str, text: str) -> DiskState:
     return DiskState(disks=(disks or [DiskState().disks])[0], flash=(flash or [""])[0])
 
 
+def _mixed(key: str, text: str) -> tuple[int, str] | None:
+    if text == "none":
+        return None
+    count, separator, name = text.partition(":")
+    if not separator or not name:
+        raise UsageError(f"model: option {key!r}: {text!r} is no number of disks and what they are, such as 1:fresh")
+    return read_whole(key, count, 1, 1024), name
+
+
 def with_all_disks(options: Mapping[str, str]) -> dict[str, str]:
     """Options without the loss of a disk; what was written to drives of flash stays."""
     kept = {key: text for key, text in options.items() if key != "state"}
@@ -334,6 +344,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "reclamation": _flag,
     "snapshots": lambda key, text: read_whole(key, text, 0, SNAPSHOTS_MAX),
     "snapshot_change": lambda key, text: parse_share(text, what=f"model: option {key!r}"),
+    "mixed": _mixed,
     "volumes": _by_role(lambda key, text: read_whole(key, text, 1, VOLUMES_MAX)),
     "volume_size": _by_role(_volume_size),
     "size": _by_role(_volume_size),

@@ -18,7 +18,8 @@ POLICIES = ("0", "1", "10", "5", "50", "6", "60", "dp")
 PARTIAL_WRITES = ("read-modify", "reconstruct", "cheapest")
 PATH_POLICIES = ("round-robin", "least-queue-depth")
 READ_PRIORITIES = ("suspend", "next", "in-turn")
-PROTOCOLS = ("iscsi", "fcoe", "fc", "sas", "nvme")
+PROTOCOLS = ("iscsi", "fcoe", "fc", "sas", "nvme", "nvme-tcp")
+RAID_LOGS = ("none", "ppl", "write-through", "write-back")
 ORIGINS = {"data sheet": 0.02, "published": 0.02, "fitted": 0.15, "assumed": 0.30}
 """Where a value may come from, and how far the true one may then be unless the file says so, as a share of it; 0 for
 `STRUCTURE`."""
@@ -39,7 +40,7 @@ class Known:
     choices
         Names that are accepted.
     optional
-        Whether a file may leave it out; it is 0 or no then.
+        Whether a file may leave it out: `absent` holds then.
     meaning
         For `assay model show`.
     """
@@ -51,6 +52,13 @@ class Known:
     only: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     optional: bool = False
+
+    @property
+    def absent(self) -> Any:
+        """Value of a parameter that a file leaves out: no, the first name, as large as before, or 0."""
+        if self.kind is WORD:
+            return self.choices[0]
+        return False if self.kind is FLAG else 1.0 if self.kind is RATIO else 0
 
     def check(self, value: Any) -> None:
         """Refuse a value out of range.
@@ -216,9 +224,15 @@ PARAMETERS: dict[str, Known] = {
     "raid.chunk": _bytes("chunk of a stripe on one disk", 4 * KIB, GIB),
     "raid.misalignment": _bytes("volumes begin at a random multiple of it; 0: aligned", 0, GIB),
     "raid.partial_write": _word("what a write of part of a stripe reads first", PARTIAL_WRITES),
+    "raid.bitmap": _none(_bytes("of a disk that a bit of software RAID's bitmap stands for; 0: none", 0, GIB)),
+    "raid.bitmap_clear": _none(_time("after the last write there until the bit is clear", 0, 1e12)),
+    "raid.journal": _none(_word("log that closes the write hole of software RAID", RAID_LOGS)),
+    "raid.stripe_cache": _none(_count("pages of a stripe that software RAID has at work; 0: any", 0, 1 << 20)),
     "controller.cpu_per_io": _time("processor time of each I/O", 0, 1e9),
     "controller.cpu_rate": _rate("bytes a core moves"),
     "controller.cores": _count("cores that serve I/Os", 1, 4096),
+    "controller.count": _none(_count("controllers that serve at the same time, each with its cores and ports", 1, 64)),
+    "controller.failover": _none(_time("from the loss of a controller until another has its ports", 0, 6e11)),
     "cache.size": _bytes("controller cache of a member", MIB, 1 << 42),
     "cache.write_back": _flag("writes are acknowledged from the cache"),
     "cache.keep_reads": _flag("what was read is kept"),
@@ -233,7 +247,12 @@ PARAMETERS: dict[str, Known] = {
     "layout.write_run": _count("blocks written in a row on a disk", 1, 1 << 20, "write-anywhere"),
     "layout.read_realloc": _flag("blocks found scattered by a sequential read are written in one piece",
                                  "write-anywhere"),
+    "layout.reduction": replace(
+        _ratio("how many times smaller data are on the disks than hosts wrote them"),
+        only=("write-anywhere",), optional=True,
+    ),
     "rebuild.depth": _count("chunks under way while rebuilding", 1, 4096),
+    "rebuild.rate": _none(_rate("most that a rebuild writes onto the spare; 0: as fast as it goes", low=0)),
     "links.paths": _count("usual paths per host and member", 1, 64),
     "links.ports": _count("most paths", 1, 64),
     "links.port_rate": _rate("line rate of a port"),
@@ -289,7 +308,8 @@ PARAMETERS: dict[str, Known] = {
 STRUCTURE = (
     "disks.count", "disks.spares", "disk.capacity", "disk.dies", "disk.planes", "disk.page", "disk.cell_bits",
     "disk.pages_per_block", "disk.unit", "disk.trimmed", "disk.suspends", "disk.programming_dies", "disk.endurance",
-    "raid.set_disks", "raid.chunk", "raid.misalignment", "layout.block",
+    "raid.set_disks", "raid.bitmap", "raid.stripe_cache", "raid.chunk", "raid.misalignment", "layout.block",
+    "controller.count",
     "layout.write_run", "links.paths", "links.ports", "links.max_transfer", "group.page", "group.members",
     "group.free_share", "group.free", "host.most", "host.cores", "host.ports", "node.most", "node.ports",
     "log.container", "log.data_pieces", "log.parity_pieces",
@@ -299,11 +319,13 @@ STRUCTURE = (
 
 POLICY_PARAMETERS = {
     "spares": "disks.spares",
-    **{name: f"raid.{name}" for name in ("set_disks", "chunk", "misalignment", "partial_write")},
+    **{name: f"raid.{name}" for name in ("set_disks", "chunk", "misalignment", "partial_write", "bitmap")},
 }
 """Keys of `[raid.policy.NAME]` and what each replaces under that policy."""
 
-PROTOCOL_PARAMETERS = {name: f"links.{name}" for name in ("payload", "overhead", "latency", "max_transfer")}
+PROTOCOL_PARAMETERS = {
+    name: f"links.{name}" for name in ("port_rate", "payload", "overhead", "latency", "max_transfer")
+}
 """Keys of `[links.under.NAME]` and what each replaces under that protocol."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Required, TypedDict
+from typing import Literal, NotRequired, Required, TypedDict
 
 from assay.base.errors import UsageError
 from assay.targets.arrays.model.flash import SolidStateDisk, Value, flash_disk
@@ -99,6 +99,7 @@ class LayoutPlan(TypedDict, total=False):
     block_bytes: int
     run_blocks: int
     read_realloc: bool
+    reduction: float
     space: SpacePlan
 
 
@@ -107,6 +108,22 @@ class StatePlan(TypedDict, total=False):
 
     kind: Required[str]
     depth: int
+
+
+class OthersPlan(TypedDict):
+    """The last disks of a member, where they are of another kind or age."""
+
+    count: int
+    disk: DiskPlan
+
+
+class SoftwarePlan(TypedDict):
+    """RAID in the host's software; sizes in bytes, times in nanoseconds."""
+
+    bitmap_bytes: int
+    bitmap_clear_ns: float
+    log: str
+    stripes: int
 
 
 class MemberPlan(TypedDict):
@@ -120,6 +137,9 @@ class MemberPlan(TypedDict):
     cache: CachePlan
     layout: LayoutPlan
     state: StatePlan
+    others: NotRequired[OthersPlan]
+    software: NotRequired[SoftwarePlan]
+    rebuild_bytes_per_s: NotRequired[float]
 
 
 class VolumePlan(TypedDict):
@@ -425,7 +445,7 @@ def member_plan(
         },
         "cache": {
             "bytes": value("cache.size"),
-            "write_back": value("cache.write_back"),
+            "write_back": value("cache.write_back") or value("raid.journal") == "write-back",
             "dirty_low": value("cache.dirty_low"),
             "dirty_high": value("cache.dirty_high"),
             "dirty_most": value("cache.dirty_most"),
@@ -448,12 +468,15 @@ def _state(value: Value, kind: str) -> StatePlan:
 def _layout(value: Value, kind: str) -> LayoutPlan:
     if kind == "in-place":
         return {"kind": kind}
-    return {
+    plan: LayoutPlan = {
         "kind": kind,
         "block_bytes": value("layout.block"),
         "run_blocks": value("layout.write_run"),
         "read_realloc": value("layout.read_realloc"),
     }
+    if (reduction := value("layout.reduction")) != 1:
+        plan["reduction"] = reduction
+    return plan
 
 
 def _raid(value: Value, policy: str) -> RaidPlan:
