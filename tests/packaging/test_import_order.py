@@ -69,6 +69,7 @@ VERBS_OF = {
     "oltp": "tpcc",
     "profile": "io",
     "sqlio": "io",
+    "trace_plan": "replay",
     "verify": "integrity",
     "__init__": "registry",
 }

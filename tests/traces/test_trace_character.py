@@ -212,6 +212,18 @@ def test_the_whole_adds_up(tmp_path: Path) -> None:
     assert found.processes["postgres"].ios == len(ios)
 
 
+def test_rates_of_samples_are_of_the_time_that_was_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "sampled.trace"
+    times = np.concatenate([np.arange(0, 10**9, 10**7), 10**11 + np.arange(0, 10**9, 10**7)])
+    with TraceWriter(path, TraceHead(source="test")) as trace:
+        trace.write(ios_of(times, np.arange(200) * 4096))
+        trace.close(windows=[(0, 10**9), (10**11, 10**11 + 10**9)])
+    found = characterise(read_trace(path))
+    assert found.seconds == pytest.approx(2, abs=0.02)
+    assert found.bursts == []
+    assert sentences(found)[0].startswith("101 IOPS on average; 100 % of the I/Os read")
+
+
 def test_a_trace_of_one_io_of_a_flush_and_of_one_moment_have_a_page(tmp_path: Path) -> None:
     cases: list[Callable[[], Ios]] = [
         lambda: ios_of([5], [0]),

@@ -163,7 +163,7 @@ def event(t_ns: int, action: int, categories: Sequence[int], *, sector: int = 0,
     return record + pdu
 
 
-READ, WRITE, SYNC, QUEUE, ISSUE, COMPLETE, NOTIFY, FUA = 0, 1, 3, 4, 6, 7, 10, 15
+READ, WRITE, FLUSH, SYNC, QUEUE, ISSUE, COMPLETE, NOTIFY, DISCARD, FUA = 0, 1, 2, 3, 4, 6, 7, 10, 13, 15
 
 
 def cpus(order: str) -> tuple[bytes, bytes]:
@@ -187,7 +187,7 @@ def test_blktrace_of_either_byte_order_is_merged_over_processors(tmp_path: Path,
     _, head, ios = imported(tmp_path, *cpus(order))
     assert rows_of(ios) == [(0, 409600, 8192, R, 250_000, "8,0"),
                             (8000, 8192, 512, W | IoFlag.SYNC | IoFlag.FUA, 300_000, "8,0")]  # fmt: skip
-    assert ios.queue_ns.tolist() == [3000, 0]
+    assert ios.queue_ns.tolist() == [3000, UNKNOWN_NS]
     assert ios.process.column() == ["postgres", "postgres"]
     assert head.origin_utc_ns == 1_700_000_000 * 10**9 + 5 + 1000
 
@@ -201,6 +201,22 @@ def test_a_blktrace_that_is_cut_off_or_damaged_gives_what_comes_before(tmp_path:
     found, _, ios = imported(tmp_path, one + other[:48] + b"\xff" * 480)
     assert len(ios) == 2
     assert any("is damaged after" in note for note in found.notes)
+
+
+def test_an_io_that_a_driver_handed_back_is_one_and_a_flush_neither_reads_nor_writes(tmp_path: Path) -> None:
+    events = [
+        event(1000, 7, [WRITE, ISSUE], sector=800, size=8192),
+        event(6000, 7, [WRITE, ISSUE], sector=800, size=8192),
+        event(9000, 8, [WRITE, COMPLETE], sector=800, size=8192),
+        event(10_000, 7, [READ, FLUSH, ISSUE]),
+        event(14_000, 8, [READ, FLUSH, COMPLETE]),
+        event(20_000, 7, [WRITE, DISCARD, ISSUE], sector=8, size=4096),
+    ]
+    found, _, ios = imported(tmp_path, b"".join(events))
+    assert rows_of(ios) == [(0, 409600, 8192, W, 3000, "8,0"), (9000, 0, 0, 8, 4000, "8,0"),
+                            (19_000, 4096, 4096, 4, UNKNOWN_NS, "8,0")]  # fmt: skip
+    assert ios.queue_ns.tolist() == [5000, UNKNOWN_NS, UNKNOWN_NS]
+    assert found.notes == ("1 I/O had not completed when the trace ended",)
 
 
 def test_records_of_vscsistats_have_either_byte_order(tmp_path: Path) -> None:

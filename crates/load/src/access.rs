@@ -94,6 +94,9 @@ pub enum Load {
     /// I/Os arrive at `rate` per second over all workers of the activity, whatever the device does;
     /// at most `queue_depth` are outstanding per worker, later ones wait with their clock running.
     Open { rate: f64, poisson: bool, queue_depth: u32 },
+    /// Poisson arrivals of `rate` per second on average, as in `Open`, that come in waves: in the first `peak_share` of each
+    /// `period_ns` their rate is `peak_factor` times the mean, and lower in the rest of it.
+    Waves { rate: f64, peak_factor: f64, peak_share: f64, period_ns: u64, queue_depth: u32 },
     /// Every `interval_ns`, `bytes` are written, spread evenly over `spread_share` of the interval, as a checkpoint does.
     Bursts { interval_ns: u64, bytes: u64, spread_share: f64, queue_depth: u32 },
     /// The I/Os of a trace, which the worker's [`Feed`](crate::Feed) gives; at most `queue_depth` are outstanding per worker.
@@ -107,6 +110,7 @@ impl Load {
             Load::Spread { outstanding } => outstanding.div_ceil(workers),
             Load::Closed { queue_depth }
             | Load::Open { queue_depth, .. }
+            | Load::Waves { queue_depth, .. }
             | Load::Bursts { queue_depth, .. }
             | Load::Replay { queue_depth, .. } => queue_depth,
         }
@@ -245,8 +249,18 @@ impl Load {
                 Err(LoadError::value("outstanding", message))
             }
             Load::Closed { .. } | Load::Spread { .. } | Load::Replay { .. } => Ok(()),
-            Load::Open { rate, .. } if rate > 0.0 && rate.is_finite() => Ok(()),
-            Load::Open { rate, .. } => Err(LoadError::value("rate", format!("{rate} is not above 0"))),
+            Load::Open { rate, .. } | Load::Waves { rate, .. } if !(rate > 0.0 && rate.is_finite()) => {
+                Err(LoadError::value("rate", format!("{rate} is not above 0")))
+            }
+            Load::Open { .. } => Ok(()),
+            Load::Waves { peak_factor, peak_share, period_ns, .. } => {
+                share("peak_share", peak_share)?;
+                if period_ns == 0 || peak_share == 0.0 || !(peak_factor >= 1.0 && peak_factor * peak_share <= 1.0) {
+                    let message = "a wave needs a time, and its peak at most all I/Os";
+                    return Err(LoadError::value("peak_factor", message));
+                }
+                Ok(())
+            }
             Load::Bursts { interval_ns, bytes, spread_share, .. } => {
                 if interval_ns == 0 || bytes == 0 {
                     return Err(LoadError::value("bursts", "interval and bytes must be above 0"));

@@ -51,8 +51,30 @@ pub struct Arrivals {
 
 enum Kind {
     Constant { gap_ns: f64, index: u64, first_ns: f64 },
-    Poisson { gap_ns: f64, rng: SmallRng, exact_ns: f64 },
+    Poisson { gap_ns: f64, rng: SmallRng, exact_ns: f64, wave: Option<Wave> },
     Bursts { interval_ns: u64, gap_ns: f64, per_burst: u64, burst: u64, index: u64 },
+}
+
+/// A rate that is higher in the first part of each period: even time, in which arrivals have the mean rate, becomes time.
+#[derive(Clone, Copy)]
+struct Wave {
+    period_ns: f64,
+    /// The part of a period in which the rate is high, and the part of the arrivals that come in it.
+    time_share: f64,
+    arrivals_share: f64,
+}
+
+impl Wave {
+    fn at_ns(&self, even_ns: f64) -> f64 {
+        let periods = (even_ns / self.period_ns).floor();
+        let within = even_ns / self.period_ns - periods;
+        let part = if within < self.arrivals_share {
+            within * self.time_share / self.arrivals_share
+        } else {
+            self.time_share + (within - self.arrivals_share) * (1.0 - self.time_share) / (1.0 - self.arrivals_share)
+        };
+        (periods + part) * self.period_ns
+    }
 }
 
 impl Arrivals {
@@ -67,10 +89,11 @@ impl Arrivals {
                 let first_ns = gap_ns * f64::from(worker) / workers_f;
                 Self { kind: Kind::Constant { gap_ns, index: 0, first_ns }, next_ns: first_ns as u64 }
             }
-            Load::Open { rate, poisson: true, .. } => {
-                let kind =
-                    Kind::Poisson { gap_ns: 1e9 * workers_f / rate, rng: SmallRng::seed_from_u64(seed), exact_ns: 0.0 };
-                Self { kind, next_ns: 0 }
+            Load::Open { rate, poisson: true, .. } => Self::poisson(1e9 * workers_f / rate, seed, None),
+            Load::Waves { rate, peak_factor, peak_share, period_ns, .. } => {
+                let arrivals_share = (peak_factor * peak_share).min(1.0);
+                let wave = Wave { period_ns: period_ns as f64, time_share: peak_share, arrivals_share };
+                Self::poisson(1e9 * workers_f / rate, seed, Some(wave))
             }
             Load::Bursts { interval_ns, bytes, spread_share, .. } => {
                 let per_burst = ((bytes as f64 / mean_block_bytes / workers_f).round() as u64).max(1);
@@ -82,6 +105,10 @@ impl Arrivals {
             arrivals.advance();
         }
         Some(arrivals)
+    }
+
+    fn poisson(gap_ns: f64, seed: u64, wave: Option<Wave>) -> Self {
+        Self { kind: Kind::Poisson { gap_ns, rng: SmallRng::seed_from_u64(seed), exact_ns: 0.0, wave }, next_ns: 0 }
     }
 
     /// Intended start of the next I/O.
@@ -106,10 +133,10 @@ impl Arrivals {
                 // Multiplied, not accumulated: the schedule does not drift with rounding.
                 self.next_ns = (*first_ns + *index as f64 * *gap_ns) as u64;
             }
-            Kind::Poisson { gap_ns, rng, exact_ns } => {
+            Kind::Poisson { gap_ns, rng, exact_ns, wave } => {
                 let gap: f64 = Exp1.sample(rng);
                 *exact_ns += gap * *gap_ns;
-                self.next_ns = *exact_ns as u64;
+                self.next_ns = wave.map_or(*exact_ns, |wave| wave.at_ns(*exact_ns)) as u64;
             }
             Kind::Bursts { interval_ns, gap_ns, per_burst, burst, index } => {
                 *index += 1;
@@ -214,6 +241,18 @@ mod tests {
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean / 1e6 - 1.0).abs() < 0.02, "{mean}");
         assert!((variance.sqrt() / mean - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn waves_keep_the_mean_rate_and_have_their_share_in_the_peak() {
+        let load =
+            Load::Waves { rate: 1000.0, peak_factor: 6.0, peak_share: 0.1, period_ns: 1_000_000_000, queue_depth: 1 };
+        let mut arrivals = Arrivals::new(&load, 8192.0, 5, 0, 1).unwrap();
+        let times: Vec<u64> = (0..100_000).map(|_| arrivals.advance()).collect();
+        assert!(times.is_sorted());
+        assert!((*times.last().unwrap() as f64 / 1e11 - 1.0).abs() < 0.02);
+        let peak = times.iter().filter(|&time_ns| time_ns % 1_000_000_000 < 100_000_000).count() as f64 / 1e5;
+        assert!((peak - 0.6).abs() < 0.01, "{peak}");
     }
 
     #[test]

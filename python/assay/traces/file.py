@@ -262,6 +262,15 @@ class Trace:
                 at += size
 
 
+def is_trace(path: Path) -> bool:
+    """Whether a path is a file that names itself a trace at its beginning; damaged ones are, too."""
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            return KEY.encode() in file.read(2**16)
+    except OSError:
+        return False
+
+
 def read_trace(path: Path) -> Trace:
     """Open a trace.
 

@@ -85,7 +85,7 @@ Volumes = Annotated[
 ]
 MeasuredFrom = Annotated[
     Path | None,
-    typer.Option("--from", help="Take the load from this recording or run.", rich_help_panel=MEASURED),
+    typer.Option("--from", help="Take the load from this recording, trace or run.", rich_help_panel=MEASURED),
 ]
 
 
@@ -255,11 +255,18 @@ def _asked(
         return read_need(need), None
     from assay.insight.sizing.measured import measure
     from assay.insight.sizing.measured_need import table_of
+    from assay.insight.sizing.measured_trace import need_of_trace
+    from assay.traces.file import is_trace
 
     share = parse_percent(percentile, what="--percentile")
     if busiest < 1:
         raise UsageError(f"--busiest: {busiest} is not 1 or more")
-    measured = measure(measured_from, percentile=share, busiest=busiest, short=short, volumes=volumes, rate=rate)
+    if is_trace(measured_from):
+        if rate is not None:
+            raise UsageError(f"--rate: {measured_from.name} is a trace, whose rate is measured; leave out --rate")
+        measured = need_of_trace(measured_from, share, busiest, short=short)
+    else:
+        measured = measure(measured_from, percentile=share, busiest=busiest, short=short, volumes=volumes, rate=rate)
     table = table_of(measured, read_table(need, option="need") if need is not None else None)
     source = f"--from {measured.source}"
     return NeedAsWritten(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured

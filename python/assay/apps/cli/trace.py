@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.apps.cli import trace_import, trace_record, trace_show
 from assay.apps.cli.commands import App
+from assay.apps.cli.workloads import trace_plan
 
 EXAMPLES = """
 Examples:
@@ -25,3 +26,4 @@ app = App(
 app.command(name="record", epilog=trace_record.EXAMPLES)(trace_record.record)
 app.command(name="import", epilog=trace_import.EXAMPLES)(trace_import.import_trace)
 app.command(name="show", epilog=trace_show.EXAMPLES)(trace_show.show_trace)
+app.command(name="plan", epilog=trace_plan.EXAMPLES)(trace_plan.plan_trace)

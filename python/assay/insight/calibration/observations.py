@@ -55,6 +55,9 @@ class AskedActivity(TypedDict, total=False):
     burst_interval_s: float
     burst_bytes: int
     burst_spread: float
+    wave_period_s: float
+    wave_share: float
+    wave_peak: float
     outstanding: int
     workers: int
 
@@ -247,7 +250,8 @@ def activity_of(point: Point, volumes: int) -> AskedActivity:
     load = point["load"]
     keys = ("block_bytes", "read_share", "random_share", "skew", "streams", "stride_bytes", "align_bytes", "region")
     access = {key: workload[key] for key in keys if workload.get(key) is not None}
-    loads = ("queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread")
+    loads = ("queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread",
+             "wave_period_s", "wave_share", "wave_peak")  # fmt: skip
     asked: Mapping[str, object] = load
     activity = cast(AskedActivity, access | {key: asked[key] for key in loads if key in asked})
     outstanding, workers = load.get("outstanding") or 0, load.get("workers") or 1

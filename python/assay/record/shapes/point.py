@@ -84,6 +84,9 @@ class Load(TypedDict, total=False):
     burst_interval_s: MaybeAmount
     burst_bytes: MaybeCount
     burst_spread: MaybeAmount
+    wave_period_s: MaybeAmount
+    wave_share: MaybeAmount
+    wave_peak: MaybeAmount
 
 
 class Errors(TypedDict, total=False):

@@ -30,7 +30,8 @@ from assay.traces.file import UNIT_NS, Trace
 NAMES_SHOWN = 10
 RANDOM_DISPERSION = 2.0
 """Counts whose variance is up to twice their mean are called as even as random arrivals are."""
-_MILLION = 1_000_000
+BURST_PEAK = 1.5
+"""Peaks below so many times the mean are no bursts that storage would have to be sized for."""
 
 
 def trace_document(trace: Trace, found: TraceCharacter, version: str) -> Document:
@@ -57,6 +58,12 @@ def trace_document(trace: Trace, found: TraceCharacter, version: str) -> Documen
 def _summary(trace: Trace, found: TraceCharacter) -> Section:
     blocks: list[Block] = [Paragraph(text, strong=number == 0) for number, text in enumerate(sentences(found))]
     notes = list(trace.head.notes)
+    if found.windows > 1:
+        covered = format_duration(found.seconds)
+        notes.append(
+            f"it was captured in {found.windows:,} windows of {covered} in all, which rates are of; bursts are not"
+            " judged, and the course over time is empty between the windows"
+        )
     if trace.end is None:
         notes.append("the trace was not closed: its writer was killed, and what it had written is shown")
     elif trace.end.lost_events:
@@ -125,9 +132,10 @@ def _burst_sentence(found: TraceCharacter) -> str:
     told = [one for one in found.bursts if one.scale_ns in (10**9, 6 * 10**10)]
     if not told:
         return ""
-    worst = max(one.dispersion for one in told)
-    if worst <= RANDOM_DISPERSION:
+    if max(one.dispersion for one in told) <= RANDOM_DISPERSION:
         return "Arrivals are as even as random ones."
+    if max(one.peak_to_mean for one in told) < BURST_PEAK:
+        return "Arrivals are nearly even."
     parts = [f"{one.peak_to_mean:,.3g} times the mean over {format_duration(one.scale_ns / 1e9)}" for one in told]
     return f"The load comes in bursts: its peak is {' and '.join(parts)}. Size storage for the peak, not for the mean."
 
@@ -162,10 +170,10 @@ def _time(found: TraceCharacter) -> Section:
         ]
         rows = [
             [
-                Cell(format_duration(one.scale_ns / 1e9)),
+                Cell(format_duration_ns(one.scale_ns)),
                 Cell(format_iops(one.peak_iops)),
-                Cell(f"{one.peak_to_mean:,.3g}"),
-                Cell(f"{one.dispersion:,.3g}"),
+                Cell(_figure(one.peak_to_mean)),
+                Cell(_figure(one.dispersion)),
             ]
             for one in found.bursts
         ]
@@ -174,6 +182,10 @@ def _time(found: TraceCharacter) -> Section:
         )
         blocks.append(Table("bursts", caption, columns, rows, dense=True))
     return Section("time", "Over time", blocks)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _mix(found: TraceCharacter) -> Section:
@@ -319,7 +331,9 @@ def _again_text(of: str, what: str, again: UsedAgain) -> str:
 
 def format_duration_ns(time_ns: float) -> str:
     """A time of any size."""
-    return format_latency(time_ns) if time_ns < 6e10 else format_duration(time_ns / 1e9)
+    if time_ns >= 1e9:
+        return format_duration(time_ns / 1e9) if time_ns >= 6e10 else f"{time_ns / 1e9:.3g} s"
+    return format_latency(time_ns)
 
 
 def _waits(trace: Trace, found: TraceCharacter) -> Section | None:
@@ -342,9 +356,9 @@ def _waits(trace: Trace, found: TraceCharacter) -> Section | None:
                         Cell(title),
                         Cell(f"{side}s" if side != "flush" else "flushes"),
                         Cell(f"{one['count']:,}"),
-                        Cell(format_latency(one["mean"])),
+                        Cell(_time_text(one["mean"], trace)),
                         *(Cell(_time_text(one["percentiles"][name], trace)) for name in PERCENTILES),
-                        Cell(format_latency(one["max"])),
+                        Cell(_time_text(one["max"], trace)),
                     ]
                 )
     words = (

@@ -40,6 +40,8 @@ class TraceCharacter:
     ----------
     span_ns
         From the first I/O to the last.
+    windows, covered_ns
+        How often the source was looked at, and for how long in all: the span, but for samples.
     counts
         I/Os by kind: `reads`, `writes`, `flushes`, `fua`, `discards`, `failed`, `preflushes`.
     sizes
@@ -53,6 +55,8 @@ class TraceCharacter:
     """
 
     span_ns: int
+    windows: int
+    covered_ns: int
     ios: int
     counts: dict[str, int]
     read_bytes: int
@@ -72,8 +76,8 @@ class TraceCharacter:
 
     @property
     def seconds(self) -> float:
-        """The span; a trace of one moment counts as a second."""
-        return self.span_ns / 1e9 if self.span_ns > 0 else 1.0
+        """The time that was looked at; a trace of one moment counts as a second."""
+        return self.covered_ns / 1e9 if self.covered_ns > 0 else 1.0
 
 
 _KINDS = {"reads": IoFlag.READ, "writes": IoFlag.WRITE, "fua": IoFlag.FUA, "discards": IoFlag.DISCARD,
@@ -108,7 +112,15 @@ def characterise(
             pass_.add(_from(ios, first_ns))
         if tell is not None:
             tell(pass_.ios / max(total, 1))
-    return pass_.found()
+    return pass_.found(_windows(trace, first_ns, last_ns))
+
+
+def _windows(trace: Trace, begin_ns: int, end_ns: int) -> list[int]:
+    """Lengths of the windows in which the source was looked at, as far as they lie within a time."""
+    told = trace.end.windows if trace.end is not None else ()
+    lengths = [min(end, end_ns) - max(begin, begin_ns) for begin, end in told]
+    within = [one for one in lengths if one > 0]
+    return within if len(within) > 1 else [end_ns - begin_ns]
 
 
 def _from(ios: Ios, first_ns: int) -> Ios:
@@ -159,19 +171,22 @@ class _Pass:
         numbers: Integers = np.array(own, np.int64)[column.numbers]
         return numbers
 
-    def found(self) -> TraceCharacter:
+    def found(self, windows: list[int]) -> TraceCharacter:
         streams, waits = self._streams, self._waiting.found()
         shares = [went_on / count if count else None
                   for went_on, count in zip(streams.sequential, streams.ios, strict=True)]  # fmt: skip
         sums = self._over_time.columns
         return TraceCharacter(
-            span_ns=self._span_ns, ios=self.ios, counts=dict(self._counts),
+            span_ns=self._span_ns, windows=len(windows), covered_ns=sum(windows), ios=self.ios,
+            counts=dict(self._counts),
             read_bytes=int(sums["read_bytes"].sum()), write_bytes=int(sums["write_bytes"].sum()),
             sizes=(dict(self._sizes[0]), dict(self._sizes[1])), over_time=self._over_time,
-            bursts=self._bursts.found(self._span_ns), sequential=(shares[0], shares[1]),
+            # Pauses between windows would look like bursts.
+            bursts=self._bursts.found(self._span_ns) if len(windows) == 1 else [],
+            sequential=(shares[0], shares[1]),
             run_ios=streams.run_ios, interleaved=streams.interleaved,
             skew=self._extents.found(), reuse=self._blocks.found(), waits=waits,
-            outstanding_mean=self._waiting.total_ns / self._span_ns if self._timed and self._span_ns else None,
+            outstanding_mean=self._waiting.total_ns / sum(windows) if self._timed and sum(windows) else None,
             devices=self._devices, processes=self._processes,
         )  # fmt: skip
 

@@ -165,9 +165,11 @@ class BlktraceBinary(_Events):
         flags = np.zeros(len(found), np.uint16)
         for bit, flag in _CATEGORIES.items():
             flags |= ((found["action"] >> np.uint32(bit)) & 1).astype(np.uint16) * np.uint16(flag)
-        # A discard and a flush have the bit of a write as well.
-        no_write = (flags & int(IoFlag.DISCARD) != 0) | ((flags & int(IoFlag.FLUSH) != 0) & (found["bytes"] == 0))
-        table["flags"] = np.where(no_write, flags & ~np.uint16(IoFlag.WRITE), flags)
+        # A discard has the bit of a write as well, and a flush without data that of a read.
+        is_flush = (flags & int(IoFlag.FLUSH) != 0) & (found["bytes"] == 0)
+        flags[is_flush] &= ~np.uint16(IoFlag.READ | IoFlag.WRITE)
+        flags[flags & int(IoFlag.DISCARD) != 0] &= ~np.uint16(IoFlag.WRITE)
+        table["flags"] = flags
         return BlockEvents(table)
 
 

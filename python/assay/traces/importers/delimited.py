@@ -200,7 +200,7 @@ class Fiu(LinesForm):
 
     name, title, separator, fields = "fiu", "FIU trace", None, 8
     layer: Literal["queued", "issued"] = "queued"
-    line: ClassVar[re.Pattern[str]] = re.compile(r"\d+ \d+ \S+ \d+ \d+ [RW] \d+ \d+ [0-9a-fA-F]{16,32}\s*$")
+    line: ClassVar[re.Pattern[str]] = re.compile(r"\d+ \d+ \S+ \d+ \d+ [RW] \d+ \d+ [0-9a-fA-F]{2,32}\s*$")
 
     def columns(self, fields: Fields) -> Ios:
         """Nanoseconds since the beginning, sectors of 512 bytes."""

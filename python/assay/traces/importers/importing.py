@@ -58,7 +58,8 @@ class ImportedTrace:
         span = format_duration(max(self.last_ns - self.first_ns, 0) / 1e9)
         share = self.aligned[0] / max(self.ios, 1)
         known = max(self.reads + self.writes, 1)
-        return (f"{self.title}: {self.ios:,} I/Os, {self.reads / known:.0%} reads, {count_of(self.devices, 'device')}, "
+        ios, devices = count_of(self.ios, "I/O"), count_of(self.devices, "device")
+        return (f"{self.title}: {ios}, {self.reads / known:.0%} reads, {devices}, "
                 f"offset max {format_bytes(self.offset_max_bytes)}, {share:.0%} at a multiple of 4 KiB, "
                 f"span {span}")  # fmt: skip
 

@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from assay.base.units import count_of
 from assay.record.rows import Integers, Places
 from assay.traces.importers.form import SECTOR, SIZE_END, T_NS_END, ios_of
 from assay.traces.importers.ordering import merged, sorted_within
@@ -29,7 +30,7 @@ OPEN_MAX = 2**20
 SECTORS_END = 2**53
 
 _Open = tuple[int, int, int, int, int]
-"""When an I/O was asked for and issued, its size, flags and process."""
+"""When an I/O was asked for (or `UNKNOWN_NS`) and issued, its size, flags and process."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +103,12 @@ class Joiner:
             for one in waiting:
                 self._add(device, sector, one, None)
         if self._open_ios:
-            source.note(f"{self._open_ios:,} I/Os had not completed when the trace ended")
+            source.note(f"{count_of(self._open_ios, 'I/O')} had not completed when the trace ended")
         yield from self._given()
         if self.unmatched:
-            source.note(f"{self.unmatched:,} completions belong to no I/O that was seen, and are left out")
+            source.note(f"{count_of(self.unmatched, 'completion')} of I/Os that were not seen to begin are left out")
         if self.unfinished:
-            source.note(f"{self.unfinished:,} I/Os never completed")
+            source.note(f"{count_of(self.unfinished, 'I/O')} never completed")
 
     def _take(self, table: npt.NDArray[np.void]) -> None:
         columns = (table[name].tolist() for name in ("t_ns", "sector", "size", "device", "process", "flags", "action"))
@@ -115,11 +116,11 @@ class Joiner:
             place = (device, sector)
             if action == COMPLETED:
                 if self.layer == COMPLETED:
-                    self._add(device, sector, (t_ns, UNKNOWN_NS, size, flags, process), None)
+                    self._add(device, sector, (UNKNOWN_NS, t_ns, size, flags, process), None)
                 else:
                     self._complete(device, sector, size, t_ns)
             elif action == self.layer:
-                asked_ns = self._queued.pop(place, t_ns) if action == ISSUED else t_ns
+                asked_ns = self._queued.pop(place, UNKNOWN_NS) if action == ISSUED else UNKNOWN_NS
                 self._begin(device, sector, (asked_ns, t_ns, size, flags, process))
             elif action == QUEUED:
                 if len(self._queued) >= OPEN_MAX:
@@ -131,7 +132,13 @@ class Joiner:
                 self._requeue(device, sector, size)
 
     def _begin(self, device: int, sector: int, one: _Open) -> None:
-        self._open.setdefault((device, sector, one[2] == 0), []).append(one)
+        waiting = self._open.setdefault((device, sector, one[2] == 0), [])
+        if self.layer == ISSUED and waiting and waiting[-1][2:4] == one[2:4]:
+            # A driver that has no room hands an I/O back, which is issued again: the time until then was in the queue.
+            before_ns = min(waiting[-1][:2]) if waiting[-1][0] != UNKNOWN_NS else waiting[-1][1]
+            waiting[-1] = (before_ns, *one[1:4], waiting[-1][4] or one[4])
+            return
+        waiting.append(one)
         self._open_ios += 1
         if self._open_ios > OPEN_MAX:
             for key in list(self._open)[: len(self._open) // 2 + 1]:
@@ -145,15 +152,16 @@ class Joiner:
         """Let an I/O that was not accepted be issued again; its time in the queue goes on."""
         waiting = self._open.get((device, sector, size == 0))
         if waiting and self.layer == ISSUED:
-            asked_ns = waiting.pop()[0]
-            self._queued.setdefault((device, sector), asked_ns)
+            asked_ns, issued_ns, *_ = waiting.pop()
+            self._queued.setdefault((device, sector), issued_ns if asked_ns == UNKNOWN_NS else asked_ns)
             self._open_ios -= 1
 
     def _complete(self, device: int, sector: int, size: int, t_ns: int) -> None:
         key = (device, sector, size == 0)
         waiting = self._open.get(key) or self._open.get(key := (device, sector, size != 0))
         if not waiting:
-            self.unmatched += 1
+            # A write with a flush completes a second time, with nothing.
+            self.unmatched += size > 0
             return
         one = waiting.pop(0)
         if not waiting:
@@ -169,7 +177,8 @@ class Joiner:
     def _add(self, device: int, sector: int, one: _Open, done_ns: int | None) -> None:
         asked_ns, issued_ns, size, flags, process = one
         device_ns = UNKNOWN_NS if done_ns is None else max(done_ns - issued_ns, 0)
-        queue_ns = issued_ns - asked_ns if self.layer == ISSUED and issued_ns >= asked_ns else UNKNOWN_NS
+        queue_ns = issued_ns - asked_ns if asked_ns != UNKNOWN_NS and issued_ns >= asked_ns else UNKNOWN_NS
+        asked_ns = issued_ns if queue_ns == UNKNOWN_NS else asked_ns
         if 0 <= asked_ns < T_NS_END and 0 <= sector < SECTORS_END and size < SIZE_END:
             self._done.append((asked_ns, queue_ns, device_ns, sector * SECTOR, size, flags, device, process))
 

@@ -121,8 +121,10 @@ class ActivityAccess(Strict):
         return max(self.blocks)
 
 
+WAVE_KEYS = ("wave_period_s", "wave_share", "wave_peak")
 LOAD_KEYS = frozenset(
     {"queue_depth", "outstanding", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread", "workers"}
+    | {*WAVE_KEYS}
 )
 """Keys of an activity that say how hard is asked."""
 
@@ -148,8 +150,12 @@ class IoActivity(ActivityAccess):
         Option("--rate", "Open loop: I/Os per second, latency from the intended start."),
     ] = None
     arrivals: Annotated[
-        Literal["constant", "poisson"], Option("--arrivals", "Arrivals of --rate: constant or poisson.")
+        Literal["constant", "poisson", "waves"], Option("--arrivals", "Arrivals of --rate: constant or poisson.")
     ] = "constant"
+    wave_period_s: Annotated[Seconds, Field(gt=0)] | None = None
+    wave_share: Annotated[Share, Field(gt=0)] | None = None
+    wave_peak: Annotated[float, Field(ge=1)] | None = None
+    """Arrivals in waves: in this share of each period the rate is so many times the mean, lower in the rest."""
     burst_interval_s: Annotated[Seconds | None, Option("--burst-interval", "Time from one checkpoint to the next.")] = (
         None
     )
@@ -164,6 +170,13 @@ class IoActivity(ActivityAccess):
             raise ValueError("burst_interval_s and burst_bytes go together")
         if self.rate is not None and self.burst_bytes is not None:
             raise ValueError("rate and burst_bytes exclude each other")
+        waves = (self.wave_period_s, self.wave_share, self.wave_peak)
+        if (self.arrivals == "waves") != all(one is not None for one in waves) or (
+            self.arrivals != "waves" and any(one is not None for one in waves)
+        ):
+            raise ValueError("arrivals = waves, wave_period_s, wave_share and wave_peak go together")
+        if self.wave_share is not None and self.wave_peak is not None and self.wave_share * self.wave_peak > 1:
+            raise ValueError("wave_share times wave_peak is above 1: more I/Os than there are would come in the peak")
         if self.outstanding is not None and (self.queue_depth is not None or self.is_open):
             raise ValueError("outstanding excludes queue_depth, rate and burst_bytes")
         return self
@@ -279,7 +292,13 @@ def load_facts(activity: IoActivity, volumes: int) -> Load:
             "workers": workers,
         }
     if activity.rate is not None:
-        return {"rate": activity.rate, "arrivals": activity.arrivals, "workers": workers}
+        waves = {
+            "wave_period_s": activity.wave_period_s,
+            "wave_share": activity.wave_share,
+            "wave_peak": activity.wave_peak,
+        }
+        asked = {"rate": activity.rate, "arrivals": activity.arrivals, "workers": workers}
+        return cast("Load", {**asked, **waves} if activity.arrivals == "waves" else asked)
     if activity.outstanding is not None:
         # Of what is left over, workers have one more by turns.
         depth = activity.outstanding // workers

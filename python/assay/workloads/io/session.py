@@ -47,7 +47,7 @@ class PlannedAccess(TypedDict):
 
 
 class CoreLoad(TypedDict):
-    """How hard an activity asks: `closed`, `spread`, `open`, `bursts` or `replay`, each with keys of its own."""
+    """How hard an activity asks: `closed`, `spread`, `open`, `waves`, `bursts` or `replay`, each with its keys."""
 
     kind: str
     queue_depth: NotRequired[int]
@@ -58,6 +58,9 @@ class CoreLoad(TypedDict):
     bytes: NotRequired[int]
     spread_share: NotRequired[float]
     pace: NotRequired[str]
+    peak_factor: NotRequired[float]
+    peak_share: NotRequired[float]
+    period_ns: NotRequired[int]
 
 
 class PlannedActivity(TypedDict):
@@ -317,6 +320,15 @@ def _load_plan(activity: IoActivity, depth: int) -> CoreLoad:
             "interval_ns": round(activity.burst_interval_s * 1e9),
             "bytes": activity.burst_bytes,
             "spread_share": activity.burst_spread,
+            "queue_depth": depth,
+        }
+    if activity.rate is not None and activity.wave_period_s and activity.wave_share and activity.wave_peak:
+        return {
+            "kind": "waves",
+            "rate": activity.rate,
+            "peak_factor": activity.wave_peak,
+            "peak_share": activity.wave_share,
+            "period_ns": round(activity.wave_period_s * 1e9),
             "queue_depth": depth,
         }
     if activity.rate is not None:
