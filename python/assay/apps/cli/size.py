@@ -184,7 +184,7 @@ def _with_classes(asked: NeedAsWritten, classes: Sequence[str]) -> NeedAsWritten
     if not classes:
         return asked
     if asked.need.candidate:
-        raise UsageError("--class: the need states its candidates; leave out --class, or its [[candidate]]")
+        raise UsageError("--class and a [[candidate]] of the need contradict each other; give one of them")
     table = {**asked.table, "classes": [name for one in classes for name in one.split(",")]}
     return NeedAsWritten(table, asked.source, need_of(table, "--class"), asked.origins)
 
