@@ -24,7 +24,7 @@ SECTIONS = {
         "glossary",
     ],
     "Storage": ["plans", "integrity", "mailbox", "hosts", "safety"],
-    "Databases": ["databases", "oltp", "brokerage", "oltp-results", "dss", "layouts"],
+    "Databases": ["databases", "oltp", "brokerage", "sql", "oltp-results", "dss", "layouts"],
     "Models": [
         "models", "model-files", "models-flash", "models-host-flash", "models-cloud", "calibration", "arrays-served",
         "studies", "reliability", "size",

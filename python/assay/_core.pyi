@@ -23,6 +23,7 @@ __all__ = [
     "allocate",
     "array_usable_bytes",
     "build_info",
+    "check_scripts",
     "chunks_of",
     "examine_journal",
     "file_identity",
@@ -31,6 +32,7 @@ __all__ = [
     "oltp_sql",
     "reliability",
     "row_counts",
+    "sql_statements",
     "tpch_answer",
     "tpch_refresh_keys",
     "uring_refusal",
@@ -328,6 +330,15 @@ def oltp_sql(kind: str, dialect: str, file: str) -> list[tuple[str, str]]:
 
     Raises UsageError where there is no such kind or file.
     """
+
+def check_scripts(plan_json: str) -> None:
+    """Refuse scripts in pgbench's language that cannot run: `scripts`, `defines` and `protocol` of a plan, as JSON.
+
+    Raises UsageError with the script and its line.
+    """
+
+def sql_statements(name: str, text: str) -> list[str]:
+    """The statements of a file of SQL, in order. Raises UsageError where a line begins with a backslash."""
 
 def reliability(request_json: str) -> str:
     """How likely an array loses data (docs/reliability.md). Raises UsageError for impossible inputs."""

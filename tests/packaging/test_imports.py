@@ -47,7 +47,7 @@ def called(*words: str) -> str:
 
 
 KINDS = tuple(
-    f"assay.workloads.{name}." for name in ("io", "integrity", "mailbox", "replay", "tpcc", "tpch", "brokerage")
+    f"assay.workloads.{name}." for name in ("io", "integrity", "mailbox", "replay", "tpcc", "tpch", "brokerage", "sql")
 )
 
 

@@ -1,12 +1,17 @@
 //! Requests of users: which transaction, with what input, after how much keying and thinking.
 
-use crate::{plan::RunPlan, random::Random, workload::Workload};
+use crate::{
+    plan::RunPlan,
+    random::Random,
+    workload::{Transaction, Workload},
+};
 
 /// One user's stream of inputs.
 pub(crate) struct Inputs<'a, W: Workload> {
     plan: &'a RunPlan,
     pub(crate) workload: &'a W,
-    user: W::User,
+    pub(crate) user: W::User,
+    transactions: Vec<Transaction>,
     random: Random,
     /// For pauses, so that they do not change which inputs follow.
     pauses: Random,
@@ -26,6 +31,7 @@ impl<'a, W: Workload> Inputs<'a, W> {
         Self {
             plan,
             workload,
+            transactions: workload.transactions(),
             user: workload.user(database, plan.databases[database].scale, number),
             random: Random::of(seed, 200, number.into()),
             pauses: Random::of(seed, 201, number.into()),
@@ -35,7 +41,8 @@ impl<'a, W: Workload> Inputs<'a, W> {
 
     /// The next transaction and its input.
     pub(crate) fn next(&mut self) -> Drawn<W::Input> {
-        let transaction = self.choose();
+        let own = self.workload.choose(&mut self.user, &self.plan.mix);
+        let transaction = own.unwrap_or_else(|| self.choose());
         Drawn { transaction, input: self.workload.draw(&mut self.user, transaction, &mut self.random) }
     }
 
@@ -61,13 +68,18 @@ impl<'a, W: Workload> Inputs<'a, W> {
 
     /// Keying time before a transaction, in nanoseconds.
     pub(crate) fn keying_ns(&self, transaction: usize) -> u64 {
-        (W::TRANSACTIONS[transaction].keying_s * self.plan.think_scale * 1e9) as u64
+        (self.transactions[transaction].keying_s * self.plan.think_scale * 1e9) as u64
     }
 
     /// Thinking time after a transaction, in nanoseconds: negative exponential, cut at ten times its mean.
     pub(crate) fn thinking_ns(&mut self, transaction: usize) -> u64 {
         let times = (-self.random.share().ln()).min(10.0);
-        (W::TRANSACTIONS[transaction].thinking_mean_s * times * self.plan.think_scale * 1e9) as u64
+        (self.transactions[transaction].thinking_mean_s * times * self.plan.think_scale * 1e9) as u64
+    }
+
+    /// How many kinds of transactions there are.
+    pub(crate) fn kinds(&self) -> usize {
+        self.transactions.len()
     }
 
     pub(crate) fn thinks(&self) -> bool {

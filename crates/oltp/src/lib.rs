@@ -12,6 +12,7 @@ mod pacer;
 mod plan;
 mod random;
 mod run;
+mod script;
 mod serial;
 mod shared;
 mod talk;
@@ -24,6 +25,7 @@ mod workloads;
 
 pub use plan::{RunLoad, RunPlan, UsedDatabase};
 pub use run::{DatabaseSum, OltpRun, RunStatus, State, TransactionSum, TransactionTick, Window};
+pub use script::{check as check_scripts, statements as sql_statements};
 pub use serial::SerialCount;
 pub use shared::Gap;
 pub use workloads::{DATASETS, Registered, workload, workload_of};

@@ -62,10 +62,11 @@ pub struct RunPlan {
 impl RunPlan {
     /// # Errors
     /// [`DatabaseError::InvalidPlan`] when the plan is impossible.
-    pub(crate) fn validate<W: Workload>(&self) -> Result<(), DatabaseError> {
+    pub(crate) fn validate<W: Workload>(&self, workload: &W) -> Result<(), DatabaseError> {
+        let transactions = workload.transactions().len();
         let refuse = |text: &str| Err(DatabaseError::InvalidPlan(text.into()));
         if self.databases.is_empty() || self.databases.iter().any(|database| database.scale == 0) {
-            return refuse(&format!("a run needs a database with a {}", W::SCALE.one));
+            return refuse(&format!("a run needs a database with a {}", W::UNIT));
         }
         if !(1..=USERS_MAX).contains(&self.users) {
             return refuse("users: accepted: 1 to 100000");
@@ -73,8 +74,8 @@ impl RunPlan {
         if self.connections.is_some_and(|connections| connections == 0 || connections > self.users) {
             return refuse("connections: accepted: 1 to the number of users");
         }
-        if self.mix.len() != W::TRANSACTIONS.len() {
-            return refuse(&format!("mix: one weight for each of {} transactions", W::TRANSACTIONS.len()));
+        if self.mix.len() != transactions {
+            return refuse(&format!("mix: one weight for each of {transactions} transactions"));
         }
         if self.mix.iter().all(|weight| *weight == 0) || self.mix.iter().any(|weight| *weight > WEIGHT_MAX) {
             return refuse("mix: weights from 0 to 1000, one of them above 0");

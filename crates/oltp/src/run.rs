@@ -1,6 +1,7 @@
 //! A run: its threads, and its figures while it goes on.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -20,7 +21,7 @@ use crate::{
     plan::{RunPlan, UsedDatabase},
     shared::{Gap, Shared},
     users::run_thread,
-    workload::{Transaction, Workload, all_sections},
+    workload::{Workload, all_sections},
 };
 
 /// Connections for each thread unless the plan says otherwise, with at most one thread per core. One thread keeps up
@@ -40,7 +41,7 @@ pub enum State {
 pub struct TransactionTick {
     pub tick: u64,
     pub database: usize,
-    pub transaction: &'static str,
+    pub transaction: Arc<str>,
     pub committed: u64,
     pub rolled_back: u64,
     pub retried: u64,
@@ -90,11 +91,14 @@ pub struct DatabaseSum {
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Of all databases together, by transaction in the order of the workload's.
-    pub by_transaction: Vec<(&'static str, TransactionSum)>,
+    pub by_transaction: Vec<(Arc<str>, TransactionSum)>,
     pub databases: Vec<DatabaseSum>,
     /// Deadlocks, serialisation failures, lost connections, others.
     pub failures: [u64; 4],
     pub example: Option<String>,
+    /// Errors that trying again does not mend by their codes, and users that they ended, since the run began.
+    pub codes: BTreeMap<String, u64>,
+    pub ended_users: u32,
     pub service: LatencyHistogram,
     pub lag: LatencyHistogram,
     pub waits: u64,
@@ -118,7 +122,7 @@ pub struct OltpRun {
     told_ticks: u64,
     threads: Vec<JoinHandle<()>>,
     alive: Arc<AtomicU32>,
-    transactions: &'static [Transaction],
+    transactions: Vec<Arc<str>>,
     names: Vec<String>,
     interval_ns: u64,
     acknowledged: Box<dyn Fn() -> Value + Send>,
@@ -160,8 +164,9 @@ impl OltpRun {
     ///
     /// # Errors
     /// [`DatabaseError::InvalidPlan`] when the plan is impossible, [`DatabaseError::Other`] when threads cannot be started.
-    pub(crate) fn start<W: Workload>(plan: RunPlan, workload: W) -> Result<Self, DatabaseError> {
-        plan.validate::<W>()?;
+    pub(crate) fn start<W: Workload>(plan: RunPlan, mut workload: W) -> Result<Self, DatabaseError> {
+        plan.validate(&workload)?;
+        workload.ready(&plan)?;
         let databases = plan.databases.len();
         let connections = plan.connections.unwrap_or(plan.users);
         if (plan.users as usize) < databases || (connections as usize) < databases {
@@ -177,8 +182,10 @@ impl OltpRun {
         let interval_ns = plan.interval_ns;
         let names = plan.databases.iter().map(|database| database.name.clone()).collect();
         let statements = plan.databases.iter().map(|database| statements::<W>(database, plan.procedures)).collect();
+        let transactions: Vec<Arc<str>> =
+            workload.transactions().into_iter().map(|transaction| transaction.name.into()).collect();
         let workload = Arc::new(workload);
-        let places = databases * W::TRANSACTIONS.len();
+        let places = databases * transactions.len();
         let places_of_users = databases as u32 * threads;
         let clerks = match W::USERS_PER_CLERK {
             0 => 0,
@@ -203,7 +210,7 @@ impl OltpRun {
             told_ticks: 0,
             threads: handles,
             alive,
-            transactions: W::TRANSACTIONS,
+            transactions,
             names,
             interval_ns,
             acknowledged: Box::new(move || workload.acknowledged()),
@@ -259,12 +266,12 @@ impl OltpRun {
     }
 
     fn tick_lines(&self, tick: u64, mut tally: TransactionTally) -> impl Iterator<Item = TransactionTick> + use<> {
-        let transactions = self.transactions;
+        let transactions = self.transactions.clone();
         tally.make_room(self.names.len() * transactions.len());
         tally.counted.into_iter().enumerate().map(move |(place, counted)| TransactionTick {
             tick,
             database: place / transactions.len(),
-            transaction: transactions[place % transactions.len()].name,
+            transaction: transactions[place % transactions.len()].clone(),
             committed: counted.committed,
             rolled_back: counted.rolled_back,
             retried: counted.retried,
@@ -282,7 +289,7 @@ impl OltpRun {
     pub fn window(&self, from_tick: u64, to_tick: u64) -> Window {
         let sum = self.collector.totals(from_tick, to_tick).remove(&()).unwrap_or_default();
         let mut by_transaction: Vec<_> =
-            self.transactions.iter().map(|transaction| (transaction.name, TransactionSum::default())).collect();
+            self.transactions.iter().map(|name| (name.clone(), TransactionSum::default())).collect();
         let mut databases = vec![DatabaseSum::default(); self.names.len()];
         for (database, counted) in databases.iter_mut().zip(sum.counted.chunks(self.transactions.len())) {
             for ((_, total), counted) in by_transaction.iter_mut().zip(counted) {
@@ -300,6 +307,8 @@ impl OltpRun {
             databases,
             failures: [failures.deadlock, failures.serialization, failures.connection, failures.other],
             example: self.shared.example(),
+            codes: self.shared.codes(),
+            ended_users: self.shared.ended_users.load(Ordering::Relaxed),
             service: sum.service,
             lag: sum.lag,
             waits: sum.waits,

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Transactions of one kind that were committed, and that their user rolled back.
-pub type SerialCount = (&'static str, u64, u64);
+pub type SerialCount = (String, u64, u64);
 
 /// Runs a transaction of a user at each step of a clock on the first database of a plan, and the work that follows from
 /// it.
@@ -25,15 +25,16 @@ pub type SerialCount = (&'static str, u64, u64);
 /// [`DatabaseError::InvalidPlan`] when the plan is impossible, others when a transaction fails.
 pub(crate) fn run_serial<W: Workload>(
     plan: &RunPlan,
-    workload: &W,
+    mut workload: W,
     steps: u64,
     step_ns: u64,
 ) -> Result<Vec<SerialCount>, DatabaseError> {
-    plan.validate::<W>()?;
+    plan.validate(&workload)?;
+    workload.ready(plan)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| DatabaseError::Other(format!("no runtime: {error}")))?;
     let place = plan.databases[0].connection.place();
-    let done = runtime.block_on(steps_of(plan, workload, steps, step_ns));
+    let done = runtime.block_on(steps_of(plan, &workload, steps, step_ns));
     done.map_err(|error| DatabaseError::Other(format!("{place}: {}", error.text)))
 }
 
@@ -59,7 +60,8 @@ async fn steps_of<W: Workload>(
     let (mut batch, mut results) = (Batch::default(), Results::default());
     let desk = workload.desk(plan.seed, 0, database.scale, 0);
     let mut inputs = Inputs::new(plan, workload, 0, 0);
-    let mut counts: Vec<SerialCount> = W::TRANSACTIONS.iter().map(|transaction| (transaction.name, 0, 0)).collect();
+    let mut counts: Vec<SerialCount> =
+        workload.transactions().into_iter().map(|transaction| (transaction.name.into_owned(), 0, 0)).collect();
     for step in 1..=steps {
         let now_ns = step * step_ns;
         let mut is_users = false;
@@ -74,7 +76,8 @@ async fn steps_of<W: Workload>(
             };
             workload.begins(&mut drawn.input, now_ns);
             let mut talk = Talk::new(&mut driver, &mut batch, &mut results, W::KIND);
-            let (outcome, effect) = run_once(workload, &mut talk, &drawn.input, plan.procedures).await?;
+            let (outcome, effect) =
+                run_once(workload, &mut talk, &mut inputs.user, &drawn.input, plan.procedures).await?;
             match outcome {
                 Outcome::Committed => {
                     counts[drawn.transaction].1 += 1;

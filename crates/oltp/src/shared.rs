@@ -2,6 +2,7 @@
 //! otherwise.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -48,6 +49,9 @@ pub(crate) struct Shared {
     pub(crate) clerks: u32,
     failure: Mutex<Option<DatabaseError>>,
     example: Mutex<Option<String>>,
+    codes: Mutex<BTreeMap<String, u64>>,
+    /// Users that ended at an error.
+    pub(crate) ended_users: AtomicU32,
     away: Vec<AtomicBool>,
     gaps: Mutex<Vec<Gap>>,
     /// Signs of life of this process.
@@ -78,6 +82,8 @@ impl Shared {
             clerks,
             failure: Mutex::new(None),
             example: Mutex::new(None),
+            codes: Mutex::default(),
+            ended_users: AtomicU32::new(0),
             away,
             gaps: Mutex::new(Vec::new()),
             pulse: Pulse::default(),
@@ -113,6 +119,16 @@ impl Shared {
 
     pub(crate) fn keep_example(&self, text: &str) {
         self.example.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| text.to_owned());
+    }
+
+    /// Counts an error by its code; one without came from the script itself.
+    pub(crate) fn count_code(&self, code: &str) {
+        let code = if code.is_empty() { "script" } else { code };
+        *self.codes.lock().unwrap_or_else(PoisonError::into_inner).entry(code.into()).or_default() += 1;
+    }
+
+    pub(crate) fn codes(&self) -> BTreeMap<String, u64> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn example(&self) -> Option<String> {

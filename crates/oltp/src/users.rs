@@ -233,7 +233,7 @@ impl<'a> User<'a> {
             Ok((outcome, effect)) => (Ok(outcome), Some(effect)),
             Err(error) => (Err(error), None),
         };
-        self.count::<W>(drawn.transaction, intended_ns, started_ns, &ended, retried);
+        self.count(inputs.kinds(), drawn.transaction, (intended_ns, started_ns), &ended, retried);
         if let (Ok(Outcome::Committed), Some(effect)) = (&ended, effect) {
             desk.take_in(&drawn.input, effect, local.now_ns());
             if W::USERS_PER_CLERK > 0 {
@@ -252,7 +252,7 @@ impl<'a> User<'a> {
                 }
                 true
             }
-            Err(error) => self.failed(&error, made_ns).await,
+            Err(error) => self.failed::<W>(&error, made_ns).await,
         }
     }
 
@@ -270,7 +270,7 @@ impl<'a> User<'a> {
                 return (Err(DbError::connection("the connection is lost")), retried);
             };
             let mut talk = Talk::new(driver, &mut slot.batch, &mut slot.results, W::KIND);
-            let done = run_once(inputs.workload, &mut talk, input, plan.procedures).await;
+            let done = run_once(inputs.workload, &mut talk, &mut inputs.user, input, plan.procedures).await;
             match &done {
                 Err(error) if matches!(error.cause, Cause::Deadlock | Cause::Serialization) => {
                     if retried == plan.retries || self.local.stopping() {
@@ -288,11 +288,12 @@ impl<'a> User<'a> {
         }
     }
 
-    fn count<W: Workload>(
+    /// Counts a transaction, of so many kinds that there are.
+    fn count(
         &self,
+        kinds: usize,
         transaction: usize,
-        intended_ns: u64,
-        started_ns: u64,
+        (intended_ns, started_ns): (u64, u64),
         ended: &Result<Outcome, DbError>,
         retried: u32,
     ) {
@@ -300,7 +301,7 @@ impl<'a> User<'a> {
         let now_ns = local.now_ns();
         let mut counter = local.counter.borrow_mut();
         let tally = counter.at(now_ns);
-        let counted = &mut tally.counted[self.database * W::TRANSACTIONS.len() + transaction];
+        let counted = &mut tally.counted[self.database * kinds + transaction];
         counted.retried += u64::from(retried);
         match ended {
             Ok(outcome) => {
@@ -322,7 +323,7 @@ impl<'a> User<'a> {
     }
 
     /// Handles a failure; false when the run cannot go on.
-    async fn failed(&mut self, error: &DbError, made_ns: u64) -> bool {
+    async fn failed<W: Workload>(&mut self, error: &DbError, made_ns: u64) -> bool {
         let shared = &self.local.shared;
         let place = || shared.plan.databases[self.database].connection.place();
         match error.cause {
@@ -334,6 +335,17 @@ impl<'a> User<'a> {
             Cause::Deadlock | Cause::Serialization => (),
             Cause::RolledBack | Cause::Duplicate | Cause::System | Cause::Other => {
                 shared.keep_example(&error.text);
+                if W::ENDS_AT_ERROR {
+                    shared.count_code(&error.code);
+                    if shared.ended_users.fetch_add(1, Ordering::Relaxed) + 1 == shared.plan.users {
+                        let example = shared.example().unwrap_or_default();
+                        shared.fail(DatabaseError::Other(format!(
+                            "{}: every user ended at an error: {example}",
+                            place()
+                        )));
+                    }
+                    return false;
+                }
                 self.failures += 1;
                 if self.failures >= FAILURES_MAX {
                     let text = format!("{}: every transaction fails: {}", place(), error.text);
@@ -351,10 +363,11 @@ impl<'a> User<'a> {
 pub(crate) async fn run_once<W: Workload, D: Driver>(
     workload: &W,
     talk: &mut Talk<'_, D>,
+    user: &mut W::User,
     input: &W::Input,
     procedures: bool,
 ) -> Done<W> {
-    let done = if procedures { workload.call(talk, input).await } else { workload.run(talk, input).await };
+    let done = if procedures { workload.call(talk, input).await } else { workload.run(talk, user, input).await };
     if let Err(error) = &done
         && error.cause == Cause::Other
         && talk.driver.has(ROLLBACK)

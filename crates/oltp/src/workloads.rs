@@ -6,14 +6,16 @@ use assay_sql::{Kind, Section};
 use crate::{
     brokerage::Brokerage,
     run::OltpRun,
+    script::Scripts,
     serial::{SerialCount, run_serial},
     tpcc::Tpcc,
     workload::{Workload, all_sections},
 };
 
-const WORKLOADS: [Registered; 2] = [Registered::of::<Tpcc>(), Registered::of::<Brokerage>()];
+const WORKLOADS: [Registered; 3] =
+    [Registered::of::<Tpcc>(), Registered::of::<Brokerage>(), Registered::of::<Scripts>()];
 
-/// The data sets of the workloads.
+/// The data sets of the workloads that have one.
 pub const DATASETS: [RegisteredDataset; 2] = [RegisteredDataset::of::<Tpcc>(), RegisteredDataset::of::<Brokerage>()];
 
 /// A registered workload, for callers of any workload. Plans are JSON text.
@@ -33,7 +35,7 @@ impl Registered {
         Self {
             kind: W::KIND,
             start_run: |plan| OltpRun::start::<W>(parse(plan)?, parse(plan)?),
-            run_serial: |plan, steps, step_ns| run_serial::<W>(&parse(plan)?, &parse(plan)?, steps, step_ns),
+            run_serial: |plan, steps, step_ns| run_serial::<W>(&parse(plan)?, parse(plan)?, steps, step_ns),
             sections: all_sections::<W>,
         }
     }

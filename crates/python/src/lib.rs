@@ -116,6 +116,18 @@ mod _core {
         crate::oltp::serial(py, plan_json, steps, step_ns)
     }
 
+    /// Refuses scripts in pgbench's language that cannot run: the fields `scripts`, `defines` and `protocol` of a plan.
+    #[pyfunction]
+    fn check_scripts(plan_json: &str) -> PyResult<()> {
+        crate::oltp::check_scripts(plan_json)
+    }
+
+    /// The statements of a file of SQL, in order.
+    #[pyfunction]
+    fn sql_statements(name: &str, text: &str) -> PyResult<Vec<String>> {
+        crate::oltp::sql_statements(name, text)
+    }
+
     /// Rows by table of a data set of a scale and a shape, as JSON text; where they are drawn, as many as are to be expected.
     #[pyfunction]
     #[pyo3(signature = (kind, scale, shape = "{}"))]

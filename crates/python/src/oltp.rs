@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use assay_oltp::{OltpRun as Run, RunStatus, State, TransactionSum, Window, workload, workload_of};
 use assay_sql::Kind;
@@ -12,7 +15,7 @@ use crate::{
 };
 
 /// By transaction, how many were committed and rolled back.
-pub(crate) type Counts = BTreeMap<&'static str, (u64, u64)>;
+pub(crate) type Counts = BTreeMap<String, (u64, u64)>;
 
 /// Users at work on databases. Plans come in and figures go out as JSON text.
 #[pyclass(module = "assay._core", frozen)]
@@ -87,7 +90,7 @@ struct RunReport<'a> {
 struct TransactionLine {
     tick: u64,
     database: usize,
-    transaction: &'static str,
+    transaction: String,
     committed: u64,
     rolled_back: u64,
     retried: u64,
@@ -121,7 +124,7 @@ fn run_report(status: &RunStatus) -> String {
         TransactionLine {
             tick: tick.tick,
             database: tick.database,
-            transaction: tick.transaction,
+            transaction: tick.transaction.to_string(),
             committed: tick.committed,
             rolled_back: tick.rolled_back,
             retried: tick.retried,
@@ -157,7 +160,7 @@ fn run_report(status: &RunStatus) -> String {
 /// Counts of a window.
 #[derive(Serialize)]
 struct Figures<'a> {
-    by_transaction: BTreeMap<&'static str, TransactionFigures>,
+    by_transaction: BTreeMap<&'a str, TransactionFigures>,
     total: TotalFigures,
     databases: Vec<DatabaseFigures<'a>>,
     errors: Errors<'a>,
@@ -203,6 +206,11 @@ struct Errors<'a> {
     count: u64,
     kinds: ErrorKinds,
     example: Option<&'a str>,
+    /// By code, errors that ended users since the run began.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    codes: &'a BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    ended_users: u32,
 }
 
 #[derive(Serialize)]
@@ -231,7 +239,7 @@ impl<'a> Figures<'a> {
     fn of(window: &'a Window, names: &'a [String], seconds: f64) -> Self {
         let mut total = assay_load::LatencyHistogram::new();
         window.by_transaction.iter().for_each(|(_, sum)| total.merge(&sum.latency));
-        let of_transaction = |(transaction, sum): &(&'static str, TransactionSum)| {
+        let of_transaction = |(transaction, sum): &'a (Arc<str>, TransactionSum)| {
             let figures = TransactionFigures {
                 count: sum.committed,
                 per_s: sum.committed as f64 / seconds,
@@ -241,7 +249,7 @@ impl<'a> Figures<'a> {
                 latency_ns: Latency::of(&sum.latency),
                 histogram: to_base64(&sum.latency),
             };
-            (*transaction, figures)
+            (&**transaction, figures)
         };
         let first = format!("{}_count", window.by_transaction[0].0);
         let databases = names.iter().zip(&window.databases).map(|(name, sum)| DatabaseFigures {
@@ -264,6 +272,8 @@ impl<'a> Figures<'a> {
                 count: window.failures.iter().sum(),
                 kinds: ErrorKinds { deadlock, serialization, connection, other },
                 example: window.example.as_deref(),
+                codes: &window.codes,
+                ended_users: window.ended_users,
             },
             client_cpu_ns: window.cpu_ns,
             threads: window.threads,
@@ -280,6 +290,10 @@ impl<'a> Figures<'a> {
     }
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// The dialect of a name.
 fn dialect(name: &str) -> PyResult<Kind> {
     match name {
@@ -291,7 +305,16 @@ fn dialect(name: &str) -> PyResult<Kind> {
     }
 }
 
-/// The named statements of a workload's file of SQL in a dialect.
+/// Refuses scripts that cannot run.
+pub(crate) fn check_scripts(plan_json: &str) -> PyResult<()> {
+    assay_oltp::check_scripts(plan_json).map_err(|error| to_python(&error))
+}
+
+/// The statements of a file of SQL, in order.
+pub(crate) fn sql_statements(name: &str, text: &str) -> PyResult<Vec<String>> {
+    assay_oltp::sql_statements(name, text).map_err(|error| to_python(&error))
+}
+
 /// Transactions by kind of one user on a clock of numbers: committed, and rolled back by the user.
 pub(crate) fn serial(py: Python<'_>, plan_json: &str, steps: u64, step_ns: u64) -> PyResult<Counts> {
     let run = || (workload_of(plan_json)?.run_serial)(plan_json, steps, step_ns);
@@ -299,6 +322,7 @@ pub(crate) fn serial(py: Python<'_>, plan_json: &str, steps: u64, step_ns: u64) 
     Ok(counts.into_iter().map(|(name, committed, rolled_back)| (name, (committed, rolled_back))).collect())
 }
 
+/// The named statements of a workload's file of SQL in a dialect.
 pub(crate) fn sql(kind: &str, name: &str, file: &str) -> PyResult<Vec<(String, String)>> {
     let registered = workload(kind).expect("the module's functions name workloads that there are");
     let found = (registered.sections)(dialect(name)?, file);

@@ -7,6 +7,7 @@ use crate::{
     error::DbError,
     mssql::Mssql,
     mysql::Mysql,
+    own::{Answers, Asked},
     postgresql::Postgresql,
     rows::{Rows, Table},
     statements::StatementId,
@@ -64,6 +65,34 @@ impl Driver for AnyDriver {
 
     async fn execute(&mut self, sql: &str) -> Result<(), DbError> {
         each!(self, driver => driver.execute(sql).await)
+    }
+
+    async fn ask(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError> {
+        each!(self, driver => driver.ask(asked, answers).await)
+    }
+
+    async fn begin_pipeline<'a>(&mut self, asked: impl Iterator<Item = Asked<'a>>) -> Result<(), DbError> {
+        each!(self, driver => driver.begin_pipeline(asked).await)
+    }
+
+    fn put(&mut self, asked: Asked<'_>) -> Result<(), DbError> {
+        each!(self, driver => driver.put(asked))
+    }
+
+    fn sync(&mut self) {
+        each!(self, driver => driver.sync());
+    }
+
+    async fn end_pipeline(&mut self) -> Result<(), DbError> {
+        each!(self, driver => driver.end_pipeline().await)
+    }
+
+    fn in_transaction(&self) -> bool {
+        each!(self, driver => driver.in_transaction())
+    }
+
+    async fn roll_back(&mut self) -> Result<(), DbError> {
+        each!(self, driver => driver.roll_back().await)
     }
 
     async fn close(self) {

@@ -4,6 +4,7 @@ use crate::{
     batch::{Batch, Results},
     connection::{Connection, Isolation, Kind},
     error::DbError,
+    own::{Answers, Asked},
     rows::{Rows, Table},
     statements::{Statement, StatementId},
 };
@@ -42,6 +43,37 @@ pub trait Driver: Sized {
 
     /// Runs a statement of text without parameters, whose rows do not matter.
     async fn execute(&mut self, sql: &str) -> Result<(), DbError>;
+
+    /// Runs a statement of the user's own; its answers are in `answers`, where they are wanted.
+    async fn ask(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError>;
+
+    /// Begins a pipeline: statements that are put go to the server when it ends. `asked` are prepared before.
+    async fn begin_pipeline<'a>(&mut self, asked: impl Iterator<Item = Asked<'a>>) -> Result<(), DbError> {
+        let _ = asked;
+        Err(DbError::other("pipelines are for PostgreSQL alone"))
+    }
+
+    /// Adds a statement to the pipeline.
+    fn put(&mut self, asked: Asked<'_>) -> Result<(), DbError> {
+        let _ = asked;
+        Err(DbError::other("pipelines are for PostgreSQL alone"))
+    }
+
+    /// Parts what was put from what comes: an error ends neither beyond this place.
+    fn sync(&mut self) {}
+
+    /// Sends the pipeline, and waits until all of it is answered.
+    async fn end_pipeline(&mut self) -> Result<(), DbError> {
+        Ok(())
+    }
+
+    /// Whether a transaction is open after a statement of the user's own, as far as the server tells.
+    fn in_transaction(&self) -> bool {
+        false
+    }
+
+    /// Ends a transaction that statements of the user's own left open.
+    async fn roll_back(&mut self) -> Result<(), DbError>;
 
     /// Says goodbye.
     async fn close(self);

@@ -37,12 +37,21 @@ fn one_line(text: String) -> String {
 pub struct DbError {
     pub cause: Cause,
     pub text: String,
+    /// SQLSTATE, or the number of SQL Server's error; empty where no server gave one.
+    pub code: String,
 }
 
 impl DbError {
     /// The text may be a server's: one line of it is kept, without what a terminal obeys.
     pub fn new(cause: Cause, text: impl Into<String>) -> Self {
-        Self { cause, text: one_line(text.into()) }
+        Self { cause, text: one_line(text.into()), code: String::new() }
+    }
+
+    /// The same error with the server's code.
+    #[must_use]
+    pub fn with_code(self, code: &str) -> Self {
+        let code = code.chars().filter(char::is_ascii_alphanumeric).take(10).collect();
+        Self { code, ..self }
     }
 
     pub fn connection(text: impl Into<String>) -> Self {

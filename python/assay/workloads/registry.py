@@ -22,6 +22,7 @@ _DECLARED = {
         Declaration("integrity", "assay.workloads.integrity.workload:IntegrityWorkload"),
         Declaration("tpcc", "assay.workloads.tpcc.workload:TpccWorkload"),
         Declaration("brokerage", "assay.workloads.brokerage.workload:BrokerageWorkload"),
+        Declaration("sql", "assay.workloads.sql.workload:SqlWorkload"),
         Declaration("tpch", "assay.workloads.tpch.workload:TpchWorkload"),
         Declaration("mailbox", "assay.workloads.mailbox.workload:MailboxWorkload"),
         Declaration("replay", "assay.workloads.replay.workload:ReplayWorkload"),

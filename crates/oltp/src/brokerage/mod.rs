@@ -69,25 +69,9 @@ impl Dataset for Brokerage {
     }
 }
 
-const fn named(name: &'static str) -> Transaction {
-    Transaction { name, keying_s: 0.0, thinking_mean_s: 0.0 }
-}
-
 impl Workload for Brokerage {
-    /// The transactions. No user keys or thinks. Transactions without a share in a mix follow from others.
-    const TRANSACTIONS: &'static [Transaction] = &[
-        named("trade_result"),
-        named("trade_status"),
-        named("market_watch"),
-        named("security_detail"),
-        named("customer_position"),
-        named("trade_order"),
-        named("trade_lookup"),
-        named("broker_volume"),
-        named("trade_update"),
-        named("market_feed"),
-        named("data_maintenance"),
-    ];
+    const KIND: &'static str = <Self as Dataset>::KIND;
+    const UNIT: &'static str = <Self as Dataset>::SCALE.one;
     const STATEMENTS: &'static [&'static str] = Statement::NAMES;
     const USERS_PER_CLERK: u32 = 2;
 
@@ -95,6 +79,24 @@ impl Workload for Brokerage {
     type Input = Request;
     type Effect = Effect;
     type Desk = Exchange;
+
+    /// No user keys or thinks. Transactions without a share in a mix follow from others.
+    fn transactions(&self) -> Vec<Transaction> {
+        let names = [
+            "trade_result",
+            "trade_status",
+            "market_watch",
+            "security_detail",
+            "customer_position",
+            "trade_order",
+            "trade_lookup",
+            "broker_volume",
+            "trade_update",
+            "market_feed",
+            "data_maintenance",
+        ];
+        names.into_iter().map(|name| Transaction::new(name, 0.0, 0.0)).collect()
+    }
 
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>> {
         let (_, layers) = FILES.iter().find(|(name, _)| *name == file)?;
@@ -119,7 +121,7 @@ impl Workload for Brokerage {
         request.input.begins(Clock::new(self.days), now_ns);
     }
 
-    async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, request: &Request) -> Done<Self> {
+    async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, _user: &mut Self::User, request: &Request) -> Done<Self> {
         transactions::run(talk, self, request).await
     }
 

@@ -49,20 +49,25 @@ impl Dataset for Tpcc {
 }
 
 impl Workload for Tpcc {
-    /// Times of clauses 5.2.5.2 and 5.2.5.4.
-    const TRANSACTIONS: &'static [Transaction] = &[
-        Transaction { name: "new_order", keying_s: 18.0, thinking_mean_s: 12.0 },
-        Transaction { name: "payment", keying_s: 3.0, thinking_mean_s: 12.0 },
-        Transaction { name: "order_status", keying_s: 2.0, thinking_mean_s: 10.0 },
-        Transaction { name: "delivery", keying_s: 2.0, thinking_mean_s: 5.0 },
-        Transaction { name: "stock_level", keying_s: 2.0, thinking_mean_s: 5.0 },
-    ];
+    const KIND: &'static str = <Self as Dataset>::KIND;
+    const UNIT: &'static str = <Self as Dataset>::SCALE.one;
     const STATEMENTS: &'static [&'static str] = Statement::NAMES;
 
     type User = User;
     type Input = Input;
     type Effect = Option<i64>;
     type Desk = Clerkless;
+
+    /// Times of clauses 5.2.5.2 and 5.2.5.4.
+    fn transactions(&self) -> Vec<Transaction> {
+        vec![
+            Transaction::new("new_order", 18.0, 12.0),
+            Transaction::new("payment", 3.0, 12.0),
+            Transaction::new("order_status", 2.0, 10.0),
+            Transaction::new("delivery", 2.0, 5.0),
+            Transaction::new("stock_level", 2.0, 5.0),
+        ]
+    }
 
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>> {
         let (_, layers) = FILES.iter().find(|(name, _)| *name == file)?;
@@ -85,7 +90,7 @@ impl Workload for Tpcc {
         self.ledger.told()
     }
 
-    async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Input) -> Done<Self> {
+    async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, _user: &mut User, input: &Input) -> Done<Self> {
         transactions::run(talk, input).await
     }
 

@@ -14,7 +14,8 @@ impl From<Error> for DbError {
         match error {
             Error::Server(error) => {
                 let text = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-                Self::new(cause_of(error.code()), format!("{text} (error {})", error.code()))
+                let shown = format!("{text} (error {})", error.code());
+                Self::new(cause_of(error.code()), shown).with_code(&error.code().to_string())
             }
             Error::Io { kind: io::ErrorKind::UnexpectedEof, .. } => {
                 Self::connection("the server closed the connection")

@@ -5,6 +5,7 @@
 mod bulk;
 mod failures;
 mod login;
+mod own;
 mod script;
 
 use std::{future::poll_fn, pin::Pin};
@@ -22,6 +23,7 @@ use crate::{
     connection::{Connection, Kind},
     driver::{Driver, Setup},
     error::{Cause, DbError},
+    own::{Answers, Asked},
     rows::{Rows, Table},
     session::isolation_statement,
     statements::{ByStatement, StatementId},
@@ -194,6 +196,17 @@ impl Driver for Mssql {
             Ok(()) => Ok(()),
             Err(error) => Err(self.recover(error).await),
         }
+    }
+
+    async fn ask(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError> {
+        match self.ask_own(asked, answers).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.recover(error).await),
+        }
+    }
+
+    async fn roll_back(&mut self) -> Result<(), DbError> {
+        self.execute_text(ROLLBACK).await
     }
 
     async fn close(self) {

@@ -15,7 +15,8 @@ impl From<Error> for DbError {
         match error {
             Error::Server(error) => {
                 let text = error.message.split_whitespace().collect::<Vec<_>>().join(" ");
-                Self::new(cause_of(&error), format!("{text} (error {}, SQLSTATE {})", error.code, error.state))
+                let shown = format!("{text} (error {}, SQLSTATE {})", error.code, error.state);
+                Self::new(cause_of(&error), shown).with_code(&error.state)
             }
             Error::Io(IoError::Io(error)) => of_system(&error),
             Error::Io(IoError::Tls(error)) => Self::other(format!("TLS: {error}")),

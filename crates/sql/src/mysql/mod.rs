@@ -3,6 +3,7 @@
 
 mod bulk;
 mod failures;
+mod own;
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,6 +19,7 @@ use crate::{
     connection::{Connection, Kind, Tls},
     driver::{Driver, Setup},
     error::{Cause, DbError},
+    own::{Answers, Asked},
     rows::{Rows, Table},
     sections::placeholders,
     session::isolation_statement,
@@ -34,6 +36,8 @@ pub(crate) struct Mysql {
     conn: Conn,
     kind: Kind,
     prepared: ByStatement<Prepared>,
+    /// Statements of the user's own that are not prepared.
+    as_text: ByStatement<()>,
     reads_files: bool,
 }
 
@@ -124,7 +128,8 @@ impl Mysql {
 impl Driver for Mysql {
     async fn connect(connection: &Connection, setup: Setup<'_>) -> Result<Self, DbError> {
         let conn = Self::open(connection, setup.statements.len()).await?;
-        let mut driver = Self { conn, kind: connection.kind, prepared: ByStatement::default(), reads_files: false };
+        let (prepared, as_text) = (ByStatement::default(), ByStatement::default());
+        let mut driver = Self { conn, kind: connection.kind, prepared, as_text, reads_files: false };
         if let Some(statement) = isolation_statement(connection.kind, setup.isolation) {
             driver.execute(&statement).await?;
         }
@@ -168,6 +173,21 @@ impl Driver for Mysql {
             Ok(()) => Ok(()),
             Err(error) => Err(self.recover(error.into()).await),
         }
+    }
+
+    async fn ask(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError> {
+        match self.ask_own(asked, answers).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.recover(error).await),
+        }
+    }
+
+    fn in_transaction(&self) -> bool {
+        self.is_in_transaction()
+    }
+
+    async fn roll_back(&mut self) -> Result<(), DbError> {
+        self.roll_back_own().await
     }
 
     async fn close(self) {

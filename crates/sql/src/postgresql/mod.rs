@@ -2,6 +2,7 @@
 //! as binary COPY. The client is our own because nothing on the way of a transaction may allocate or pass through another task.
 
 mod binary;
+mod own;
 mod unix;
 mod wire;
 
@@ -21,6 +22,7 @@ use postgres_protocol::{
 
 use self::{
     binary::BinarySink,
+    own::OwnState,
     wire::{Answer, Wire, last_words},
 };
 use crate::{
@@ -28,6 +30,7 @@ use crate::{
     connection::{Connection, Kind},
     driver::{Driver, Setup},
     error::DbError,
+    own::{Answers, Asked},
     rows::{Rows, Table},
     session::isolation_statement,
     statements::{ByStatement, Statement, StatementId},
@@ -35,6 +38,8 @@ use crate::{
 
 /// Rows go to the server in pieces of about this size.
 const COPY_BYTES: usize = 64 << 10;
+/// What a socket takes at once, so that the server's answers cannot hold up what asks for them.
+const PIPELINE_BYTES_MAX: usize = 64 << 10;
 /// More iterations of SCRAM take seconds; PostgreSQL's default is 4,096.
 const SCRAM_ITERATIONS_MAX: u32 = 1 << 20;
 
@@ -43,6 +48,7 @@ pub(crate) struct Postgresql {
     pipeline: bool,
     /// Names of prepared statements.
     names: ByStatement<&'static str>,
+    own: OwnState,
 }
 
 impl Postgresql {
@@ -233,7 +239,8 @@ fn read_row(mut body: &[u8], results: &mut Results) -> Result<(), DbError> {
 impl Driver for Postgresql {
     async fn connect(connection: &Connection, setup: Setup<'_>) -> Result<Self, DbError> {
         let wire = Wire::open(connection).await?;
-        let mut driver = Self { wire, pipeline: setup.pipeline, names: ByStatement::default() };
+        let mut driver =
+            Self { wire, pipeline: setup.pipeline, names: ByStatement::default(), own: OwnState::default() };
         driver.authenticate(connection).await?;
         if let Some(statement) = isolation_statement(Kind::Postgresql, setup.isolation) {
             driver.execute(&statement).await?;
@@ -305,6 +312,40 @@ impl Driver for Postgresql {
         frontend::query(sql, &mut self.wire.out)?;
         self.wire.send().await?;
         self.finish(None).await
+    }
+
+    async fn ask(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError> {
+        self.ask_own(asked, answers).await
+    }
+
+    async fn begin_pipeline<'a>(&mut self, asked: impl Iterator<Item = Asked<'a>>) -> Result<(), DbError> {
+        self.prepare_own(asked).await
+    }
+
+    fn put(&mut self, asked: Asked<'_>) -> Result<(), DbError> {
+        self.put_own(asked, false)?;
+        if self.wire.out.len() > PIPELINE_BYTES_MAX {
+            self.wire.out.clear();
+            return Err(DbError::other("a pipeline has more than 64 KiB of statements; end it earlier"));
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) {
+        self.sync_own();
+    }
+
+    async fn end_pipeline(&mut self) -> Result<(), DbError> {
+        self.sync_own();
+        self.flush_own(None).await
+    }
+
+    fn in_transaction(&self) -> bool {
+        self.own.in_transaction
+    }
+
+    async fn roll_back(&mut self) -> Result<(), DbError> {
+        self.roll_back_own().await
     }
 
     async fn close(mut self) {

@@ -207,7 +207,7 @@ fn read_error(body: &ErrorResponseBody) -> DbError {
             _ => (),
         }
     }
-    DbError::new(cause_of(&code), format!("{text} (SQLSTATE {code})"))
+    DbError::new(cause_of(&code), format!("{text} (SQLSTATE {code})")).with_code(&code)
 }
 
 /// Cause of a SQLSTATE (PostgreSQL's manual, appendix A).

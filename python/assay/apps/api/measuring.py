@@ -126,11 +126,11 @@ def oltp(
     Parameters
     ----------
     *targets
-        Databases: `"embedded:DIR"`, `"postgresql://USER@HOST/DATABASE"`.
+        Databases: `"embedded:DIR"`, `"postgresql://USER@HOST/DATABASE"`; for `"sql"` the scripts behind them.
     actions
         What to do, in that order: `["load", "run", "check"]`.
     workload
-        `"tpcc"` or `"brokerage"`.
+        `"tpcc"`, `"brokerage"` or `"sql"`.
     output
         Where the run folder is made.
     report

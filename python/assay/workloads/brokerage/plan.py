@@ -151,6 +151,11 @@ class BrokeragePlan(TransactionsPlan):
         return self
 
     @property
+    def weights(self) -> list[int]:
+        """Weights of the transactions in the core's order."""
+        return self.mix.weights
+
+    @property
     def scale_asked(self) -> int | None:
         """Customers over all databases."""
         return self.customers

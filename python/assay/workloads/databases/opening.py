@@ -104,6 +104,8 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
     there = database.schema()
     if there.kind == "foreign":
         refuse_foreign(database.name, there.tables)
+    if plan.takes_others and there.kind == "absent" and "load" not in plan.actions:
+        return share
     kind, scale, saved = there.kind, there.scale, database.saved()
     key = database.table_set.scale
     # How many the work is on: those that are dropped in the end were there before. A run that goes on may have

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -39,6 +39,8 @@ class DatabasesPlan(AnyPlan):
         How long a lost server is waited for before the run fails.
     """
 
+    takes_others: ClassVar[bool] = False
+    """Whether it runs on tables that Assay did not make."""
     actions: Annotated[tuple[Action, ...], Fixed()] = ("load", "run", "check")
     reloads: bool = False
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None

@@ -128,6 +128,11 @@ class TpccPlan(TransactionsPlan):
         return self.think_scale
 
     @property
+    def weights(self) -> list[int]:
+        """Weights of the transactions in the core's order."""
+        return self.mix.weights
+
+    @property
     def scale_asked(self) -> int | None:
         """Warehouses over all databases."""
         return self.warehouses

@@ -58,7 +58,9 @@ class Application:
         Its name as people say it.
     transactions
         Names of the transactions as the core has them, in its order, with those that people read. Commits of the
-        first are the throughput, and its response time stands for that of all.
+        first are the throughput, and its response time stands for that of all. Empty where plans name them.
+    counts_all
+        Whether commits of all transactions are the throughput.
     first_plural
         The first transaction in a sentence, in the plural.
     rate
@@ -99,6 +101,7 @@ class Application:
     after_load_only: frozenset[int] = frozenset()
     shape: Mapping[str, Mapping[str, str]]
     stall_s: float | None = None
+    counts_all: bool = False
     disclaimer: str
     tables: TableSet
     find_acknowledged: FindAcknowledged | None = None
@@ -106,13 +109,13 @@ class Application:
 
     @property
     def first(self) -> str:
-        """The transaction whose commits are the throughput."""
-        return next(iter(self.transactions))
+        """The transaction whose commits are the throughput; empty where plans name them."""
+        return next(iter(self.transactions), "")
 
     @property
     def counter(self) -> str:
         """Name of the count of its commits, in the core's figures and among the counters of the tables."""
-        return f"{self.first}_count"
+        return "count" if self.counts_all else f"{self.first}_count"
 
     @property
     def disclaimer_sentences(self) -> str:

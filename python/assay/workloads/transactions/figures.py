@@ -21,7 +21,9 @@ def _rate(key: str) -> Callable[[Point], float | None]:
 
 
 def _transaction(point: Point, name: str) -> Transaction | None:
-    return (oltp_of(point).get("by_transaction") or {}).get(name)
+    """One kind of transaction; the first of the point where no name is given."""
+    found = oltp_of(point).get("by_transaction") or {}
+    return found.get(name or next(iter(found), ""))
 
 
 @cache
@@ -148,13 +150,14 @@ CPU = cpu_of_server(storage_of)
 @cache
 def figures_of(application: Application) -> tuple[Figure, ...]:
     """All figures of an application, its throughput first."""
-    first, *others = application.transactions.items()
+    others = list(application.transactions.items())
+    own_first = [replace(_response_of(*others.pop(0)), compared=False)] if others else []
     return (
         throughput_of(application),
         _all_of(application),
         _lowest(application),
         *(_response(application, statistic) for statistic in STATISTICS),
-        replace(_response_of(*first), compared=False),
+        *own_first,
         *(_response_of(name, title.lower()) for name, title in others),
         _latency_under("data", "read"),
         _latency_under("data", "write"),

@@ -37,7 +37,7 @@ class TransactionsJob(DatabaseJob[P]):
     """A part at work on its databases."""
 
     document_key = DOCUMENT_KEY
-    application: ClassVar[Application]
+    application: Application
     nothing_done: ClassVar[Oltp] = {"actions_done": {}, "load": None, "conditions": []}
 
     def __init__(self, part: Part[P], target: DatabaseTarget, context: PartContext) -> None:
@@ -57,6 +57,10 @@ class TransactionsJob(DatabaseJob[P]):
     def own_conditions(self, database: Database) -> Iterator[Condition]:
         """Ask what a kind checks besides its consistency conditions; gives records as they are in `conditions`."""
         yield from ()
+
+    def mark(self, database: Database, state: str) -> None:
+        """Write down in a database what became of its tables."""
+        set_state(database, state)
 
     def begins(self, database: Database) -> None:
         """Do what a kind does to a database before its users begin."""
@@ -144,7 +148,7 @@ class TransactionsJob(DatabaseJob[P]):
             self._start_from_saved()
         layout = self._lay_out(plan)
         for database in self.target.databases:
-            set_state(database, "ran" if layout is None else LAID_OUT)
+            self.mark(database, "ran" if layout is None else LAID_OUT)
         for database in self.target.databases:
             self.begins(database)
         measurement = self._measurement(plan, repeat)

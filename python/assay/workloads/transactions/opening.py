@@ -21,7 +21,13 @@ OWN_CONNECTIONS = 2
 """Connections of Assay's beside those of the users: the recorder's, and one for what a point asks meanwhile."""
 
 
-def prepare(target: DatabaseTarget, plan: P, show: Callable[[str], None]) -> P:
+def prepare(
+    target: DatabaseTarget,
+    plan: P,
+    show: Callable[[str], None],
+    *,
+    examining: Callable[[DatabaseTarget, P], P] | None = None,
+) -> P:
     """Open the databases and examine them for a plan, unless that was done for this very plan.
 
     Raises
@@ -32,7 +38,7 @@ def prepare(target: DatabaseTarget, plan: P, show: Callable[[str], None]) -> P:
     return prepare_databases(
         target,
         plan,
-        examine=examine,
+        examine=examining or examine,
         connections=connections_needed(plan, len(target.databases)),
         show=show,
         folders=plan.layout.directories,

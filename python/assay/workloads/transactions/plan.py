@@ -245,7 +245,6 @@ class TransactionsPlan(DatabasesPlan):
     """What goes on again and again while a point is measured."""
     timing: TransactionsTiming = TransactionsTiming()
     search: TransactionsSearch = TransactionsSearch()
-    mix: Mix
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -259,6 +258,11 @@ class TransactionsPlan(DatabasesPlan):
         if len(set(self.background)) < len(self.background):
             raise FieldValueError("background", "one is given twice; give each once")
         return self
+
+    @property
+    def weights(self) -> list[int]:
+        """Weights of the transactions in the core's order."""
+        raise NotImplementedError
 
     @property
     def think_factor(self) -> float:

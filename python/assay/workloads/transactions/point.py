@@ -175,7 +175,7 @@ class OltpMeasurement:
             "connections": plan.connections,
             "threads": plan.threads,
             "load": {"kind": "closed"} if rate is None else {"kind": "open", **rate},
-            "mix": plan.mix.weights,
+            "mix": plan.weights,
             "deck": plan.draw == "deck",
             "procedures": plan.mode == "procedures",
             "retries": plan.retries,
@@ -276,7 +276,7 @@ class OltpMeasurement:
             self.failed_count += tick["failed"]
             self.ended += [0] * (tick["tick"] + 1 - len(self.ended))
             self.ended[tick["tick"]] += tick["committed"] + tick["rolled_back"]
-            if tick["transaction"] == self.application.first:
+            if self.application.counts_all or tick["transaction"] == self.application.first:
                 self.firsts += [0] * (tick["tick"] + 1 - len(self.firsts))
                 self.firsts[tick["tick"]] += tick["committed"]
                 self.latency_p90_ns = tick["p90_ns"] or self.latency_p90_ns
@@ -343,10 +343,10 @@ class OltpMeasurement:
         """Every transaction of the first kind that a user saw committed must be there."""
         if isinstance(self.error, NotAnswering):
             return
-        after = self.counted.now()
-        if before is None or after is None:
-            return
         counter = self.application.counter
+        after = self.counted.now()
+        if before is None or after is None or counter not in self.application.tables.counters:
+            return
         there = after[1].get(counter, 0.0) - before[1].get(counter, 0.0)
         seen = sum(self.firsts)
         if seen > there:

@@ -88,6 +88,8 @@ class TransactionErrors(TypedDict, total=False):
     count: MaybeCount
     kinds: Counts
     example: Text
+    codes: Counts
+    ended_users: MaybeCount
 
 
 class Statement(TypedDict, total=False):

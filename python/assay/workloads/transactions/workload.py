@@ -42,7 +42,7 @@ P = TypeVar("P", bound=TransactionsPlan)
 class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foreseen[P], OverHosts[P], Reporting):
     """Transactions of users on databases."""
 
-    application: ClassVar[Application]
+    application: Application
     scale_unless_asked: ClassVar[str]
     """How much is loaded where the plan does not say, in words."""
 

@@ -45,7 +45,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             question="What does a database get?",
             answer="assay oltp tpcc embedded:DIR",
             help="Load, run and check a TPC-C-like workload on real databases.",
-            typed=("hammerdb", "pgbench", "sysbench", "tpcc", "tpc-c"),
+            typed=("hammerdb", "sysbench", "tpcc", "tpc-c"),
         ),
     ),
     "brokerage": (
@@ -56,6 +56,16 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             place="assay.apps.cli.workloads.brokerage:brokerage",
             help="Load, run and check a TPC-E-like workload on real databases.",
             typed=("tpce", "tpc-e"),
+        ),
+    ),
+    "sql": (
+        Verb(
+            group=_OLTP,
+            name="sql",
+            uses=ON_DATABASES,
+            place="assay.apps.cli.workloads.sql:sql",
+            help="Run your own SQL, in scripts for pgbench, on real databases.",
+            typed=("pgbench", "sql"),
         ),
     ),
     "tpch": (
