@@ -70,7 +70,7 @@ pub enum Sync {
     Fsync,
 }
 
-/// What decides when an I/O of a trace begins again.
+/// Rule by which an I/O of a trace begins again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
@@ -116,7 +116,7 @@ impl Load {
         }
     }
 
-    /// Whether it is that of a trace.
+    /// Whether the load replays a trace.
     pub fn is_replay(&self) -> bool {
         matches!(self, Load::Replay { .. })
     }

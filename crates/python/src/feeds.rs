@@ -15,7 +15,7 @@ pub(crate) struct TraceFeeds {
 
 #[pymethods]
 impl TraceFeeds {
-    /// Feeds of a worker for each end, which is that of its volume.
+    /// Feeds of a worker for each volume, by the volume's end.
     #[new]
     fn new(end_bytes: Vec<u64>, longest_bytes: u32) -> Self {
         Self { feeds: Feeds::new(end_bytes, longest_bytes) }

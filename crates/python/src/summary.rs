@@ -160,7 +160,7 @@ struct Point<'a> {
     generator: Generator,
 }
 
-/// How late I/Os of a trace began although a slot was free, and the number of those that found none.
+/// How late I/Os of a trace began although a slot was free, and the number of I/Os without a free slot.
 #[derive(Serialize)]
 struct Lateness {
     count: u64,

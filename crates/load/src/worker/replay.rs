@@ -8,7 +8,7 @@ use std::{
 use super::{Slot, Worker};
 use crate::{Feed, Op, Pace, Request, TracedIo, TracedOp, feed::Taken};
 
-/// I/Os that are read ahead of those that begin, where an I/O may begin before one that was asked for earlier.
+/// I/Os that are read ahead, since an I/O may begin before an earlier one.
 const WINDOW: usize = 1 << 16;
 /// Ends that are kept for I/Os that follow: an I/O follows one of the [`WINDOW`] before it.
 const ENDS_KEPT: usize = 2 * WINDOW;
@@ -140,13 +140,8 @@ impl Replay {
             }
             _ => match self.head {
                 Some(head) if self.pace == Pace::Timed => head.at_ns,
-                Some(head) => {
-                    if self.outstanding <= head.link {
-                        0
-                    } else {
-                        u64::MAX
-                    }
-                }
+                Some(head) if self.outstanding <= head.link => 0,
+                Some(_) => u64::MAX,
                 None if self.is_fed => self.later_ns,
                 None => u64::MAX,
             },
