@@ -94,8 +94,6 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             short="Replay a trace on other storage, at its times or faster.",
             uses=ON_STORAGE,
             place="assay.apps.cli.workloads.replay:replay",
-            question="Does it hold my own load?",
-            answer="assay replay orders.trace TARGET --search speed",
             help="Replay the I/Os of traces on other storage, and find how much more of such a load it holds.",
             typed=("blkreplay", "btreplay", "hfplayer"),
         ),
