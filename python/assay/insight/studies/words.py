@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.base.units import bytes_unit, count_of, format_iops, format_latency
+from assay.base.units import bytes_unit, count_of, format_duration, format_iops, format_latency
 from assay.insight.calibration.published_papers import full_names
 from assay.insight.studies.result import study_figures
 from assay.record.figures import Figure
@@ -47,6 +47,7 @@ _GRAMMARS = {
     "bytes_per_s": Grammar(verb="reaches", more="more", less="less"),
     "bytes": Grammar(verb="has", more="larger", less="smaller"),
     "ns": Grammar(verb="has", more="higher", less="lower"),
+    "s": Grammar(verb="has", more="longer", less="shorter"),
     "share": Grammar(verb="has", more="higher", less="lower"),
     "ratio": Grammar(verb="has", more="higher", less="lower"),
 }
@@ -102,13 +103,15 @@ def figure_text(value: float | None, unit: str) -> str:
 
     Examples
     --------
-    >>> figure_text(4180.2, "iops"), figure_text(8.3e6, "ns"), figure_text(13_220, "bytes")
-    ('4,180', '8.30 ms', '13.22 kB')
+    >>> figure_text(4180.2, "iops"), figure_text(8.3e6, "ns"), figure_text(13_220, "bytes"), figure_text(90, "s")
+    ('4,180', '8.30 ms', '13.22 kB', '1 min 30 s')
     """
     if value is None:
         return "-"
     if unit == "ns":
         return format_latency(value)
+    if unit == "s":
+        return format_duration(value)
     if unit == "share":
         return f"{value * 100:.3g} %"
     if unit == "ratio":
