@@ -34,6 +34,11 @@ pub enum Command {
     FailPath {},
     /// What failed of paths and controllers is back.
     MendPaths {},
+    /// Answers through a portal come later by so much; 0 takes it back.
+    DelayPath {
+        portal: usize,
+        delay_ns: u64,
+    },
     /// Slows a disk, or a port of the hosts, by a factor; 1 takes it back.
     Slow {
         what: String,
@@ -76,6 +81,10 @@ fn yes() -> bool {
 }
 
 impl Command {
+    pub(crate) fn is_of_paths(&self) -> bool {
+        matches!(self, Self::FailPath {} | Self::MendPaths {} | Self::FailController {})
+    }
+
     pub(crate) fn lost(&self) -> Option<Lost> {
         match self {
             Self::FailController {} => Some(Lost::Controller),

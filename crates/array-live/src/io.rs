@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
+/// Changes blocks in their place; gives the place of the byte for which they stay as they are.
+pub type Change = Box<dyn FnOnce(&mut [u8]) -> Result<(), u32> + Send>;
+
 /// Kind of an I/O.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IoKind {
     Read,
     /// Whether it is to be durable before it is acknowledged.
@@ -14,6 +16,9 @@ pub enum IoKind {
     Flush,
     /// The range is discarded, and reads as zeroes.
     Discard,
+    /// Blocks are read, changed and written with nothing in between. The answer has no bytes; if nothing was changed, it
+    /// has the place that the change gave, as four bytes with the most significant first.
+    Modify(Change),
     /// Answered at once: probes measure how many I/Os go through the array.
     Probe,
 }

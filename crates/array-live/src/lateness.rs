@@ -69,7 +69,7 @@ impl EndedKind {
     pub(crate) fn of(kind: &IoKind) -> Self {
         match kind {
             IoKind::Read => Self::Read,
-            IoKind::Write { .. } | IoKind::Discard => Self::Write,
+            IoKind::Write { .. } | IoKind::Discard | IoKind::Modify(_) => Self::Write,
             IoKind::Flush | IoKind::Probe => Self::Flush,
         }
     }

@@ -1,6 +1,6 @@
 //! Plan of a served array.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use assay_array_model::{HostFlashPlan, ModelPlan};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -40,6 +40,28 @@ pub struct ServePlan {
     pub room_bytes: Option<u64>,
     /// What happens by itself.
     pub events: Vec<PlannedEvent>,
+    /// Whether volumes are disks of iSCSI too, and where.
+    #[serde(default)]
+    pub iscsi: Option<IscsiPlan>,
+}
+
+/// Where the volumes are disks of iSCSI, and for whom.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IscsiPlan {
+    pub portals: Vec<SocketAddr>,
+    /// Answers discovery and sends logins to the portals.
+    pub group: Option<SocketAddr>,
+    /// Names of the targets begin with it; the volume's name follows.
+    pub prefix: String,
+    /// The disks' product, as INQUIRY says it.
+    pub product: String,
+    /// A serial number for each volume.
+    pub serials: Vec<String>,
+    pub chap: Option<(String, String)>,
+    pub mutual: Option<(String, String)>,
+    pub initiators: Vec<String>,
+    pub threads: usize,
 }
 
 impl ServePlan {

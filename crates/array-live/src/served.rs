@@ -22,7 +22,7 @@ use crate::{
     plan::ServePlan,
     scheduling,
     server::Server,
-    transport::fuse::mounted::mount,
+    transport::{fuse::mounted::mount, iscsi, ways::Ways},
 };
 
 /// A served array.
@@ -51,7 +51,9 @@ impl Served {
         let transport = mount(&plan.folder, plan.folder_descriptor, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
         let probe = transport.probe();
         let floor_ns = FloorNs::default();
-        let mut server = Server::new(plan, array, Box::new(transport), Arc::clone(&inbox), Arc::clone(&floor_ns));
+        let disks = plan.iscsi.as_ref().map(|own| iscsi::serve(own, &plan.shown(), Arc::clone(&inbox))).transpose()?;
+        let ways = Box::new(Ways { files: transport, disks });
+        let mut server = Server::new(plan, array, ways, Arc::clone(&inbox), Arc::clone(&floor_ns));
         let (ready, is_ready) = mpsc::sync_channel(1);
         let realtime = plan.realtime;
         let closing = Closing(Arc::clone(&inbox));

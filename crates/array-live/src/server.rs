@@ -4,6 +4,7 @@
 //! something is. The way to the array and back takes its own time, the floor, and so does the work on the bytes; the model's events are
 //! taken ahead by both.
 
+mod bytes;
 mod commands;
 mod status;
 
@@ -23,7 +24,7 @@ use crate::{
     command::PlannedEvent,
     floor::FloorNs,
     inbox::{AttributeCall, AttributeKind, Inbox, Message},
-    io::{Answer, Io, IoKind, Shown},
+    io::{Io, IoKind, Shown},
     lateness::{Ended, EndedKind, Lateness},
     plan::ServePlan,
     scheduling::Scheduling,
@@ -102,6 +103,9 @@ pub(crate) struct Server {
     pub(crate) durability: Durability,
     /// Writes that failed because the store has no room left.
     writes_without_room: u64,
+    /// When ports that a lost controller had are served by another.
+    ports_back_ns: Option<u64>,
+    failover_ns: u64,
     bytes: Vec<u8>,
 }
 
@@ -138,6 +142,8 @@ impl Server {
             volumes,
             durability: plan.durability,
             writes_without_room: 0,
+            ports_back_ns: None,
+            failover_ns: plan.failover_ns,
             bytes: Vec::new(),
         }
     }
@@ -217,7 +223,7 @@ impl Server {
         let ahead_ns = self.ahead_ns();
         let model_ns = self.array.next_event_ns().map(|at_ns| at_ns.saturating_sub(ahead_ns));
         let planned_ns = self.planned.last().map(|event| event.at_ns);
-        let next_ns = model_ns.into_iter().chain(planned_ns).min().unwrap_or(u64::MAX);
+        let next_ns = model_ns.into_iter().chain(planned_ns).chain(self.ports_back_ns).min().unwrap_or(u64::MAX);
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns())).min(SLEEP_MOST)
     }
 
@@ -272,7 +278,7 @@ impl Server {
     }
 
     fn begin(&mut self, io: Io) {
-        if io.kind == IoKind::Probe {
+        if matches!(io.kind, IoKind::Probe) {
             self.bytes.resize(io.length_bytes as usize, 0);
             io.answer.answer(Ok(&self.bytes[..io.length_bytes as usize]));
             return;
@@ -283,7 +289,7 @@ impl Server {
         }
         let (op, length_bytes, offset_bytes) = match io.kind {
             IoKind::Read => (Op::Read, io.length_bytes, io.offset_bytes),
-            IoKind::Write { .. } => (Op::Write, io.length_bytes, io.offset_bytes),
+            IoKind::Write { .. } | IoKind::Modify(_) => (Op::Write, io.length_bytes, io.offset_bytes),
             // The model knows no discard; it takes what a flush takes.
             _ => (Op::Flush, 0, 0),
         };
@@ -318,7 +324,7 @@ impl Server {
         let Io { kind, volume, offset_bytes, length_bytes, came: _, answer } = pending.io;
         let ended_as = EndedKind::of(&kind);
         let begun_ns = self.now_ns();
-        let failed = self.carry_out(&kind, volume, offset_bytes, length_bytes, answer);
+        let failed = self.carry_out(kind, volume, offset_bytes, length_bytes, answer);
         let now_ns = self.now_ns();
         let work_ns = &mut self.work_ns[ended_as as usize];
         *work_ns = (*work_ns * 15 + (now_ns - begun_ns).min(WORK_MOST_NS)) / 16;
@@ -331,44 +337,6 @@ impl Server {
             late_ns: (now_ns + self.floor_ns()).saturating_sub(due_ns),
             failed,
         });
-    }
-
-    /// Reads or writes the bytes of an I/O, and answers it. Says whether it failed.
-    fn carry_out(&mut self, kind: &IoKind, volume: u16, offset: u64, length: u32, answer: Box<dyn Answer>) -> bool {
-        let done = match kind {
-            IoKind::Read => return self.read(volume, offset, length, answer),
-            IoKind::Write { bytes, durable } => {
-                let written = self.array.write(volume, offset, bytes);
-                if *durable { written.and_then(|()| self.array.store_mut().flush()) } else { written }
-            }
-            IoKind::Discard => {
-                let zeroes = vec![0; length as usize];
-                self.array.write(volume, offset, &zeroes)
-            }
-            IoKind::Flush => self.array.store_mut().flush(),
-            IoKind::Probe => Ok(()),
-        };
-        let failed = done.is_err();
-        answer.answer(done.as_ref().map(|()| &[][..]).map_err(|fault| fault.errno()));
-        if let Err(fault) = done {
-            self.note_fault(volume, &fault);
-        }
-        failed
-    }
-
-    fn read(&mut self, volume: u16, offset: u64, length: u32, answer: Box<dyn Answer>) -> bool {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.resize(bytes.len().max(length as usize), 0);
-        let fault = self.array.read(volume, offset, &mut bytes[..length as usize]).err();
-        match &fault {
-            None => answer.answer(Ok(&bytes[..length as usize])),
-            Some(fault) => answer.answer(Err(fault.errno())),
-        }
-        self.bytes = bytes;
-        if let Some(fault) = &fault {
-            self.note_fault(volume, fault);
-        }
-        fault.is_some()
     }
 
     fn note_fault(&mut self, volume: u16, fault: &StoreFault) {
@@ -422,6 +390,10 @@ impl Server {
     }
 
     fn do_planned(&mut self, now_ns: u64) {
+        if self.ports_back_ns.take_if(|at_ns| *at_ns <= now_ns).is_some() {
+            self.transport.mend_paths();
+            self.happens("another controller serves the portals");
+        }
         while let Some(event) = self.planned.pop_if(|event| event.at_ns <= now_ns) {
             if let Err(error) = self.obey(&event.command) {
                 self.happens(format!("planned {:?}: refused: {error}", event.command));

@@ -1,5 +1,7 @@
 //! Commands to an array that runs.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::Server;
@@ -7,6 +9,8 @@ use crate::{ServeError, command::Command};
 
 /// Most events that wait.
 const PLANNED_MOST: usize = 10_000;
+/// Initiators give a path up after some seconds.
+const DELAY_MOST: Duration = Duration::from_secs(60);
 
 fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(message.into()))
@@ -61,12 +65,47 @@ impl Server {
                 self.forget_cached();
                 Ok(self.did(format!("reverted to {name}")))
             }
+            Command::DelayPath { .. } => self.obey_on_paths(command),
+            _ if command.is_of_paths() && self.transport.paths() > 0 => self.obey_on_paths(command),
             Command::Corrupt { bytes, .. } => {
                 if *bytes == 0 || *bytes > 1 << 30 {
                     return refused(format!("{bytes} bytes: between 1 and 1 GiB can be corrupted at once"));
                 }
                 let done = self.obeyed(command)?;
                 self.forget_cached();
+                Ok(done)
+            }
+            _ => self.obeyed(command),
+        }
+    }
+
+    /// Carries out a command on the portals of iSCSI, which stand for the model's paths.
+    fn obey_on_paths(&mut self, command: &Command) -> Result<Value, ServeError> {
+        match command {
+            Command::FailPath {} => match self.transport.fail_path() {
+                Some(portal) => Ok(self.did(format!("portal {portal} is lost"))),
+                None => refused("no portal is left that could be lost"),
+            },
+            Command::MendPaths {} if self.transport.mend_paths() => {
+                // The model's controller may be lost besides.
+                let _ = self.array.obey(command, self.has_power);
+                self.array.take_news();
+                Ok(self.did("paths are back"))
+            }
+            Command::DelayPath { portal, delay_ns } => {
+                let delay = Duration::from_nanos(*delay_ns).min(DELAY_MOST);
+                if !self.transport.delay_path(*portal, delay) {
+                    return refused(format!(
+                        "portal {portal}: there is no such portal; the array has {} of iSCSI",
+                        self.transport.paths()
+                    ));
+                }
+                Ok(self.did(format!("portal {portal}: answers come {} us later", delay.as_micros())))
+            }
+            Command::FailController {} => {
+                let done = self.obeyed(command)?;
+                while self.transport.fail_path().is_some() {}
+                self.ports_back_ns = Some(self.now_ns().saturating_add(self.failover_ns));
                 Ok(done)
             }
             _ => self.obeyed(command),

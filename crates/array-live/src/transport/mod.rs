@@ -1,7 +1,11 @@
-//! How programs reach a served array. FUSE is the one way so far; another, such as ublk, NBD or iSCSI, is a file
-//! beside it.
+//! How programs reach a served array: as files of this host by FUSE, and as disks by iSCSI. Another way, such as ublk or
+//! NBD, is a file beside them.
 
 pub(crate) mod fuse;
+pub(crate) mod iscsi;
+pub(crate) mod ways;
+
+use std::time::Duration;
 
 use crate::ServeError;
 
@@ -12,6 +16,26 @@ pub trait Transport: Send {
 
     /// Numbers of the volumes that programs have open.
     fn in_use(&self) -> Vec<usize>;
+
+    /// Paths of its own to the volumes, which can be lost one by one; none where the model has the paths.
+    fn paths(&self) -> usize {
+        0
+    }
+
+    /// Loses a path; gives its name, or None if none is left.
+    fn fail_path(&self) -> Option<String> {
+        None
+    }
+
+    /// Brings lost paths back; says whether there were any.
+    fn mend_paths(&self) -> bool {
+        false
+    }
+
+    /// Makes answers through a path later; says whether there is such a path.
+    fn delay_path(&self, _path: usize, _delay: Duration) -> bool {
+        false
+    }
 
     /// Takes the volumes away. Each I/O under way is answered or fails.
     ///

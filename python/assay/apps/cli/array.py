@@ -19,6 +19,9 @@ from assay.base.paths import create_anew, printable
 from assay.base.units import format_bytes, format_duration, format_latency, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
+    from assay.targets.arrays.live.iscsi import IscsiRequest
+    from assay.targets.arrays.live.request import ServeRequest
+    from assay.targets.arrays.live.service import Service
     from assay.targets.arrays.live.status import (
         ArrayStatus,
         GateStatus,
@@ -63,7 +66,7 @@ Disk = Annotated[
 @app.command(
     name="serve", epilog='Examples:\n\n`assay array serve "ps6100xv?raid=50&volumes=2" --at /tmp/array --size 4G`'
 )
-@usual("--at", "--size", "--store", "--cache", "--owner", "--events", "--duration", "--log")
+@usual("--at", "--size", "--store", "--cache", "--owner", "--events", "--duration", "--log", "--iscsi")
 def serve(
     model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As in the target model:NAME[?OPTIONS].")],
     at: At,
@@ -87,6 +90,24 @@ def serve(
     log: Annotated[
         Path | None, typer.Option("--log", help="Write events and each second's service to this file, as JSON.")
     ] = None,
+    iscsi: Annotated[
+        str | None,
+        typer.Option("--iscsi", metavar="ADDRESS", help="Serve the volumes as disks of iSCSI at this address, too."),
+    ] = None,
+    portals: Annotated[
+        str | None,
+        typer.Option("--portals", metavar="ADDRESSES", help="Paths of iSCSI; --iscsi sends logins to them in turn."),
+    ] = None,
+    chap: Annotated[
+        str | None,
+        typer.Option("--chap", metavar="NAME", help="Initiators prove the secret in ASSAY_CHAP_SECRET by CHAP."),
+    ] = None,
+    initiators: Annotated[
+        str | None, typer.Option("--initiators", metavar="NAMES", help="Only these initiators may log in.")
+    ] = None,
+    no_authentication: Annotated[
+        bool, typer.Option("--no-authentication", help="Let in every host that reaches an address beyond loopback.")
+    ] = False,
     debug: opt.Debug = False,
 ) -> None:
     """Serve a modelled array: each volume is a file in DIR that answers when the array would. Ctrl-C undoes it all."""
@@ -115,30 +136,59 @@ def serve(
         realtime=realtime,
         room_bytes=parse_bytes(room, what="--room") if room else None,
         events=read_events(events) if events else (),
+        iscsi=_iscsi(iscsi, portals, chap, initiators, no_authentication),
     )
     ends_at = time.monotonic() + parse_duration(duration, what="--duration") / 1e9 if duration else None
     with service.serve(request, mkfs=mkfs is not None, owner=owner) as served:
-        status: ArrayStatus = served.ask({"command": "status"})
-        shown, drawn_at = 0, time.monotonic()
-        _print_started(status, served.mounted, folder)
-        try:
-            while ends_at is None or time.monotonic() < ends_at:
-                if not served.is_running():
-                    raise IoFailed(f"{folder}: the array stopped")
-                time.sleep(LOOK_S)
-                # Not the whole picture: the thread that draws it is the one that answers I/Os.
-                news = served.ask({"command": "events", "from": shown})
-                for event in news:
-                    say(f"{event['at_ns'] / 1e9:8.1f} s  {event['what']}")
-                shown += len(news)
-                if time.monotonic() >= drawn_at + PICTURE_S:
-                    status, drawn_at = served.ask({"command": "status"}), time.monotonic()
-        finally:
-            if served.is_running():
-                status = served.ask({"command": "status"})
-            say(_lateness_line(status))
-            if log is not None:
-                _write_log(log, status)
+        _watch(served, request, ends_at, log)
+
+
+def _watch(served: Service, request: ServeRequest, ends_at: float | None, log: Path | None) -> None:
+    """Say what happens until the end."""
+    status: ArrayStatus = served.ask({"command": "status"})
+    shown, drawn_at = 0, time.monotonic()
+    _print_started(status, served.mounted, request.folder)
+    _print_disks(request)
+    say("served until Ctrl-C")
+    try:
+        while ends_at is None or time.monotonic() < ends_at:
+            if not served.is_running():
+                raise IoFailed(f"{request.folder}: the array stopped")
+            time.sleep(LOOK_S)
+            # Not the whole picture: the thread that draws it is the one that answers I/Os.
+            news = served.ask({"command": "events", "from": shown})
+            for event in news:
+                say(f"{event['at_ns'] / 1e9:8.1f} s  {event['what']}")
+            shown += len(news)
+            if time.monotonic() >= drawn_at + PICTURE_S:
+                status, drawn_at = served.ask({"command": "status"}), time.monotonic()
+    finally:
+        if served.is_running():
+            status = served.ask({"command": "status"})
+        say(_lateness_line(status))
+        if log is not None:
+            _write_log(log, status)
+
+
+def _iscsi(
+    address: str | None, portals: str | None, chap: str | None, initiators: str | None, open_to_all: bool
+) -> IscsiRequest | None:
+    from assay.targets.arrays.live.iscsi import iscsi_request
+
+    given = {"--portals": portals, "--chap": chap, "--initiators": initiators, "--no-authentication": open_to_all}
+    if address is None:
+        for option, value in given.items():
+            if value:
+                raise UsageError(f"{option}: is for disks of iSCSI; give --iscsi ADDRESS too")
+        return None
+    return iscsi_request(
+        address, _listed(portals), chap=chap, initiators=_listed(initiators), open_to_all=open_to_all,
+        environ=os.environ,
+    )  # fmt: skip
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part for part in (text or "").split(",") if part]
 
 
 def _write_log(log: Path, status: ArrayStatus) -> None:
@@ -156,7 +206,16 @@ def _print_started(status: ArrayStatus, mounted: Any, folder: Path) -> None:
     most = status["most_iops_one_at_a_time"]
     way = f"the way to the array and back takes {format_latency(status['floor_ns'])}, and is taken off"
     say(f"{way}; at most {most:,.0f} IOPS one at a time; scheduling: {status['scheduling']}")
-    say("served until Ctrl-C")
+
+
+def _print_disks(request: ServeRequest) -> None:
+    plan = request.plan()["iscsi"]
+    if plan is None or request.iscsi is None:
+        return
+    for name, _ in request.configuration().volumes:
+        say(f"iSCSI {plan['prefix']}{name} at {request.iscsi.address}")
+    if request.iscsi.portals:
+        say(f"paths: {', '.join(plan['portals'])}")
 
 
 def _lateness_line(status: ArrayStatus) -> str:
@@ -360,7 +419,14 @@ _plain(
     share=(_word("SHARE%", "Share of the pool to fill."), "90%"),
 )
 _plain("fail-controller", "Lose the first controller of the first member; another takes its ports after a while.")
-_plain("fail-path", "Lose the first port of the host; it notices after a time-out and uses the others.")
+_plain("fail-path", "Lose a portal of iSCSI with its sessions, or the first port of a modelled host.")
+_plain(
+    "delay-path",
+    "Make answers through a portal of iSCSI come later.",
+    "0 5ms",
+    portal=_word("PORTAL", "Number of the portal, from 0 on."),
+    delay=_word("TIME", "Such as 5ms; 0ms takes it back."),
+)
 _plain("mend-paths", "Bring lost paths and controllers back.")
 _plain("add-member", "Let a member like the others join the group; chunks of the volumes move onto it meanwhile.")
 _plain("cut-power", "Cut the power: the array answers nothing, and a volatile cache loses its content.")

@@ -24,6 +24,7 @@ USES: Mapping[str, str] = {
     "insert": "insert [DISK]",
     "fail-controller": "fail-controller",
     "fail-path": "fail-path",
+    "delay-path": "delay-path PORTAL TIME",
     "mend-paths": "mend-paths",
     "slow": "slow DISK|PATH xTIMES",
     "corrupt": "corrupt DISK BYTES",
@@ -44,7 +45,7 @@ ArrayCommand = TypedDict(
     "ArrayCommand",
     {
         "command": Required[str], "disk": str, "spare": bool, "what": str, "times": int, "bytes": int, "name": str,
-        "percent": int, "from": int, "events": "list[TimedCommand]",
+        "portal": int, "delay_ns": int, "percent": int, "from": int, "events": "list[TimedCommand]",
     },
     total=False,
 )  # fmt: skip
@@ -102,6 +103,8 @@ def command_of(words: str) -> ArrayCommand:
             return {"command": name, "disk": disk}
         case "slow", [what, times] if re.fullmatch(r"x[0-9]{1,6}", times):
             return {"command": name, "what": what, "times": int(times[1:])}
+        case "delay-path", [portal, delay] if re.fullmatch(r"[0-9]{1,4}", portal):
+            return {"command": name, "portal": int(portal), "delay_ns": parse_duration(delay, what="delay-path: TIME")}
         case "corrupt", [disk, count]:
             return {"command": name, "disk": disk, "bytes": parse_bytes(count, what="corrupt: BYTES")}
         case (("snapshot" | "revert"), [snapshot]):

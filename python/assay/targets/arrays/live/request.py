@@ -10,6 +10,7 @@ from typing import Literal, TypedDict
 from assay.base.errors import UsageError
 from assay.base.units import parse_bytes
 from assay.targets.arrays.live.events import Event, TimedCommand
+from assay.targets.arrays.live.iscsi import IscsiPlan, IscsiRequest
 from assay.targets.arrays.model.configuration import FAILOVER_NS, Configuration, configure
 from assay.targets.arrays.model.model_file import ModelFile, load_model
 from assay.targets.arrays.model.options import parse_model_target
@@ -23,6 +24,8 @@ REFUSED = ("state", "fault", "hosts", "slow_path", "packet_loss")
 """Options of a model that commands to a served array stand for, or that one host has no use for."""
 REFUSED_HOST_FLASH = ("reclamation", "snapshots", "snapshot_change")
 """The same for hosts with flash: what is written decides what they stand for."""
+UNBOUNDED_BYTES_PER_S = 1e12
+"""A rate that bounds nothing."""
 REBUILD_DEPTH = 4
 """Rows that a rebuild has under way, as `model:` targets with `state=rebuilding` have; pieces of containers that each
 data node restores at the same time: assumed."""
@@ -45,6 +48,7 @@ class ServePlan(TypedDict):
     failover_ns: float
     room_bytes: int | None
     events: list[TimedCommand]
+    iscsi: IscsiPlan | None
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class ServeRequest:
     rebalance_depth: int = REBALANCE_DEPTH
     room_bytes: int | None = None
     events: tuple[Event, ...] = field(default=())
+    iscsi: IscsiRequest | None = None
 
     def configuration(self) -> Configuration:
         """The array and its volumes.
@@ -106,6 +111,10 @@ class ServeRequest:
         """
         array = self.configuration()
         plan = array.plan()
+        if self.iscsi is not None and (links := plan.get("links")):
+            # The way from the host to a portal is a real one: the model has the array's own ports alone.
+            links["latency_ns"] = 0
+            links["hosts"]["port_bytes_per_s"] = UNBOUNDED_BYTES_PER_S
         keeps_sums = any(pool["member"]["layout"]["kind"] == "write-anywhere" for pool in plan.get("pools", ()))
         members_most, failover_ns = 1, FAILOVER_NS
         if array.model.structure == "group":
@@ -125,7 +134,14 @@ class ServeRequest:
             "failover_ns": failover_ns,
             "room_bytes": self.room_bytes,
             "events": [event.for_server() for event in self.events],
+            "iscsi": self._iscsi([name for name, _ in array.volumes]),
         }
+
+    def _iscsi(self, volumes: list[str]) -> IscsiPlan | None:
+        if self.iscsi is None:
+            return None
+        name, _ = parse_model_target(re.sub(r"(?i)^array:", "", self.target))
+        return self.iscsi.plan(Path(name).stem, self.store, volumes)
 
 
 def _least(model: ModelFile, size: str) -> str:

@@ -1,0 +1,52 @@
+//! The ways to the volumes of one array together: files always, disks where the plan says so.
+
+use std::time::Duration;
+
+use crate::{
+    ServeError,
+    transport::{Transport, fuse::mounted::FuseTransport, iscsi::Disks},
+};
+
+/// All ways to the volumes.
+pub(crate) struct Ways {
+    pub(crate) files: FuseTransport,
+    pub(crate) disks: Option<Disks>,
+}
+
+impl Transport for Ways {
+    fn forget_cached(&self) {
+        self.files.forget_cached();
+        self.disks.iter().for_each(Transport::forget_cached);
+    }
+
+    fn in_use(&self) -> Vec<usize> {
+        let mut used = self.files.in_use();
+        used.extend(self.disks.iter().flat_map(Transport::in_use));
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+
+    fn paths(&self) -> usize {
+        self.disks.as_ref().map_or(0, Transport::paths)
+    }
+
+    fn fail_path(&self) -> Option<String> {
+        self.disks.as_ref().and_then(Transport::fail_path)
+    }
+
+    fn mend_paths(&self) -> bool {
+        self.disks.as_ref().is_some_and(Transport::mend_paths)
+    }
+
+    fn delay_path(&self, path: usize, delay: Duration) -> bool {
+        self.disks.as_ref().is_some_and(|disks| disks.delay_path(path, delay))
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), ServeError> {
+        let Self { files, disks } = *self;
+        // Sessions end first: what they have under way is refused while both stop.
+        let stopped = disks.map_or(Ok(()), |disks| Box::new(disks).stop());
+        Box::new(files).stop().and(stopped)
+    }
+}

@@ -1,0 +1,46 @@
+//! A disk in memory, for conformance tests: `memory ADDRESS MIB [ADDRESS]...`, each address a portal.
+
+use std::sync::{Arc, Mutex};
+
+use assay_iscsi::{Access, Answer, Blocks, Config, Disk, Op, Server};
+
+struct Memory(Mutex<Vec<u8>>);
+
+impl Blocks for Memory {
+    fn begin(&self, _volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer) {
+        let mut held = self.0.lock().unwrap();
+        let place = at_bytes as usize..at_bytes as usize + bytes as usize;
+        match op {
+            Op::Read => return answer(Ok(&held[place])),
+            Op::Write { bytes, .. } => held[place].copy_from_slice(&bytes),
+            Op::Modify(change) => {
+                if let Err(at) = change(&mut held[place]) {
+                    return answer(Ok(&at.to_be_bytes()));
+                }
+            }
+            Op::Flush => {}
+            Op::Discard => held[place].fill(0),
+        }
+        answer(Ok(&[]));
+    }
+}
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let first = words.next().expect("an address");
+    let mib: u64 = words.next().and_then(|word| word.parse().ok()).expect("a size in MiB");
+    let portals = std::iter::once(first).chain(words).map(|word| word.parse().expect("an address")).collect();
+    let disk = Disk {
+        target: "iqn.2026-11.assay:data".into(),
+        volume: 0,
+        bytes: mib << 20,
+        serial: "assay-0001-data".into(),
+        product: "memory".into(),
+    };
+    let config = Config { disks: vec![disk], portals, group: None, access: Access::default(), threads: 1 };
+    let server = Server::start(config, Arc::new(Memory(Mutex::new(vec![0; (mib << 20) as usize])))).expect("a server");
+    println!("{:?}", server.addresses());
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,196 @@
+//! Where the blocks of disks are kept, and the I/Os that a command becomes.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use crate::scsi::Part;
+
+/// Bytes of one I/O to the store; longer commands become several.
+const IO_MOST_BYTES: u64 = 1 << 20;
+
+/// Changes blocks in their place; gives the place of the byte for which they stay as they are.
+pub type Change = Box<dyn FnOnce(&mut [u8]) -> Result<(), u32> + Send>;
+
+/// What one I/O does.
+pub enum Op {
+    Read,
+    /// Whether the bytes are to be durable before the answer.
+    Write {
+        bytes: Vec<u8>,
+        durable: bool,
+    },
+    /// Reads, changes and writes blocks, with nothing in between. Answers no bytes; if nothing was changed, the place
+    /// that the change gave as four bytes, the most significant first.
+    Modify(Change),
+    Flush,
+    /// The blocks read as zeroes from then on.
+    Discard,
+}
+
+/// Takes the end of an I/O: the bytes read, or what went wrong as a number of the system's.
+pub type Answer = Box<dyn FnOnce(Result<&[u8], i32>) + Send>;
+
+/// What keeps the blocks of disks, and says how long an I/O takes by answering when it is over.
+pub trait Blocks: Send + Sync {
+    /// Begins an I/O of a volume; the answer comes from any thread.
+    fn begin(&self, volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer);
+}
+
+/// Memory that commands under way hold, all sessions together.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    held: AtomicU64,
+    most: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(most: u64) -> Arc<Self> {
+        Arc::new(Self { held: AtomicU64::new(0), most })
+    }
+
+    /// Takes memory until what it gives is dropped; None if there is not so much.
+    pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Option<Taken> {
+        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
+        let taken = Taken { budget: Arc::clone(self), bytes };
+        (before + bytes <= self.most).then_some(taken)
+    }
+}
+
+/// Memory that a command holds.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.budget.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// How a command's I/Os ended: their bytes one after the other, or the first failure.
+pub(crate) type Done = Result<Vec<u8>, i32>;
+
+/// I/Os of one command, answered together.
+struct Together {
+    left: AtomicUsize,
+    state: Mutex<(Vec<u8>, Option<i32>)>,
+    end: Mutex<Option<Box<dyn FnOnce(Done) + Send>>>,
+}
+
+impl Together {
+    fn ended(&self, at: usize, result: Result<&[u8], i32>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(bytes) => {
+                if let Some(place) = state.0.get_mut(at..at + bytes.len()) {
+                    place.copy_from_slice(bytes);
+                }
+            }
+            Err(number) => state.1 = state.1.or(Some(number)),
+        }
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let (bytes, failed) = std::mem::take(&mut *state);
+            drop(state);
+            if let Some(end) = self.end.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                end(failed.map_or(Ok(bytes), Err));
+            }
+        }
+    }
+}
+
+/// Begins the I/Os of a command on parts; the end is told once all are over.
+///
+/// `op` gives what is done with the bytes `at` of all parts together. Bytes that are read come back in order.
+pub(crate) fn begin_all(
+    blocks: &dyn Blocks,
+    volume: u16,
+    parts: &[Part],
+    most_bytes: u64,
+    read_bytes: usize,
+    mut op: impl FnMut(std::ops::Range<usize>) -> Op,
+    end: impl FnOnce(Done) + Send + 'static,
+) {
+    let pieces: Vec<(u64, u64)> = parts
+        .iter()
+        .flat_map(|part| {
+            (0..part.bytes.div_ceil(most_bytes)).map(move |number| {
+                let at_bytes = number * most_bytes;
+                (part.at_bytes + at_bytes, most_bytes.min(part.bytes - at_bytes))
+            })
+        })
+        .collect();
+    match pieces.as_slice() {
+        [] => end(Ok(Vec::new())),
+        [(at_bytes, bytes)] => {
+            let answer = Box::new(move |result: Result<&[u8], i32>| end(result.map(<[u8]>::to_vec)));
+            blocks.begin(volume, op(0..*bytes as usize), *at_bytes, *bytes as u32, answer);
+        }
+        many => {
+            let together = Arc::new(Together {
+                left: AtomicUsize::new(many.len()),
+                state: Mutex::new((vec![0; read_bytes], None)),
+                end: Mutex::new(Some(Box::new(end))),
+            });
+            let mut from = 0;
+            for (at_bytes, bytes) in many {
+                let (together, begin) = (Arc::clone(&together), from);
+                from += *bytes as usize;
+                let answer = Box::new(move |result: Result<&[u8], i32>| together.ended(begin, result));
+                blocks.begin(volume, op(begin..from), *at_bytes, *bytes as u32, answer);
+            }
+        }
+    }
+}
+
+/// Bytes of one I/O that moves data.
+pub(crate) fn moved_most() -> u64 {
+    IO_MOST_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers each I/O at once, the last first.
+    #[derive(Default)]
+    struct Memory(Mutex<Vec<u8>>);
+
+    impl Blocks for Memory {
+        fn begin(&self, _volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer) {
+            let mut held = self.0.lock().unwrap();
+            let place = at_bytes as usize..at_bytes as usize + bytes as usize;
+            match op {
+                Op::Write { bytes, .. } => held[place].copy_from_slice(&bytes),
+                Op::Discard => held[place].fill(0),
+                Op::Read => return answer(Ok(&held[place])),
+                Op::Flush => return answer(Err(libc::EIO)),
+                Op::Modify(_) => {}
+            }
+            answer(Ok(&[]));
+        }
+    }
+
+    #[test]
+    fn a_long_command_is_answered_once_with_all_of_its_bytes() {
+        let memory = Memory(Mutex::new((0..255).cycle().take(4 << 20).collect()));
+        let part = Part { at_bytes: 512, bytes: 3 << 20 };
+        let (told, heard) = std::sync::mpsc::channel();
+        begin_all(&memory, 0, &[part], moved_most(), 3 << 20, |_| Op::Read, move |done| told.send(done).unwrap());
+        let bytes = heard.recv().unwrap().unwrap();
+        assert_eq!(bytes, memory.0.lock().unwrap()[512..512 + (3 << 20)]);
+        assert!(heard.recv().is_err());
+    }
+
+    #[test]
+    fn memory_is_given_back_when_a_command_is_over_or_refused() {
+        let budget = Budget::new(100);
+        let taken = budget.take(60).unwrap();
+        assert!(budget.take(50).is_none());
+        drop(taken);
+        assert!(budget.take(100).is_some());
+    }
+}

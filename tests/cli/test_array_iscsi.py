@@ -1,0 +1,152 @@
+"""Volumes of served arrays as disks of iSCSI, by initiators that are not the kernel's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import pytest
+from serving import VOLUME_BYTES, direct, pattern, read, serving
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from assay_command import Bench
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
+)
+
+TARGET = "iqn.2026-11.invalid.assay:ps6100xv-data01"
+CONFORMANCE = Path(__file__).parents[1] / "fixtures" / "iscsi-conformance.txt"
+"""Each test of `iscsi-test-cu` (libiscsi 1.19), and how it ends here."""
+
+
+class Initiator:
+    """An initiator that asks for one thing at a time (RFC 7143)."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self.number = 1
+        keys = f"InitiatorName=iqn.2026-11.test:one\0TargetName={TARGET}\0"
+        self._send(bytes([0x43, 0x87]), keys.encode(), {24: self.number}, session=True)
+        header, _ = self._take()
+        assert header[36:38] == b"\0\0"
+        self.command(bytes(6))  # A new session is told that it is new.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.socket.close()
+
+    def command(self, cdb: bytes, data: bytes = b"", reads: int = 0) -> tuple[int, bytes]:
+        """Status of a command, and what it read."""
+        flags = 0x80 | (0x40 if reads else 0) | (0x20 if data else 0)
+        self._send(bytes([0x01, flags]), data, {16: self.number, 20: reads or len(data), 24: self.number}, cdb=cdb)
+        self.number += 1
+        found = b""
+        while True:
+            header, part = self._take()
+            if header[0] == 0x21:
+                return header[3], found
+            found += part
+            if header[1] & 1:
+                return header[3], found
+
+    def write(self, at: int, data: bytes) -> int:
+        return self.command(struct.pack(">BBIBHB", 0x2A, 0, at // 512, 0, len(data) // 512, 0), data)[0]
+
+    def read(self, at: int, count: int) -> bytes:
+        return self.command(struct.pack(">BBIBHB", 0x28, 0, at // 512, 0, count // 512, 0), reads=count)[1]
+
+    def _send(
+        self, begin: bytes, data: bytes, numbers: dict[int, int], *, cdb: bytes = b"", session: bool = False
+    ) -> None:
+        header = bytearray(48)
+        header[:2] = begin
+        header[5:8] = len(data).to_bytes(3, "big")
+        if session:
+            header[8:14] = b"\x80\0\0\0\0\x01"
+        for place, number in numbers.items():
+            header[place : place + 4] = number.to_bytes(4, "big")
+        header[32 : 32 + len(cdb)] = cdb
+        self.socket.sendall(bytes(header) + data + bytes(-len(data) % 4))
+
+    def _take(self) -> tuple[bytes, bytes]:
+        header = self._exactly(48)
+        length = int.from_bytes(header[5:8], "big")
+        return header, self._exactly(length + -length % 4)[:length]
+
+    def _exactly(self, count: int) -> bytes:
+        found = b""
+        while len(found) < count:
+            part = self.socket.recv(count - len(found))
+            if not part:
+                raise ConnectionResetError("the target has ended the session")
+            found += part
+        return found
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports: list[int] = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def test_an_initiator_finds_the_bytes_of_a_volume_through_a_pull_and_a_lost_path(bench: Bench) -> None:
+    group, first, second = free_ports(3)
+    portals = f"127.0.0.1:{first},127.0.0.1:{second}"
+    with serving(bench, "--iscsi", f"127.0.0.1:{group}", "--portals", portals) as served:
+        content = pattern(64 << 10)
+        with Initiator(first) as one:
+            capacity = one.command(bytes([0x25]) + bytes(9), reads=8)[1]
+            assert struct.unpack(">II", capacity) == (VOLUME_BYTES // 512 - 1, 512)
+            assert one.write(12 << 10, content[: 32 << 10]) == 0
+            assert one.write(44 << 10, content[32 << 10 :]) == 0
+            assert served.command("pull", "member0/disk3", "--no-spare").code == 0
+            assert one.read(12 << 10, len(content)) == content
+            assert f"portal 127.0.0.1:{first} is lost" in served.command("fail-path").stdout
+            with pytest.raises(OSError, match=r"ended|reset|closed|pipe"):
+                one.read(0, 512)
+        with Initiator(second) as other:
+            assert other.read(12 << 10, len(content)) == content
+        assert served.command("mend-paths").stdout == "paths are back\n"
+        Initiator(first).socket.close()
+        with direct(served.data) as file:
+            assert read(file, len(content), 12 << 10) == content
+
+
+def test_what_is_of_iscsi_alone_is_refused_without_it(bench: Bench) -> None:
+    refused = bench.assay("array", "serve", "ps6100xv", "--at", bench.folder / "array", "--chap", "dba")
+    assert (refused.code, "--chap: is for disks of iSCSI; give --iscsi ADDRESS too" in refused.stderr) == (2, True)
+
+
+@pytest.mark.slow(reason="230 tests, each by itself, take minutes")
+@pytest.mark.skipif(shutil.which("iscsi-test-cu") is None, reason="libiscsi-bin is not installed")
+def test_conformance_is_as_the_committed_table_says(bench: Bench) -> None:
+    wanted = dict(line.split() for line in CONFORMANCE.read_text().splitlines())
+    (one,) = free_ports(1)
+    portals = ("--iscsi", f"127.0.0.1:{one}")
+    with serving(bench, *portals, array="nvme-mirror?volumes=data:1", size="256M"):
+        name = TARGET.replace("ps6100xv", "nvme-mirror")
+        found = {test: _ends(f"iscsi://127.0.0.1:{one}/{name}/0", test) for test in wanted if "Multipath" not in test}
+    assert found == {test: end for test, end in wanted.items() if "Multipath" not in test}
+
+
+def _ends(url: str, test: str) -> str:
+    arguments = ["iscsi-test-cu", "-d", "-V", "-t", f"ALL.{test}", url]
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    if done.returncode:
+        return "fails"
+    return "skips" if "[SKIPPED]" in done.stdout else "passes"
