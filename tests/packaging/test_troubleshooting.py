@@ -32,6 +32,10 @@ def texts() -> list[str]:
                 found.append("".join(str(one.value) if isinstance(one, ast.Constant) else VALUE for one in node.values))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(node.value)
+    # Messages of the compiled part that name places and values are made of pieces there.
+    for path in (ROOT / "crates").glob("*/src/**/*.rs"):
+        strings = re.findall(r'"((?:[^"\\]|\\.)*)"', path.read_text(encoding="utf-8"))
+        found += [re.sub(r"\\(.)", r"\1", text) for text in strings]
     return found
 
 

@@ -13,7 +13,7 @@ const IO_MOST_BYTES: u64 = 1 << 20;
 /// Changes blocks in their place; gives the place of the byte for which they stay as they are.
 pub type Change = Box<dyn FnOnce(&mut [u8]) -> Result<(), u32> + Send>;
 
-/// What one I/O does.
+/// Kind of an I/O.
 pub enum Op {
     Read,
     /// Whether the bytes are to be durable before the answer.
@@ -32,7 +32,7 @@ pub enum Op {
 /// Takes the end of an I/O: the bytes read, or what went wrong as a number of the system's.
 pub type Answer = Box<dyn FnOnce(Result<&[u8], i32>) + Send>;
 
-/// What keeps the blocks of disks, and says how long an I/O takes by answering when it is over.
+/// A store of blocks. It says how long an I/O takes by answering when it is over.
 pub trait Blocks: Send + Sync {
     /// Begins an I/O of a volume; the answer comes from any thread.
     fn begin(&self, volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer);
@@ -104,7 +104,7 @@ impl Together {
 
 /// Begins the I/Os of a command on parts; the end is told once all are over.
 ///
-/// `op` gives what is done with the bytes `at` of all parts together. Bytes that are read come back in order.
+/// `op` makes the I/O on a range of the bytes of all parts together. Bytes that are read come back in order.
 pub(crate) fn begin_all(
     blocks: &dyn Blocks,
     volume: u16,

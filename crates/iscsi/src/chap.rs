@@ -10,7 +10,7 @@ use crate::{
 /// The algorithm that every initiator knows; those with SHA name it too.
 const MD5: &str = "5";
 const CHALLENGE_BYTES: usize = 16;
-/// RFC 7143, 12.1.3: a challenge has at most so many bytes.
+/// Largest challenge (RFC 7143, 12.1.3).
 const CHALLENGE_MOST_BYTES: usize = 1024;
 
 /// A challenge that waits for its answer.
@@ -86,7 +86,7 @@ pub(crate) fn digest(bytes: &[u8]) -> [u8; 16] {
     Md5::digest(bytes).into()
 }
 
-/// Bytes that nobody can guess.
+/// Draws bytes of the kernel's random numbers.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // SAFETY: the buffer has N bytes.

@@ -1,4 +1,4 @@
-//! What a server shows, and to whom.
+//! Configuration of a server: its disks, its portals and their users.
 
 use std::net::SocketAddr;
 
@@ -32,9 +32,9 @@ impl std::fmt::Debug for Secret {
 /// Who may log in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
-    /// What initiators prove by CHAP; without it, none need to.
+    /// Secret that initiators prove by CHAP; none: they need not.
     pub chap: Option<Secret>,
-    /// What the target proves to initiators that ask.
+    /// Secret that the target proves to initiators that ask.
     pub mutual: Option<Secret>,
     /// Names of initiators; empty for any.
     pub initiators: Vec<String>,
@@ -46,7 +46,7 @@ impl Access {
     }
 }
 
-/// What a server shows, where, and to whom.
+/// Configuration of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     pub disks: Vec<Disk>,

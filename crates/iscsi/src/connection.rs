@@ -125,7 +125,7 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), frames: &[Frame], digests: (b
     Ok(())
 }
 
-/// What the two halves of a connection share.
+/// State that the two halves of a connection share.
 struct Halves {
     session: RefCell<Session>,
     /// Something waits to leave.

@@ -167,7 +167,7 @@ fn modify(blocks: &dyn Blocks, volume: u16, part: Part, change: Change, end: End
     None
 }
 
-/// The end of a command, from that of its I/Os.
+/// Ends a command whose I/Os have ended.
 pub(crate) fn end(active: &Active, done: Done) -> Ended {
     let is_write = !matches!(active.task, Task::Read(_) | Task::Compare { .. });
     let bytes = match done {

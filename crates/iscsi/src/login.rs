@@ -47,7 +47,7 @@ pub(crate) struct Opened {
 pub(crate) struct Step {
     pub(crate) header: Header,
     pub(crate) texts: Vec<u8>,
-    /// What comes of the login, once it is over.
+    /// Result of the login, once it is over.
     pub(crate) end: Option<Result<Opened, u16>>,
 }
 

@@ -1,4 +1,4 @@
-//! What both sides of a session agree on (RFC 7143, chapter 13).
+//! Parameters that both sides of a session agree on (RFC 7143, chapter 13).
 
 use crate::text;
 
@@ -8,7 +8,7 @@ const BURST_MOST_BYTES: usize = 1 << 20;
 const FIRST_BURST_MOST_BYTES: usize = 256 << 10;
 const READY_MOST: u32 = 8;
 
-/// What a session agreed on; defaults are those of RFC 7143.
+/// Agreed parameters of a session; the defaults are in RFC 7143.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub(crate) header_digest: bool,

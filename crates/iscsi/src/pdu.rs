@@ -75,7 +75,7 @@ impl Header {
         usize::from(self.0[4]) * 4
     }
 
-    /// Bytes of the data segment, without those that fill its last word.
+    /// Bytes of the data segment; the filling of its last word is not counted.
     pub(crate) fn data_bytes(&self) -> usize {
         u32::from_be_bytes([0, self.0[5], self.0[6], self.0[7]]) as usize
     }

@@ -1,4 +1,4 @@
-//! Portals that listen, event loops that serve, and what all sessions share.
+//! Portals that listen, event loops that serve, and the state that all sessions share.
 
 use std::{
     collections::HashMap,
@@ -62,7 +62,7 @@ impl Standing {
 
 type Key = (Nexus, Option<usize>);
 
-/// What all sessions share.
+/// State that all sessions share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) units: Vec<Unit>,
@@ -102,7 +102,7 @@ impl Shared {
         told
     }
 
-    /// The portal with the fewest sessions of those that are up.
+    /// The portal that is up and has the fewest sessions.
     pub(crate) fn portal_for_login(&self, _came_to: SocketAddr) -> Option<SocketAddr> {
         let portals = self.portals.iter().zip(&self.addresses).take(self.config.portals.len());
         let up = portals.filter(|(portal, _)| !portal.is_down.load(Ordering::Relaxed));
@@ -247,7 +247,7 @@ impl Server {
         self.shared.portals.get(portal).is_some_and(|found| !found.is_down.load(Ordering::Relaxed))
     }
 
-    /// What disks hold has changed beneath their initiators; all are told.
+    /// Tells all initiators that the content of their disks has changed beneath them.
     pub fn medium_changed(&self) {
         self.shared.units.iter().for_each(Unit::medium_changed);
     }

@@ -51,7 +51,7 @@ pub(crate) struct Active {
     _taken: Option<Taken>,
 }
 
-/// A request that ends other tasks, and those that it waits for.
+/// A request that ends other tasks, and the tags of the tasks that it waits for.
 struct Managing {
     tag: u32,
     waits_for: HashSet<u32>,
@@ -370,7 +370,7 @@ impl Session {
         }
     }
 
-    /// Answers a command with a status; `moved_bytes` would have been moved had the initiator asked for so many.
+    /// Answers a command with a status; `moved_bytes` is the length of the data that the command itself names.
     fn respond(&mut self, tag: u32, status: u8, sense: Option<Sense>, moved_bytes: u64) {
         let Some(active) = self.active.get(&tag) else { return };
         let (flags, residual) = residual(u64::from(active.expected_bytes), moved_bytes);

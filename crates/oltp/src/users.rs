@@ -288,7 +288,7 @@ impl<'a> User<'a> {
         }
     }
 
-    /// Counts a transaction, of so many kinds that there are.
+    /// Counts a transaction by its kind.
     fn count(
         &self,
         kinds: usize,

@@ -51,7 +51,7 @@ pub(crate) trait Desk: 'static {
 pub(crate) trait Workload: DeserializeOwned + Send + Sync + 'static {
     /// Its name in plans.
     const KIND: &'static str;
-    /// What a database has at least one of.
+    /// Name of the unit of scale; a database has at least one.
     const UNIT: &'static str;
     /// Names of its statements by number. Those that begin with `call.` call procedures.
     const STATEMENTS: &'static [&'static str];

@@ -59,7 +59,7 @@ pub trait Driver: Sized {
         Err(DbError::other("pipelines are for PostgreSQL alone"))
     }
 
-    /// Parts what was put from what comes: an error ends neither beyond this place.
+    /// Parts statements that were put from later ones: an error ends neither beyond this place.
     fn sync(&mut self) {}
 
     /// Sends the pipeline, and waits until all of it is answered.

@@ -26,7 +26,7 @@ pub fn placeholder(kind: Kind, number: usize) -> String {
     }
 }
 
-/// Parameters of a statement as text; those that are absent are null.
+/// Parameters of a statement as text; an absent one is null.
 #[derive(Debug, Default)]
 pub struct Values {
     text: Vec<u8>,

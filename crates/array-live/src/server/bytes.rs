@@ -1,4 +1,4 @@
-//! What an I/O does to the bytes, once the model says that it is over.
+//! Work of an I/O on the bytes, once the model says that it is over.
 
 use super::Server;
 use crate::{
@@ -69,8 +69,7 @@ impl Server {
         fault.is_some()
     }
 
-    /// Makes a range zero. What is zero already stays as it is: a store is sparse, and a new file system discards all
-    /// of its device.
+    /// Makes a range zero. Zeroes stay unwritten: a store is sparse, and a new file system discards all of its device.
     fn discard(&mut self, volume: u16, offset: u64, length: u32) -> Result<(), StoreFault> {
         let mut bytes = vec![0; PIECE_BYTES.min(length as usize)];
         let zeroes = vec![0; bytes.len()];

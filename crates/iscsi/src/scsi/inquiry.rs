@@ -1,4 +1,4 @@
-//! What a disk says of itself: INQUIRY, READ CAPACITY, MODE SENSE, REPORT TARGET PORT GROUPS.
+//! Facts that a disk tells: INQUIRY, READ CAPACITY, MODE SENSE, REPORT TARGET PORT GROUPS.
 
 use crate::{
     config::Disk,
@@ -118,7 +118,7 @@ pub(crate) fn capacity_16(blocks: u64) -> Vec<u8> {
     bytes
 }
 
-/// Whether MODE SENSE asks for present values, those that may change, or defaults.
+/// Whether MODE SENSE asks which values may change.
 fn is_changeable(control: u8) -> bool {
     control == 1
 }

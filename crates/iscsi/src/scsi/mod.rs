@@ -1,4 +1,4 @@
-//! The SCSI commands of a disk (SPC-4, SBC-3): what a command asks for, before any block is moved.
+//! The SCSI commands of a disk (SPC-4, SBC-3), decoded into tasks before any block is moved.
 
 mod inquiry;
 pub(crate) mod reservations;
@@ -39,7 +39,7 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
 }
 
-/// What a command asks for.
+/// Task of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Task {
     Done,
@@ -80,7 +80,7 @@ pub(crate) enum Task {
     Select {
         list_bytes: usize,
     },
-    /// Brings what is acknowledged to stable storage; an initiator may not wait for it.
+    /// Brings acknowledged bytes to stable storage; an initiator may not wait for it.
     Flush {
         waits: bool,
     },
@@ -138,7 +138,7 @@ fn part_of(cdb: &[u8; 16], blocks: u64, most: u32) -> Result<Part, Sense> {
     Ok(Part { at_bytes: first * BLOCK_BYTES, bytes: u64::from(count) * BLOCK_BYTES })
 }
 
-/// What a command that moves, compares or gives back blocks asks for; None if it is no such command.
+/// Task of a command that moves, compares or gives back blocks; None if it is no such command.
 fn block_task(cdb: &[u8; 16], blocks: u64) -> Option<Result<Task, Sense>> {
     let is_protected = cdb[0] >> 5 != 0 && cdb[1] & 0xe0 != 0;
     let task = match cdb[0] {
@@ -211,7 +211,7 @@ pub(crate) fn unmapped(list: &[u8], blocks: u64) -> Result<Vec<Part>, Sense> {
     if total > u64::from(UNMAPPED_MOST_BLOCKS) { Err(INVALID_PARAMETER) } else { Ok(found) }
 }
 
-/// What reservations look at of a command (SPC-4, table 49; SBC-3, table 13).
+/// Access of a command by its code (SPC-4, table 49; SBC-3, table 13).
 fn access_of(code: u8) -> Access {
     match code {
         0x08 | 0x28 | 0x88 | 0xa8 | 0x2f | 0x8f | 0xaf | 0x34 | 0x90 => Access::Read,

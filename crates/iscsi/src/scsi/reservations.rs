@@ -49,7 +49,7 @@ pub(crate) struct Reservations {
 /// Attentions that a command means for others.
 pub(crate) type Told = Vec<(Nexus, Sense)>;
 
-/// What a command does, so far as reservations look at it (SPC-4, table 49).
+/// Access of a command, as reservations see it (SPC-4, table 49).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Neither: everybody may.
@@ -84,12 +84,12 @@ impl Reservations {
         )
     }
 
-    /// Whether somebody else holds the disk by RESERVE (6), which then knows almost no command.
+    /// Whether another initiator holds the disk by RESERVE (6); almost no command is allowed then.
     pub(crate) fn is_shut_out(&self, nexus: &Nexus) -> bool {
         self.old.as_ref().is_some_and(|by| by != nexus)
     }
 
-    /// Whether a command conflicts with a persistent reservation of somebody else.
+    /// Whether a command conflicts with a persistent reservation of another initiator.
     pub(crate) fn conflicts(&self, nexus: &Nexus, access: Access) -> bool {
         if access == Access::Nothing {
             return false;
@@ -115,7 +115,7 @@ impl Reservations {
         true
     }
 
-    /// RELEASE (6); it is no error to release what somebody else holds.
+    /// RELEASE (6); a release without a reservation is no error.
     pub(crate) fn release_old(&mut self, nexus: &Nexus) {
         self.old.take_if(|by| by == nexus);
     }
@@ -161,7 +161,7 @@ impl Reservations {
     /// PERSISTENT RESERVE OUT.
     ///
     /// # Errors
-    /// Another holds what is asked for, or the command is wrong; nothing has changed then.
+    /// Another initiator holds the reservation, or the command is wrong; nothing has changed then.
     pub(crate) fn change(&mut self, nexus: &Nexus, cdb: &[u8; 16], list: &[u8]) -> Result<Told, Failure> {
         let (action, scope, kind) = (cdb[1] & 0x1f, cdb[2] >> 4, cdb[2] & 0x0f);
         if list.len() != 24 {

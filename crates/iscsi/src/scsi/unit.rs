@@ -73,7 +73,7 @@ impl Unit {
         self.locked().tell_all(CAPACITY_CHANGED);
     }
 
-    /// What the disk holds has changed beneath its initiators; all are told.
+    /// Tells all initiators that the content of the disk has changed beneath them.
     pub(crate) fn medium_changed(&self) {
         self.locked().tell_all(MEDIUM_CHANGED);
     }
@@ -97,7 +97,7 @@ impl Unit {
         state.tell_all(UNIT_RESET);
     }
 
-    /// What a command asks for.
+    /// Task of a command.
     pub(crate) fn task(&self, nexus: &Nexus, cdb: &[u8; 16]) -> Task {
         let (code, action) = (cdb[0], u16::from(cdb[1] & 0x1f));
         let mut state = self.locked();
@@ -140,7 +140,7 @@ impl Unit {
         }
     }
 
-    /// What a command asks for that nobody else's have a part in.
+    /// Task of a command that has to do with no other initiator.
     fn own(&self, cdb: &[u8; 16]) -> Task {
         let blocks = self.blocks();
         if let Some(task) = block_task(cdb, blocks) {
@@ -221,7 +221,7 @@ impl Unit {
     }
 }
 
-/// What is said of a unit that there is not: it is asked what it is, and says that it is none.
+/// Task of a command to a unit that does not exist.
 pub(crate) fn absent(cdb: &[u8; 16]) -> Task {
     match cdb[0] {
         0x12 if cdb[1] & 1 == 0 && cdb[2] == 0 => {

@@ -10,13 +10,13 @@ use crate::{
 pub(crate) enum Lent {
     /// Into these data of the command, from here on.
     Whole(Vec<u8>, usize),
-    /// So many of them belong to the command; the rest is more than it asks for.
+    /// The command takes the first ones, by this count; the rest is more than it asks for.
     Part(usize),
     Nothing,
 }
 
 impl Session {
-    /// Where the data of a unit belong; they are dropped if they are not those that come next.
+    /// Finds the place of a unit's data; data out of order are dropped.
     pub(crate) fn lend(&mut self, header: &Header) -> Lent {
         // Data of a command that has failed, or was ended, may still come.
         let Some(active) = self.active.get_mut(&header.task_tag()).filter(|active| !active.is_aborted) else {

@@ -15,7 +15,7 @@ const NESTED_MAX: u32 = 200;
 pub(crate) enum Step {
     Push(Value),
     Variable(u16),
-    /// Takes so many values, and pushes the result.
+    /// Takes its arguments, and pushes the result.
     Call(Function, u8),
     /// Left side of AND (`false`) or OR (`true`): a value that decides, or null, is the result, and the right side is skipped.
     Decide(bool, u32),
@@ -62,7 +62,7 @@ impl Level {
     }
 }
 
-/// A mistake: what is wrong, and where in the text.
+/// A mistake in words, and its place in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub(crate) text: String,

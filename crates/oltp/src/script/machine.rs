@@ -68,7 +68,7 @@ impl Machine {
         Ok(value)
     }
 
-    /// The value of an expression. `names` are those of the variables; `debug` is told of what `debug()` shows.
+    /// The value of an expression. `names` are those of the variables; `debug` gets the text of `debug()`.
     pub(crate) fn evaluate(
         &mut self,
         expression: &Expression,

@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Quoted(u16),
 }
 
-/// What becomes of a statement's rows.
+/// Use of a statement's rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Keeps {
     /// Whether the rows of all statements that go together are kept (`\aset`), or the only row of the last (`\gset`).
@@ -47,7 +47,7 @@ pub(crate) struct Sql {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Time {
     Us(i64),
-    /// A variable, in units of so many microseconds.
+    /// A variable, in units of this length in microseconds.
     Variable(u16, i64),
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Command {
 enum Refusal {
     /// The whole line is told of.
     Line(String),
-    /// What is wrong with its command, and where in the line.
+    /// A mistake in its command, and its place in the line.
     Command(String, Option<usize>),
 }
 

@@ -267,7 +267,7 @@ fn text_for(kind: Kind, sql: &Sql, names: &[String]) -> String {
     text
 }
 
-/// Reads the scripts of a plan of scripts alone (`scripts`, `defines`, `protocol`), and tells what is wrong with them.
+/// Reads the scripts of a plan of scripts alone (`scripts`, `defines`, `protocol`), and names their mistakes.
 ///
 /// # Errors
 /// [`DatabaseError::InvalidPlan`] with the script and its line.

@@ -6,7 +6,7 @@ use super::tokens::{begins_name, is_of_name};
 /// Comments within one another that are followed.
 const COMMENTS_MAX: u32 = 1000;
 
-/// What ended a statement.
+/// The end of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Semicolon,
@@ -34,7 +34,7 @@ pub(crate) struct Scanner<'a> {
     next: usize,
 }
 
-/// What a statement is about, as far as it decides where the body of a function ends.
+/// Kind of a statement, as far as it decides where the body of a function ends.
 #[derive(Default)]
 struct Head {
     words: Vec<u8>,
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
         piece
     }
 
-    /// Skips what is quoted, and notes where it comes to lie in the statement.
+    /// Skips a quoted part, and notes its place in the statement.
     fn quoted(&mut self, piece: &mut Piece, copied: usize, skip: impl FnOnce(&mut Self)) {
         let offset = piece.text.len();
         let start = self.next - copied + offset;

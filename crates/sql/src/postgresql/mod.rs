@@ -38,7 +38,7 @@ use crate::{
 
 /// Rows go to the server in pieces of about this size.
 const COPY_BYTES: usize = 64 << 10;
-/// What a socket takes at once, so that the server's answers cannot hold up what asks for them.
+/// Bytes that a socket takes at once, so that the server's answers cannot hold up what asks for them.
 const PIPELINE_BYTES_MAX: usize = 64 << 10;
 /// More iterations of SCRAM take seconds; PostgreSQL's default is 4,096.
 const SCRAM_ITERATIONS_MAX: u32 = 1 << 20;

@@ -107,7 +107,7 @@ impl Postgresql {
         self.flush_own(None).await
     }
 
-    /// Sends what was put, and reads until the server is ready. After an error the transaction is ended.
+    /// Sends the statements that were put, and reads until the server is ready. After an error the transaction is ended.
     pub(super) async fn flush_own(&mut self, mut answers: Option<&mut Answers>) -> Result<(), DbError> {
         self.wire.send().await?;
         let mut failed: Option<DbError> = None;
