@@ -97,5 +97,6 @@ pub(crate) fn served(array: ModelPlan, folder: &Path, room_bytes: Option<u64>) -
         failover_ns: 0,
         room_bytes,
         events: Vec::new(),
+        iscsi: None,
     }
 }

@@ -16,8 +16,8 @@ use crate::{
     login::{Login, Opened, status},
     parameters::RECEIVED_MOST_BYTES,
     pdu::{HEADER_BYTES, Header, ask, filling},
-    server::{Shared, Standing},
     session::{Frame, Lent, Session},
+    shared::{Shared, Standing},
 };
 
 /// Time in which a login must be over.

@@ -1,6 +1,7 @@
 //! A command whose data have come: the I/Os that it becomes, and how they end it.
 
 use crate::{
+    active::Active,
     blocks::{Blocks, Change, Done, Op, begin_all, moved_most},
     scsi::{
         BLOCK_BYTES, Part, Task,
@@ -10,8 +11,7 @@ use crate::{
         unit::Unit,
         unmapped,
     },
-    server::Shared,
-    session::Active,
+    shared::Shared,
 };
 
 /// How a command ends.

@@ -3,6 +3,7 @@
 //! A [`Server`] listens at portals and serves sessions in event loops, a thread each. What keeps the blocks is a [`Blocks`]: it
 //! takes I/Os and answers each when it is over, so that a modelled array decides how long it takes.
 
+mod active;
 mod blocks;
 mod chap;
 mod config;
@@ -14,8 +15,10 @@ mod pdu;
 mod scsi;
 mod server;
 mod session;
+mod shared;
 mod text;
 
 pub use blocks::{Answer, Blocks, Change, Op};
 pub use config::{Access, Config, Disk, Secret};
-pub use server::{Server, SessionReading, StartError};
+pub use server::{Server, StartError};
+pub use shared::SessionReading;

@@ -9,14 +9,13 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use incoming::Lent;
-
 use crate::{
-    blocks::{Done, Taken},
+    active::Active,
+    blocks::Done,
     parameters::Parameters,
     pdu::{FINAL, Header, NO_TAG, READ, WRITE, ask, reject, tell},
     scsi::{Task, reservations::Nexus, sense::Sense, status, unit},
-    server::Shared,
+    shared::Shared,
 };
 
 /// Commands that an initiator may have under way.
@@ -26,29 +25,6 @@ const WINDOW: u32 = 128;
 pub(crate) struct Frame {
     pub(crate) header: Header,
     pub(crate) data: Option<(Rc<Vec<u8>>, Range<usize>)>,
-}
-
-/// A command under way.
-pub(crate) struct Active {
-    pub(crate) task: Task,
-    pub(crate) cdb: [u8; 16],
-    lun: [u8; 8],
-    /// Bytes that the initiator says it will take, or give.
-    pub(crate) expected_bytes: u32,
-    pub(crate) is_read: bool,
-    /// Data that have come, and how many of them; those behind its end are dropped.
-    pub(crate) data: Vec<u8>,
-    come_bytes: usize,
-    /// Data that are due without being asked for, or not yet all.
-    unsolicited_bytes: usize,
-    asked_bytes: usize,
-    /// Ends of the sequences that were asked for, in order.
-    asked: VecDeque<usize>,
-    ready_number: u32,
-    data_number: u32,
-    is_with_store: bool,
-    is_aborted: bool,
-    _taken: Option<Taken>,
 }
 
 /// A request that ends other tasks, and the tags of the tasks that it waits for.
@@ -78,6 +54,15 @@ pub(crate) struct Session {
     /// Once all that waits has left, the connection ends.
     pub(crate) is_over: bool,
     pub(crate) ends: tokio::sync::mpsc::UnboundedSender<(u32, Done)>,
+}
+
+/// Where the data of a unit go.
+pub(crate) enum Lent {
+    /// Into these data of the command, from here on.
+    Whole(Vec<u8>, usize),
+    /// The command takes the first ones, by this count; the rest is more than it asks for.
+    Part(usize),
+    Nothing,
 }
 
 /// The initiator broke the protocol in a way that only the end of the connection answers.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Group;
-use crate::{array::Array, disk_name};
+use assay_array_model::ArrayModel;
+
+use crate::disk_name;
 
 /// Time between two looks.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -19,23 +20,22 @@ impl Heat {
     pub(super) fn throttles(&self) -> bool {
         self.drives.values().any(|(_, slowed)| *slowed)
     }
-}
 
-impl Group {
-    pub(super) fn look_at_heat(&mut self, now_ns: u64) {
-        if now_ns < self.heat.looked_ns + LOOK_NS {
-            return;
-        }
-        self.heat.looked_ns = now_ns;
+    /// Looks at the drives once a second; gives what has changed, a sentence each.
+    pub(super) fn look(&mut self, now_ns: u64, model: &ArrayModel) -> Vec<String> {
         let mut told = Vec::new();
-        for (member, reading) in self.model.readings().iter().enumerate() {
+        if now_ns < self.looked_ns + LOOK_NS {
+            return told;
+        }
+        self.looked_ns = now_ns;
+        for (member, reading) in model.readings().iter().enumerate() {
             for (disk, counters) in reading.disks.iter().enumerate() {
                 let Some(throttled_ns) = counters.throttled_ns else { continue };
                 let (member, disk) = (member as u32, disk as u32);
                 let (before_ns, was_slowed) =
-                    self.heat.drives.insert((member, disk), (throttled_ns, false)).unwrap_or_default();
+                    self.drives.insert((member, disk), (throttled_ns, false)).unwrap_or_default();
                 let slowed = throttled_ns > before_ns;
-                self.heat.drives.insert((member, disk), (throttled_ns, slowed));
+                self.drives.insert((member, disk), (throttled_ns, slowed));
                 let gigabytes = counters.write_bytes as f64 / 1e9;
                 let name = disk_name(member, disk);
                 match (was_slowed, slowed) {
@@ -47,6 +47,6 @@ impl Group {
                 }
             }
         }
-        told.into_iter().for_each(|what| self.happens(what));
+        told
     }
 }

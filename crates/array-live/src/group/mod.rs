@@ -173,7 +173,9 @@ impl Array for Group {
 
     fn go_on(&mut self, now_ns: u64, has_power: bool) {
         self.follow(now_ns);
-        self.look_at_heat(now_ns);
+        for what in self.heat.look(now_ns, &self.model) {
+            self.happens(what);
+        }
         self.go_on_rebuilding(ROWS_AT_ONCE, now_ns);
         self.go_on_moving(PIECES_AT_ONCE, now_ns, has_power);
     }

@@ -66,6 +66,7 @@ fn filer(folder: &Path) -> Group {
         run_blocks: 16,
         read_realloc: false,
         space: SpacePlan::default(),
+        reduction: 1.0,
     };
     open(&plan, folder)
 }

@@ -32,6 +32,7 @@ pub(crate) fn plan(policy: RaidPolicy, layout: Layout) -> ArrayPlan {
             run_blocks: 8,
             read_realloc: false,
             space: SpacePlan::default(),
+            reduction: 1.0,
         };
     }
     plan.pools[0].volumes.truncate(2);

@@ -1,19 +1,10 @@
 //! Data of writes: where they go as they come, and those that are no part of a command.
 
-use super::Session;
+use super::{Lent, Session};
 use crate::{
     pdu::Header,
     scsi::{sense, status},
 };
-
-/// Where the data of a unit go.
-pub(crate) enum Lent {
-    /// Into these data of the command, from here on.
-    Whole(Vec<u8>, usize),
-    /// The command takes the first ones, by this count; the rest is more than it asks for.
-    Part(usize),
-    Nothing,
-}
 
 impl Session {
     /// Finds the place of a unit's data; data out of order are dropped.
