@@ -102,7 +102,7 @@ def test_files_make_the_tables_and_scripts_run_on_them(
 
     schema.write_text("CREATE TABLE others (id int);\n")
     refused = sql(bench, url, script, *wanted)
-    assert (refused.code, "other files made its tables" in refused.complaint) == (2, True)
+    assert (refused.code, "other files made its tables" in refused.stderr) == (2, True)
 
 
 def test_tables_of_others_are_used_as_they_are(bench: Bench, script: Path, postgresql18: PostgresqlServer) -> None:

@@ -75,7 +75,7 @@ def test_each_name_has_one_other_everywhere(texts: str) -> None:
     assert "Storage of host-1" in texts
     assert "postgresql://user-1@host-2:5432/database-1" in texts
     assert "database-1-data" in texts
-    assert "Volume-1 lies on /path" in texts
+    assert "volume-1 lies on /path" in texts
     assert "of host-1, by user-1" in texts
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.run.notices import notices_of
+from assay.targets.arrays.model.configuration import configure
 from assay.workloads.modelled import summarise_model
 from assay_command import Bench
 from series_rows import batches_of
@@ -44,6 +45,6 @@ def test_a_run_says_how_much_drives_were_sent_and_programmed_and_when_heat_slowe
 
 def test_disks_that_program_nothing_say_nothing_of_flash() -> None:
     rows = [ROW | {"entity": "member0/disk0", "metric": "write_bytes", "kind": "delta", "value": 5.0}]
-    found = summarise_model(batches_of(rows), 100, 200)
+    found = summarise_model(batches_of(rows), 100, 200, configure("ps6100xv"))
     assert (found["drive_written_bytes"], found["programmed_bytes"], found["throttled_share"]) == (None, None, None)
     assert notices_of([{"id": "p0001", "array": found}], {}) == []

@@ -89,9 +89,7 @@ MeasuredFrom = Annotated[
 ]
 
 
-@usual(
-    "--template", "--set", "--class", "--prices", "--from", "--percentile", "--volume", "--sensitivity", "-o", "--json"
-)
+@usual("--template", "--set", "--class", "--prices", "--from", "--sensitivity", "-o", "--json")
 def size(
     need: Annotated[
         Path | None,

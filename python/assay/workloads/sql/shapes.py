@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from assay.record.shapes.kinds import Shapes
 from assay.record.shapes.manifest import Database
-from assay.record.shapes.terms import STRICT, MaybeAmount, MaybeCount, Text
+from assay.record.shapes.terms import STRICT, MaybeAmount, Text
 from assay.workloads.transactions.shapes import Oltp, TransactionFacts, lacks
 
 
@@ -21,7 +21,7 @@ class SqlOltp(Oltp, total=False):
     """What scripts came to, of a point or of a run."""
 
     tps: MaybeAmount
-    scale: MaybeCount
+    scale: MaybeAmount
     databases: list[SqlDatabase] | None
 
 
@@ -29,7 +29,7 @@ class SqlFacts(TransactionFacts, total=False):
     """Which scripts, by which protocol."""
 
     protocol: Text
-    scale: MaybeCount
+    scale: MaybeAmount
     digest: Text
 
 

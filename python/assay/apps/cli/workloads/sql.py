@@ -33,9 +33,7 @@ Examples:
 """
 
 
-@usual(
-    "--init", "--define", "--protocol", "--scale", "--users", "--rate", "--duration", "--search", "--limit", "--json"
-)
+@usual("--init", "--define", "--users", "--rate", "--duration", "--search", "--limit", "--json")
 @measuring("oltp", SqlPlan, on=opt.DATABASES_IN_TURNS)
 def sql(
     given: Given,
