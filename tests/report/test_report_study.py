@@ -268,6 +268,19 @@ def test_an_axis_of_bytes_has_a_unit_that_suits() -> None:
     assert drawn["x"]["axis"]["labelOverlap"] is False
 
 
+@pytest.mark.parametrize(("longest_s", "unit"), [(76_794.0, "h"), (600.0, "min"), (110.0, "s")])
+def test_an_axis_of_times_has_a_unit_that_suits(longest_s: float, unit: str) -> None:
+    rows: list[LevelRow] = [
+        {"level": level, "series": "all", "unit": "s", "value": value, "low": None, "high": None, "band_low": None,
+         "band_high": None, "point_ids": ["p1"]}
+        for level, value in (("held", longest_s), ("fast", 8.0))
+    ]  # fmt: skip
+    chart = level_figure(rows, "rebuild_time", "rate", joined=False)
+
+    assert chart is not None
+    assert chart.to_dict()["layer"][0]["encoding"]["y"]["title"] == f"time until a lost disk is on the spare ({unit})"
+
+
 def test_every_section_says_which_level_it_speaks_of(tmp_path: Path) -> None:
     document = document_of(study_run(tmp_path, "raid-policy"))
 

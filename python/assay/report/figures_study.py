@@ -79,6 +79,10 @@ LETTER_PX = 5.5
 """Mean width of a letter of a label."""
 
 
+SECONDS = {"h": 3600.0, "min": 60.0, "s": 1.0}
+"""Units of times of which an axis has two or more."""
+
+
 def level_figure(
     rows: Sequence[LevelRow], figure: str, factor_title: str, *, joined: bool, full_name: str | None = None
 ) -> alt.TopLevelMixin | None:
@@ -169,6 +173,10 @@ def _unit(rows: Sequence[LevelRow], title: str) -> tuple[float, str]:
             return 1e6, f"{title} (MB/s)"
         case "share":
             return 0.01, f"{title} (%)"
+        case "s":
+            most = max((row["value"] or 0.0 for row in rows), default=0.0)
+            unit = next((unit for unit, length in SECONDS.items() if most >= 2 * length), "s")
+            return SECONDS[unit], f"{title} ({unit})"
         case _:
             return 1.0, title
 
