@@ -1,28 +1,17 @@
 use std::sync::atomic::Ordering;
 
-use crate::{Arrivals, Completion, Counter, IoTally, Load, Op, Pattern, Request, Sync, Turns, Watch};
+use crate::{Arrivals, Completion, Counter, IoTally, Load, Op, Pattern, Request, Sync, TracedOp, Turns, Watch};
 
 mod plan;
 mod replay;
+mod slot;
 
 pub use plan::{Outcome, Step, WorkerPlan};
 use replay::Replay;
+use slot::Slot;
 
 /// An arrival this near is waited for by polling: a sleep would come back too late.
 const POLL_NS: u64 = 20_000;
-
-#[derive(Clone, Copy)]
-struct Slot {
-    op: Op,
-    busy: bool,
-    flushing: bool,
-    /// A write that ends with a flush of its own.
-    durable: bool,
-    length_bytes: u32,
-    intended_ns: u64,
-    submitted_ns: u64,
-    flush_submitted_ns: u64,
-}
 
 /// The state machine that asks: patterns and arrivals in, requests out, completions counted into intervals.
 ///
@@ -74,16 +63,6 @@ impl Worker {
     pub fn new(plan: WorkerPlan) -> Self {
         let activity = &plan.activity;
         let depth = plan.queue_depth();
-        let slot = Slot {
-            op: Op::Read,
-            busy: false,
-            flushing: false,
-            durable: false,
-            length_bytes: 0,
-            intended_ns: 0,
-            submitted_ns: 0,
-            flush_submitted_ns: 0,
-        };
         let arrivals_seed = plan.seed ^ 0xd1b5_4a32_d192_ed03;
         Self {
             pattern: Pattern::new(&activity.access, plan.seed, plan.worker_on_volume, plan.workers_on_volume),
@@ -105,7 +84,7 @@ impl Worker {
             turns: Turns::new(&activity.load, plan.worker, plan.workers),
             next_turn_ns: u64::MAX,
             counter: Counter::new(plan.exchange.clone(), plan.interval_ns),
-            slots: vec![slot; depth as usize],
+            slots: vec![Slot::FREE; depth as usize],
             free: (0..depth).rev().collect(),
             flushes_wanted: Vec::with_capacity(depth as usize),
             requests: Vec::with_capacity(depth as usize + 1),
@@ -306,6 +285,48 @@ impl Worker {
             if self.plan.activity.limit_bytes.is_some_and(|limit_bytes| self.issued_bytes >= limit_bytes) {
                 break;
             }
+        }
+        self.full = self.free.is_empty();
+    }
+
+    /// Queues every I/O of the trace that is due and has a free slot.
+    fn want_replayed(&mut self, now_ns: u64) {
+        if self.full {
+            self.full_until_ns = now_ns;
+        }
+        while let (Some(&tag), Some(replay)) = (self.free.last(), &mut self.replay) {
+            let Some((intended_ns, io)) = replay.take(now_ns, tag) else { break };
+            self.free.pop();
+            if self.plan.activity.load.is_open() {
+                let tally = self.counter.tally();
+                tally.lag.record(now_ns.saturating_sub(intended_ns.max(self.full_until_ns)));
+                tally.held += u64::from(intended_ns < self.full_until_ns);
+            }
+            self.watch.stood_still(intended_ns, now_ns);
+            let op = match io.op {
+                TracedOp::Read => Op::Read,
+                TracedOp::Write | TracedOp::DurableWrite => Op::Write,
+                TracedOp::Flush => Op::Flush,
+            };
+            let buffer = if op == Op::Flush { 0 } else { self.buffer_for(op, tag, false) };
+            self.slots[tag as usize] = Slot {
+                op,
+                busy: true,
+                flushing: op == Op::Flush,
+                durable: io.op == TracedOp::DurableWrite,
+                length_bytes: io.length_bytes,
+                intended_ns,
+                submitted_ns: now_ns,
+                flush_submitted_ns: intended_ns,
+            };
+            self.requests.push(Request {
+                op,
+                volume: self.plan.volume,
+                offset_bytes: io.offset_bytes,
+                length_bytes: io.length_bytes,
+                buffer,
+                tag,
+            });
         }
         self.full = self.free.is_empty();
     }

@@ -4,8 +4,6 @@ use assay_loading::{DatabaseError, connect_s, validate_connecting};
 use assay_sql::{Connection, Isolation};
 use serde::Deserialize;
 
-use crate::workload::Workload;
-
 /// Most users of a run: each has a task of its own, a few kilobytes.
 const USERS_MAX: u32 = 100_000;
 const WEIGHT_MAX: u32 = 1000;
@@ -60,13 +58,14 @@ pub struct RunPlan {
 }
 
 impl RunPlan {
+    /// Refuses an impossible plan of a workload with this number of transactions, whose scale is in this unit.
+    ///
     /// # Errors
     /// [`DatabaseError::InvalidPlan`] when the plan is impossible.
-    pub(crate) fn validate<W: Workload>(&self, workload: &W) -> Result<(), DatabaseError> {
-        let transactions = workload.transactions().len();
+    pub(crate) fn validate(&self, transactions: usize, unit: &str) -> Result<(), DatabaseError> {
         let refuse = |text: &str| Err(DatabaseError::InvalidPlan(text.into()));
         if self.databases.is_empty() || self.databases.iter().any(|database| database.scale == 0) {
-            return refuse(&format!("a run needs a database with a {}", W::UNIT));
+            return refuse(&format!("a run needs a database with a {unit}"));
         }
         if !(1..=USERS_MAX).contains(&self.users) {
             return refuse("users: accepted: 1 to 100000");

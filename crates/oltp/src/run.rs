@@ -165,7 +165,7 @@ impl OltpRun {
     /// # Errors
     /// [`DatabaseError::InvalidPlan`] when the plan is impossible, [`DatabaseError::Other`] when threads cannot be started.
     pub(crate) fn start<W: Workload>(plan: RunPlan, mut workload: W) -> Result<Self, DatabaseError> {
-        plan.validate(&workload)?;
+        plan.validate(workload.transactions().len(), W::UNIT)?;
         workload.ready(&plan)?;
         let databases = plan.databases.len();
         let connections = plan.connections.unwrap_or(plan.users);

@@ -29,7 +29,7 @@ pub(crate) fn run_serial<W: Workload>(
     steps: u64,
     step_ns: u64,
 ) -> Result<Vec<SerialCount>, DatabaseError> {
-    plan.validate(&workload)?;
+    plan.validate(workload.transactions().len(), W::UNIT)?;
     workload.ready(plan)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| DatabaseError::Other(format!("no runtime: {error}")))?;

@@ -5,8 +5,7 @@ use std::{
     collections::{BinaryHeap, HashMap, VecDeque},
 };
 
-use super::{Slot, Worker};
-use crate::{Feed, Op, Pace, Request, TracedIo, TracedOp, feed::Taken};
+use crate::{Feed, Pace, TracedIo, feed::Taken};
 
 /// I/Os that are read ahead, since an I/O may begin before an earlier one.
 const WINDOW: usize = 1 << 16;
@@ -241,49 +240,5 @@ impl Following {
             self.waiting_count -= 1;
             self.due.push(Reverse(Due { at_ns: at_ns + due.io.at_ns, ..due }));
         }
-    }
-}
-
-impl Worker {
-    /// Queues every I/O of the trace that is due and has a free slot.
-    pub(super) fn want_replayed(&mut self, now_ns: u64) {
-        if self.full {
-            self.full_until_ns = now_ns;
-        }
-        while let (Some(&tag), Some(replay)) = (self.free.last(), &mut self.replay) {
-            let Some((intended_ns, io)) = replay.take(now_ns, tag) else { break };
-            self.free.pop();
-            if self.plan.activity.load.is_open() {
-                let tally = self.counter.tally();
-                tally.lag.record(now_ns.saturating_sub(intended_ns.max(self.full_until_ns)));
-                tally.held += u64::from(intended_ns < self.full_until_ns);
-            }
-            self.watch.stood_still(intended_ns, now_ns);
-            let op = match io.op {
-                TracedOp::Read => Op::Read,
-                TracedOp::Write | TracedOp::DurableWrite => Op::Write,
-                TracedOp::Flush => Op::Flush,
-            };
-            let buffer = if op == Op::Flush { 0 } else { self.buffer_for(op, tag, false) };
-            self.slots[tag as usize] = Slot {
-                op,
-                busy: true,
-                flushing: op == Op::Flush,
-                durable: io.op == TracedOp::DurableWrite,
-                length_bytes: io.length_bytes,
-                intended_ns,
-                submitted_ns: now_ns,
-                flush_submitted_ns: intended_ns,
-            };
-            self.requests.push(Request {
-                op,
-                volume: self.plan.volume,
-                offset_bytes: io.offset_bytes,
-                length_bytes: io.length_bytes,
-                buffer,
-                tag,
-            });
-        }
-        self.full = self.free.is_empty();
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     functions::{FUNCTIONS, Function, function_named},
     names::Names,
-    tokens::{Token, Tokens},
+    tokens::{Mistake, Token, Tokens},
     value::Value,
 };
 
@@ -60,13 +60,6 @@ impl Level {
             Product | Unary => Unary,
         }
     }
-}
-
-/// A mistake in words, and its place in the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mistake {
-    pub(crate) text: String,
-    pub(crate) at: usize,
 }
 
 struct Parser<'a> {

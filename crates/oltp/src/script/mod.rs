@@ -8,6 +8,7 @@ mod functions;
 mod machine;
 mod names;
 mod numbers;
+mod plan;
 mod read;
 mod ready;
 mod run;
@@ -15,16 +16,22 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod user;
 mod value;
 
 use std::borrow::Cow;
 
 use assay_loading::DatabaseError;
-use assay_sql::{Answers, Driver, Kind, Protocol, Section, Values};
+use assay_sql::{Driver, Kind, Section};
 use serde::Deserialize;
 
 pub use self::ready::{check, statements};
-use self::{machine::Machine, numbers::Stream, ready::Ready};
+use self::{
+    numbers::Stream,
+    plan::{ScriptsPlan, Source},
+    ready::Ready,
+    user::User,
+};
 use crate::{
     plan::RunPlan,
     random::Random,
@@ -32,35 +39,18 @@ use crate::{
     workload::{Desk, Done, Transaction, Workload},
 };
 
-/// A script of a plan.
-#[derive(Debug, Clone, Deserialize)]
-struct Source {
-    name: String,
-    text: String,
-}
-
-/// Fields of a plan for this workload alone.
+/// The workload of scripts: its fields of a plan, and the scripts once they are ready.
 #[derive(Debug, Deserialize)]
+#[serde(from = "ScriptsPlan")]
 pub(crate) struct Scripts {
-    scripts: Vec<Source>,
-    /// Variables that every user begins with.
-    #[serde(default)]
-    defines: Vec<(String, String)>,
-    protocol: Protocol,
-    /// Mean thinking time after a transaction.
-    #[serde(default)]
-    think_s: f64,
-    #[serde(skip)]
+    plan: ScriptsPlan,
     ready: Ready,
 }
 
-/// A user: its variables and random numbers, and memory that its statements reuse.
-pub(crate) struct User {
-    machine: Machine,
-    choices: Stream,
-    values: Values,
-    answers: Answers,
-    text: Vec<u8>,
+impl From<ScriptsPlan> for Scripts {
+    fn from(plan: ScriptsPlan) -> Self {
+        Self { plan, ready: Ready::default() }
+    }
 }
 
 /// A pass of a script: which one, and the random numbers that each attempt begins with.
@@ -99,7 +89,7 @@ impl Workload for Scripts {
     type Desk = NoDesk;
 
     fn ready(&mut self, plan: &RunPlan) -> Result<(), DatabaseError> {
-        self.ready = Ready::new(self, plan)?;
+        self.ready = Ready::new(&self.plan, plan)?;
         Ok(())
     }
 
@@ -107,9 +97,9 @@ impl Workload for Scripts {
         let named = |source: &Source| Transaction {
             name: Cow::Owned(source.name.clone()),
             keying_s: 0.0,
-            thinking_mean_s: self.think_s,
+            thinking_mean_s: self.plan.think_s,
         };
-        self.scripts.iter().map(named).collect()
+        self.plan.scripts.iter().map(named).collect()
     }
 
     /// Sessions begin as those of any program: the tables of the other workloads need other settings.
@@ -148,7 +138,7 @@ impl Workload for Scripts {
 
     async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, user: &mut User, pass: &Pass) -> Done<Self> {
         user.machine.stream = pass.stream.clone();
-        run::run(&self.ready, self.protocol, talk.driver, user, pass.script).await?;
+        run::run(&self.ready, self.plan.protocol, talk.driver, user, pass.script).await?;
         Ok((Outcome::Committed, ()))
     }
 

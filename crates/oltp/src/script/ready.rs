@@ -4,12 +4,14 @@ use assay_loading::{DatabaseError, parse};
 use assay_sql::{Answers, Kind, Protocol, StatementId, Values, placeholder};
 
 use super::{
-    Scripts, User,
     machine::Machine,
     names::{Names, is_name},
     numbers::Stream,
+    plan::ScriptsPlan,
     read::{Action, Command, Part, Sql, read},
     scan::{End, Scanner},
+    user::User,
+    value::Value,
 };
 use crate::plan::{RunLoad, RunPlan};
 
@@ -72,7 +74,7 @@ fn refused(text: impl Into<String>) -> DatabaseError {
 }
 
 impl Ready {
-    pub(super) fn new(scripts: &Scripts, plan: &RunPlan) -> Result<Self, DatabaseError> {
+    pub(super) fn new(scripts: &ScriptsPlan, plan: &RunPlan) -> Result<Self, DatabaseError> {
         if plan.procedures {
             return Err(refused("procedures: scripts have none"));
         }
@@ -101,7 +103,7 @@ impl Ready {
     }
 
     /// Reads all scripts, and refuses what the protocol cannot do.
-    fn read(&mut self, scripts: &Scripts) -> Result<(), DatabaseError> {
+    fn read(&mut self, scripts: &ScriptsPlan) -> Result<(), DatabaseError> {
         if !(1..=SCRIPTS_MAX).contains(&scripts.scripts.len()) {
             return Err(refused(format!("scripts: accepted: 1 to {SCRIPTS_MAX}")));
         }
@@ -228,7 +230,7 @@ impl Ready {
         ];
         for (name, value) in preset {
             let slot = self.names.find(name).expect("the names are there from the beginning");
-            machine.set(slot, super::value::Value::Int(value));
+            machine.set(slot, Value::Int(value));
         }
         self.defines.iter().for_each(|(slot, value)| machine.set_text(*slot, value));
         User {
@@ -272,7 +274,7 @@ fn text_for(kind: Kind, sql: &Sql, names: &[String]) -> String {
 /// # Errors
 /// [`DatabaseError::InvalidPlan`] with the script and its line.
 pub fn check(plan: &str) -> Result<(), DatabaseError> {
-    Ready::default().read(&parse::<Scripts>(plan)?)
+    Ready::default().read(&parse::<ScriptsPlan>(plan)?)
 }
 
 /// The statements of a file of SQL, as scripts part them.

@@ -6,10 +6,10 @@ use assay_sql::{Answers, Asked, Cause, DbError, Driver, Protocol, Values};
 use tokio::{task::yield_now, time::sleep};
 
 use super::{
-    User,
     names::is_name,
     read::{Action, Command, Keeps, Part, Sql, Time},
     ready::{Ready, Script},
+    user::User,
     value::Value,
 };
 use crate::pacer::Pacer;
@@ -122,20 +122,21 @@ impl<D: Driver> Pass<'_, D> {
         let User { machine, values, text, .. } = &mut *self.user;
         values.clear();
         text.clear();
+        let is_simple = self.protocol == Protocol::Simple;
         for part in &sql.parts {
-            match part {
-                Part::Variable(slot) if self.protocol != Protocol::Simple => {
-                    values.push(|out| machine.write(*slot, out));
-                }
-                Part::Text(part) if self.protocol == Protocol::Simple => text.extend_from_slice(part.as_bytes()),
-                Part::Variable(slot) | Part::Quoted(slot) if self.protocol == Protocol::Simple => {
+            match (part, is_simple) {
+                (Part::Text(part), true) => text.extend_from_slice(part.as_bytes()),
+                (Part::Variable(slot) | Part::Quoted(slot), true) => {
                     if !machine.write(*slot, text) {
                         // It stays as it is written.
                         text.push(b':');
                         text.extend_from_slice(self.ready.names_by_slot[usize::from(*slot)].as_bytes());
                     }
                 }
-                _ => (),
+                (Part::Variable(slot), false) => {
+                    values.push(|out| machine.write(*slot, out));
+                }
+                (Part::Text(_) | Part::Quoted(_), false) => (),
             }
         }
         match std::str::from_utf8(text) {

@@ -149,7 +149,7 @@ fn branches_are_taken_as_their_conditions_say() {
         );
         let (shown, ended) = pass(&text, &[]);
         ended.unwrap();
-        shown.into_iter().map(|(number, value)| (number, value)).collect::<Vec<_>>()
+        shown
     };
     let of = |numbers: &[(usize, i64)]| {
         numbers.iter().map(|(number, value)| (*number, format!("int {value}"))).collect::<Vec<_>>()

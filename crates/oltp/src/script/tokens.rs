@@ -1,6 +1,13 @@
 //! Words of expressions.
 
-use super::{expression::Mistake, value::Value};
+use super::value::Value;
+
+/// A mistake in words, and its place in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    pub(crate) text: String,
+    pub(crate) at: usize,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Token {

@@ -315,15 +315,15 @@ impl Driver for Postgresql {
     }
 
     async fn ask(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError> {
-        self.ask_own(asked, answers).await
+        self.own.ask(&mut self.wire, asked, answers).await
     }
 
     async fn begin_pipeline<'a>(&mut self, asked: impl Iterator<Item = Asked<'a>>) -> Result<(), DbError> {
-        self.prepare_own(asked).await
+        self.own.prepare(&mut self.wire, asked).await
     }
 
     fn put(&mut self, asked: Asked<'_>) -> Result<(), DbError> {
-        self.put_own(asked, false)?;
+        self.own.put(&mut self.wire, asked, false)?;
         if self.wire.out.len() > PIPELINE_BYTES_MAX {
             self.wire.out.clear();
             return Err(DbError::other("a pipeline has more than 64 KiB of statements; end it earlier"));
@@ -332,20 +332,20 @@ impl Driver for Postgresql {
     }
 
     fn sync(&mut self) {
-        self.sync_own();
+        self.own.sync(&mut self.wire);
     }
 
     async fn end_pipeline(&mut self) -> Result<(), DbError> {
-        self.sync_own();
-        self.flush_own(None).await
+        self.own.sync(&mut self.wire);
+        self.own.flush(&mut self.wire, None).await
     }
 
     fn in_transaction(&self) -> bool {
-        self.own.in_transaction
+        self.own.in_transaction()
     }
 
     async fn roll_back(&mut self) -> Result<(), DbError> {
-        self.roll_back_own().await
+        self.own.roll_back(&mut self.wire).await
     }
 
     async fn close(mut self) {

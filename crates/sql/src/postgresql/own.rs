@@ -6,11 +6,10 @@ use postgres_protocol::{
     message::{backend as tags, frontend},
 };
 
-use super::Postgresql;
+use super::wire::{Wire, last_words};
 use crate::{
     error::DbError,
     own::{Answers, Asked, Protocol},
-    postgresql::wire::last_words,
     statements::StatementId,
 };
 
@@ -24,10 +23,10 @@ pub(super) struct OwnState {
     prepared: Vec<bool>,
     /// Statements on their way to be prepared, the last first.
     preparing: Vec<StatementId>,
-    /// The server is to answer so many times that it is ready.
+    /// Times that the server is still to answer that it is ready.
     syncs: u32,
     is_simple: bool,
-    pub(super) in_transaction: bool,
+    in_transaction: bool,
 }
 
 impl OwnState {
@@ -43,12 +42,15 @@ impl OwnState {
         }
         self.prepared[place] = true;
     }
-}
 
-impl Postgresql {
+    /// Whether the last statement left a transaction open.
+    pub(super) fn in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
     /// Puts a statement into the bytes that go next.
-    pub(super) fn put_own(&mut self, asked: Asked<'_>, describes: bool) -> Result<(), DbError> {
-        let out = &mut self.wire.out;
+    pub(super) fn put(&mut self, wire: &mut Wire, asked: Asked<'_>, describes: bool) -> Result<(), DbError> {
+        let out = &mut wire.out;
         let name = match asked.protocol {
             Protocol::Simple => return Ok(frontend::query(asked.text, out)?),
             Protocol::Extended => "",
@@ -56,8 +58,8 @@ impl Postgresql {
         };
         if asked.protocol == Protocol::Extended {
             frontend::parse("", asked.text, [], out)?;
-        } else if !self.own.has(asked.id) {
-            self.own.preparing.push(asked.id);
+        } else if !self.has(asked.id) {
+            self.preparing.push(asked.id);
             frontend::parse(name, asked.text, [], out)?;
         }
         let write = |value: Option<&[u8]>, out: &mut BytesMut| {
@@ -75,58 +77,67 @@ impl Postgresql {
     }
 
     /// Ends what goes together: an error in it ends nothing beyond.
-    pub(super) fn sync_own(&mut self) {
-        frontend::sync(&mut self.wire.out);
-        self.own.syncs += 1;
+    pub(super) fn sync(&mut self, wire: &mut Wire) {
+        frontend::sync(&mut wire.out);
+        self.syncs += 1;
     }
 
-    pub(super) async fn ask_own(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError> {
-        self.own.is_simple = asked.protocol == Protocol::Simple;
-        self.put_own(asked, answers.is_some())?;
-        if self.own.is_simple {
-            self.own.syncs += 1;
+    pub(super) async fn ask(
+        &mut self,
+        wire: &mut Wire,
+        asked: Asked<'_>,
+        answers: Option<&mut Answers>,
+    ) -> Result<(), DbError> {
+        self.is_simple = asked.protocol == Protocol::Simple;
+        self.put(wire, asked, answers.is_some())?;
+        if self.is_simple {
+            self.syncs += 1;
         } else {
-            self.sync_own();
+            self.sync(wire);
         }
-        self.flush_own(answers).await
+        self.flush(wire, answers).await
     }
 
     /// Prepares statements before a pipeline begins: inside it, that would take a snapshot before its first statement.
-    pub(super) async fn prepare_own<'a>(&mut self, asked: impl Iterator<Item = Asked<'a>>) -> Result<(), DbError> {
+    pub(super) async fn prepare<'a>(
+        &mut self,
+        wire: &mut Wire,
+        asked: impl Iterator<Item = Asked<'a>>,
+    ) -> Result<(), DbError> {
         for one in asked.filter(|one| one.protocol == Protocol::Prepared) {
-            if !self.own.has(one.id) {
-                frontend::parse(one.name, one.text, [], &mut self.wire.out)?;
-                self.own.preparing.insert(0, one.id);
+            if !self.has(one.id) {
+                frontend::parse(one.name, one.text, [], &mut wire.out)?;
+                self.preparing.insert(0, one.id);
             }
         }
-        if self.own.preparing.is_empty() {
+        if self.preparing.is_empty() {
             return Ok(());
         }
-        self.own.is_simple = false;
-        self.sync_own();
-        self.flush_own(None).await
+        self.is_simple = false;
+        self.sync(wire);
+        self.flush(wire, None).await
     }
 
     /// Sends the statements that were put, and reads until the server is ready. After an error the transaction is ended.
-    pub(super) async fn flush_own(&mut self, mut answers: Option<&mut Answers>) -> Result<(), DbError> {
-        self.wire.send().await?;
+    pub(super) async fn flush(&mut self, wire: &mut Wire, mut answers: Option<&mut Answers>) -> Result<(), DbError> {
+        wire.send().await?;
         let mut failed: Option<DbError> = None;
         let mut status = b'I';
-        while self.own.syncs > 0 {
-            let answer = match self.wire.receive().await {
+        while self.syncs > 0 {
+            let answer = match wire.receive().await {
                 Ok(answer) => answer,
                 Err(ended) => return Err(last_words(failed, ended)),
             };
             match answer.tag {
-                tags::PARSE_COMPLETE_TAG => self.own.has_prepared(),
+                tags::PARSE_COMPLETE_TAG => self.has_prepared(),
                 tags::ROW_DESCRIPTION_TAG => {
                     if let Some(answers) = answers.as_deref_mut() {
-                        read_columns(self.wire.body(answer), answers)?;
+                        read_columns(wire.body(answer), answers)?;
                     }
                 }
                 tags::DATA_ROW_TAG => {
                     if let Some(answers) = answers.as_deref_mut() {
-                        read_row(self.wire.body(answer), answers)?;
+                        read_row(wire.body(answer), answers)?;
                     }
                 }
                 tags::COMMAND_COMPLETE_TAG | tags::EMPTY_QUERY_RESPONSE_TAG => {
@@ -135,40 +146,40 @@ impl Postgresql {
                     }
                 }
                 tags::COPY_IN_RESPONSE_TAG => {
-                    frontend::copy_fail(NO_COPY, &mut self.wire.out)?;
-                    if !self.own.is_simple {
+                    frontend::copy_fail(NO_COPY, &mut wire.out)?;
+                    if !self.is_simple {
                         // The server overlooked the one that it had.
-                        frontend::sync(&mut self.wire.out);
+                        frontend::sync(&mut wire.out);
                     }
-                    self.wire.send().await?;
+                    wire.send().await?;
                 }
                 tags::ERROR_RESPONSE_TAG => {
-                    let error = self.wire.error(answer);
+                    let error = wire.error(answer);
                     failed.get_or_insert(error);
                 }
                 tags::READY_FOR_QUERY_TAG => {
-                    status = self.wire.body(answer).first().copied().unwrap_or(b'I');
-                    self.own.syncs -= 1;
+                    status = wire.body(answer).first().copied().unwrap_or(b'I');
+                    self.syncs -= 1;
                 }
                 _ => (),
             }
         }
-        self.own.preparing.clear();
-        self.own.in_transaction = status != b'I';
+        self.preparing.clear();
+        self.in_transaction = status != b'I';
         let Some(error) = failed else { return Ok(()) };
-        self.roll_back_own().await?;
+        self.roll_back(wire).await?;
         Err(error)
     }
 
     /// Ends a transaction that is open.
-    pub(super) async fn roll_back_own(&mut self) -> Result<(), DbError> {
-        if !self.own.in_transaction {
+    pub(super) async fn roll_back(&mut self, wire: &mut Wire) -> Result<(), DbError> {
+        if !self.in_transaction {
             return Ok(());
         }
-        frontend::query("ROLLBACK", &mut self.wire.out)?;
-        self.wire.send().await?;
-        while self.wire.receive().await?.tag != tags::READY_FOR_QUERY_TAG {}
-        self.own.in_transaction = false;
+        frontend::query("ROLLBACK", &mut wire.out)?;
+        wire.send().await?;
+        while wire.receive().await?.tag != tags::READY_FOR_QUERY_TAG {}
+        self.in_transaction = false;
         Ok(())
     }
 }
