@@ -1,6 +1,9 @@
 //! A disk in memory, for conformance tests: `memory ADDRESS MIB [ADDRESS]...`, each address a portal.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
 
 use assay_iscsi::{Access, Answer, Blocks, Config, Disk, Op, Server};
 
@@ -39,7 +42,7 @@ fn main() {
     };
     let config = Config { disks: vec![disk], portals, group: None, access: Access::default(), threads: 1 };
     let server = Server::start(config, Arc::new(Memory(Mutex::new(vec![0; (mib << 20) as usize])))).expect("a server");
-    println!("{:?}", server.addresses());
+    let _ = writeln!(std::io::stdout(), "{:?}", server.addresses());
     loop {
         std::thread::park();
     }

@@ -74,11 +74,14 @@ impl Drop for Taken {
 /// How a command's I/Os ended: their bytes one after the other, or the first failure.
 pub(crate) type Done = Result<Vec<u8>, i32>;
 
+/// Takes the end of a command's I/Os.
+pub(crate) type End = Box<dyn FnOnce(Done) + Send>;
+
 /// I/Os of one command, answered together.
 struct Together {
     left: AtomicUsize,
     state: Mutex<(Vec<u8>, Option<i32>)>,
-    end: Mutex<Option<Box<dyn FnOnce(Done) + Send>>>,
+    end: Mutex<Option<End>>,
 }
 
 impl Together {

@@ -2,7 +2,7 @@
 
 use crate::{
     active::Active,
-    blocks::{Blocks, Change, Done, Op, begin_all, moved_most},
+    blocks::{Blocks, Change, Done, End, Op, begin_all, moved_most},
     scsi::{
         BLOCK_BYTES, Part, Task,
         reservations::Nexus,
@@ -31,9 +31,6 @@ fn good(moved_bytes: u64) -> Ended {
 fn failed(sense: Sense) -> Ended {
     Ended { status: status::CHECK_CONDITION, sense: Some(sense), data: None, moved_bytes: 0 }
 }
-
-/// Takes the end of a command's I/Os.
-type End = Box<dyn FnOnce(Done) + Send>;
 
 /// Begins the I/Os of a command; gives its end if there are none.
 pub(crate) fn begin(shared: &Shared, disk: usize, nexus: &Nexus, active: &mut Active, end: End) -> Option<Ended> {

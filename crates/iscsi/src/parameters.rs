@@ -74,9 +74,10 @@ impl Parameters {
                 text::put(answer, key, &self.ready_most.to_string());
             }
             "MaxConnections" => text::put(answer, key, &bounded(value, 1, 65_535)?.min(1).to_string()),
-            "ErrorRecoveryLevel" => text::put(answer, key, &bounded(value, 0, 2)?.min(0).to_string()),
+            // Neither is had here: sessions end with their connection.
+            "ErrorRecoveryLevel" => bounded(value, 0, 2).map(|_| text::put(answer, key, "0"))?,
             "DefaultTime2Wait" => text::put(answer, key, &bounded(value, 0, 3600)?.max(2).to_string()),
-            "DefaultTime2Retain" => text::put(answer, key, &bounded(value, 0, 3600)?.min(0).to_string()),
+            "DefaultTime2Retain" => bounded(value, 0, 3600).map(|_| text::put(answer, key, "0"))?,
             "DataPDUInOrder" | "DataSequenceInOrder" => {
                 yes(value)?;
                 text::put(answer, key, "Yes");
