@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,12 @@ def test_assess_fails_when_assay_could_not_measure(execute, root: Path, tmp_path
     done = assess(execute, root, tmp_path, exit_code)
     assert done.returncode != 0
     assert f"Error {exit_code}" in done.stderr
+
+
+def test_the_build_goes_into_the_folder_whatever_environment_is_active(root: Path) -> None:
+    environment = {**os.environ, "VIRTUAL_ENV": "/elsewhere"}
+    told = subprocess.run(
+        ["make", "--print-data-base", "--question", "help"], cwd=root, env=environment, capture_output=True, text=True,
+        check=False,
+    ).stdout  # fmt: skip
+    assert f"VIRTUAL_ENV := {root}/.venv" in told.splitlines()
