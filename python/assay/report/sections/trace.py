@@ -69,7 +69,7 @@ def _summary(trace: Trace, found: TraceCharacter) -> Section:
     elif trace.end.lost_events:
         notes.append(f"{trace.end.lost_events:,} events were lost while it was captured: rates are too low")
     if notes:
-        blocks.append(Notices([Notice(f"{note[:1].upper()}{note[1:]}.") for note in notes]))
+        blocks.append(Notices([Notice(f"{note[:1].upper()}{note[1:].rstrip('.')}.") for note in notes]))
     return Section("summary", "What this load asks for", blocks, place="answer")
 
 
