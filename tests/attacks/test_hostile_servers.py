@@ -192,6 +192,9 @@ def test_answers_of_a_hostile_postgresql(answer: str) -> None:
     function, words = POSTGRESQL[answer]
     with bounded_memory():
         line = ask("postgresql", postgresql(function))
+        if "connection timeout expired" in line:
+            # The thread that serves got no processor for so long: not what is asked here.
+            line = ask("postgresql", postgresql(function))
     assert any(word in line or word.replace("\\", "") in line for word in words.split("|")), line
 
 

@@ -271,8 +271,14 @@ def end_at_signals(flight: Flight) -> None:
 
 def _say(line: str) -> None:
     """A line for people; a terminal or a pipe that is gone ends no recording."""
-    with contextlib.suppress(OSError):
+    try:
         print(line, file=sys.stderr, flush=True)
+    except OSError:
+        # What is left of the line would fail once more at the end, and be the exit code.
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            os.dup2(nowhere, sys.stderr.fileno())
+            os.close(nowhere)
 
 
 if __name__ == "__main__":
