@@ -28,7 +28,7 @@ export PATH := $(CURDIR)/.venv/rust:$(PATH)
 export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
-# maturin installs into the environment that is active, which may be somebody else's.
+# maturin would install into whichever environment is active.
 export VIRTUAL_ENV := $(CURDIR)/.venv
 # Without kept bytecode each worker of the tests compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -5,28 +5,12 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use assay_iscsi::{Access, Answer, Blocks, Config, Disk, Op, Server};
+use assay_iscsi::{Access, Config, Disk, Server};
 
-struct Memory(Mutex<Vec<u8>>);
+#[path = "../tests/memory/mod.rs"]
+mod memory;
 
-impl Blocks for Memory {
-    fn begin(&self, _volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer) {
-        let mut held = self.0.lock().unwrap();
-        let place = at_bytes as usize..at_bytes as usize + bytes as usize;
-        match op {
-            Op::Read => return answer(Ok(&held[place])),
-            Op::Write { bytes, .. } => held[place].copy_from_slice(&bytes),
-            Op::Modify(change) => {
-                if let Err(at) = change(&mut held[place]) {
-                    return answer(Ok(&at.to_be_bytes()));
-                }
-            }
-            Op::Flush => {}
-            Op::Discard => held[place].fill(0),
-        }
-        answer(Ok(&[]));
-    }
-}
+use memory::Memory;
 
 fn main() {
     let mut words = std::env::args().skip(1);

@@ -1,5 +1,7 @@
 //! A server over real sockets, and an initiator that says what it likes.
 
+mod memory;
+
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
@@ -7,32 +9,11 @@ use std::{
     time::Duration,
 };
 
-use assay_iscsi::{Access, Answer, Blocks, Config, Disk, Op, Secret, Server};
+use assay_iscsi::{Access, Blocks, Config, Disk, Secret, Server};
+use memory::Memory;
 
 const DISK_BYTES: u64 = 4 << 20;
 const TARGET: &str = "iqn.2026-11.invalid.assay:test-data";
-
-/// Disks in memory, answered at once.
-struct Memory(Mutex<Vec<u8>>);
-
-impl Blocks for Memory {
-    fn begin(&self, _volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer) {
-        let mut held = self.0.lock().unwrap();
-        let place = at_bytes as usize..at_bytes as usize + bytes as usize;
-        match op {
-            Op::Read => return answer(Ok(&held[place])),
-            Op::Write { bytes, .. } => held[place].copy_from_slice(&bytes),
-            Op::Modify(change) => {
-                if let Err(at) = change(&mut held[place]) {
-                    return answer(Ok(&at.to_be_bytes()));
-                }
-            }
-            Op::Flush => {}
-            Op::Discard => held[place].fill(0),
-        }
-        answer(Ok(&[]));
-    }
-}
 
 fn serve(access: Access, portals: usize, has_group: bool) -> (Server, Arc<Memory>) {
     let disk = Disk {

@@ -329,7 +329,7 @@ def decoded(pieces: Mapping[bytes, int] | Sequence[bytes]) -> list[str]:
 
 
 def exactly(values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """Give values of which there are to be so many.
+    """Give values, whose count is known before.
 
     Raises
     ------
