@@ -8,7 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from assay.base.errors import UsageError
+from assay.workloads.sql.loading import batches_of
 from assay_command import Bench, Outcome
+from servers.fixtures import Connect
 from servers.postgresql import PostgresqlServer
 
 TARGET = "postgresql://tester@db.invalid/shop"
@@ -122,3 +125,33 @@ def test_tables_of_others_are_used_as_they_are(bench: Bench, script: Path, postg
     notice = next(notice for notice in ended.document["notices"] if "ended at an error" in notice)
     assert "1 of 2 users ended at an error (42703 1)" in notice
     assert "broken.sql:2:" in notice
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "mssql"])
+def test_scripts_run_on_servers_of_other_dialects(
+    bench: Bench, request: pytest.FixtureRequest, connect: Connect, kind: str
+) -> None:
+    server = request.getfixturevalue(kind)
+    url = server.fresh_database()
+    wanted = ("--no-report", "--json", "-o", bench.results, "--warmup", "0.2s", "--duration", "1s", "--users", "1")
+    outcome = sql(bench, url, "tpcb-like", "--init", "pgbench", *wanted)
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.document["oltp"]["errors"]["count"] == 0
+    sums = {
+        int(str(connect(url).query(f"SELECT sum({column}) FROM {table}")[0][0]))
+        for table, column in (
+            ("pgbench_accounts", "abalance"),
+            ("pgbench_branches", "bbalance"),
+            ("pgbench_tellers", "tbalance"),
+            ("pgbench_history", "delta"),
+        )
+    }
+    assert len(sums) == 1
+
+
+def test_a_batch_of_sql_server_stays_whole() -> None:
+    loop = "declare @i int = 1; while @i < 3 begin\n  set @i = @i + 1; end"
+    text = f"create table a (id int);\ngo\n{loop}\n GO 2 \n\nGO\nselect 1"
+    assert batches_of("a.sql", text) == ["create table a (id int);", loop, loop, "select 1"]
+    with pytest.raises(UsageError, match=r"a.sql, line 2: GO 10001 is too often; accepted: up to 10000"):
+        batches_of("a.sql", "select 1\nGO 10001")

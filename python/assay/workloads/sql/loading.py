@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from datetime import UTC, datetime
 
 from assay import _core
-from assay.base.errors import Interrupted, NotSupported
+from assay.base.errors import Interrupted, NotSupported, UsageError
 from assay.base.progress import Display, ProgressStep
 from assay.targets.databases import Database
 from assay.targets.databases.common.database import OWN_TABLES
@@ -17,6 +18,8 @@ from assay.workloads.sql.scripts import PGBENCH, pgbench_statements
 from assay.workloads.sql.tables import tables_named
 
 SCHEMA = "CREATE TABLE assay_schema (k varchar(32) NOT NULL, v varchar(255) NOT NULL, PRIMARY KEY (k))"
+BATCH_END = re.compile(r"\s*GO(?:\s+(\d{1,9}))?\s*;?\s*", re.IGNORECASE)
+MOST_BATCHES = 10_000
 
 
 def statements_of(plan: SqlPlan, dialect: str, scale: int) -> list[str]:
@@ -29,15 +32,43 @@ def statements_of(plan: SqlPlan, dialect: str, scale: int) -> list[str]:
     """
     found: list[str] = []
     for source in plan.init:
-        is_known = source.name == PGBENCH and not source.text
-        found += (
-            pgbench_statements(dialect, scale) if is_known else _core.sql_statements(source.name, _parted(source.text))
-        )
+        if source.name == PGBENCH and not source.text:
+            found += pgbench_statements(dialect, scale)
+        elif dialect == "mssql":
+            found += batches_of(source.name, source.text)
+        else:
+            found += _core.sql_statements(source.name, _parted(source.text))
+    return found
+
+
+def batches_of(name: str, text: str) -> list[str]:
+    """Batches of a file for SQL Server: what stands between lines `GO`, `GO 5` runs the one before it five times.
+
+    A batch goes to the server as it is: variables live as long as it does, and `;` parts nothing in it.
+
+    Raises
+    ------
+    UsageError
+        A batch would run more than `MOST_BATCHES` times.
+    """
+    found: list[str] = []
+    batch: list[str] = []
+    for number, line in enumerate([*text.splitlines(), "GO"], 1):
+        end = BATCH_END.fullmatch(line)
+        if end is None:
+            batch.append(line)
+            continue
+        times = int(end[1] or 1)
+        if times > MOST_BATCHES:
+            raise UsageError(f"{name}, line {number}: GO {times} is too often; accepted: up to {MOST_BATCHES}")
+        statement = "\n".join(batch).strip()
+        found += [statement] * (times if statement else 0)
+        batch = []
     return found
 
 
 def _parted(text: str) -> str:
-    """A text whose lines `GO`, which part batches for SQL Server's own programs, are semicolons."""
+    """A text whose lines `GO` are semicolons, as files for SQL Server and another server share them."""
     return "\n".join(";" if line.strip().upper() == "GO" else line for line in text.splitlines())
 
 
