@@ -112,6 +112,15 @@ class Application:
         """The transaction whose commits are the throughput; empty where plans name them."""
         return next(iter(self.transactions), "")
 
+    def shown(self, name: str) -> str:
+        """A transaction's name as people read it; the user's own stays as the user wrote it."""
+        return self.transactions.get(name, name)
+
+    def within(self, name: str) -> str:
+        """A transaction's name within a sentence."""
+        shown = self.shown(name)
+        return name if shown == name else shown.lower()
+
     @property
     def counter(self) -> str:
         """Name of the count of its commits, in the core's figures and among the counters of the tables."""

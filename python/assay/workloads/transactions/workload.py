@@ -148,7 +148,7 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
         for name, figures in (oltp["by_transaction"] or {}).items():
             latency_ns = figures["latency_ns"]
             if latency_ns is not None:
-                words.append(f"{name.replace('_', '-')} p90 {format_latency(latency_ns['p90'] or 0.0)};")
+                words.append(f"{self.application.within(name)} p90 {format_latency(latency_ns['p90'] or 0.0)};")
         return words
 
     def ruined(self, point: Point) -> str | None:

@@ -22,7 +22,6 @@ from assay.workloads.transactions.report.transactions import (
     oltp_of,
     oltp_point,
     oltp_points,
-    transaction_name,
 )
 
 FAILED = "transactions failed"
@@ -89,11 +88,7 @@ def _mix_text(mix: Any, application: Application) -> str:
     total = sum(weight for weight in mix.values()) if isinstance(mix, Mapping) else 0
     if not total:
         return ""
-    shares = (
-        f"{transaction_name(name, application).lower()} {percent(weight / total)}"
-        for name, weight in mix.items()
-        if weight
-    )
+    shares = (f"{application.within(name)} {percent(weight / total)}" for name, weight in mix.items() if weight)
     return ", ".join(shares)
 
 
@@ -158,7 +153,7 @@ def _transaction_table(found: Record, point: Record | None, application: Applica
         record = by_transaction[name]
         count, per_s = record.get("count") or 0, record.get("per_s")
         cells = [
-            Cell(transaction_name(name, application)),
+            Cell(application.shown(name)),
             Cell(f"{count:,}"),
             Cell(DASH if per_s is None else f"{per_s:,.1f}"),
             Cell(percent(count / total) if total else DASH),
@@ -197,13 +192,15 @@ def _response_figure(found: Record, application: Application) -> list[Block]:
         for percentile in (*NINES, "max"):
             known = percentile == "max" or count * (1 - NINES[percentile] / 100) >= 1
             if latency.get(percentile) and known:
-                rows.append({"series": transaction_name(name, application), "percentile": percentile,
+                rows.append({"series": application.shown(name), "percentile": percentile,
                              "latency_ns": latency[percentile]})  # fmt: skip
     chart = response_curves(rows)
     if chart is None:
         return []
     told = [
-        f"{row['series'].lower()} {format_latency(row['latency_ns'])}" for row in rows if row["percentile"] == "p90"
+        f"{application.within(name)} {format_latency(by_transaction[name]['latency_ns']['p90'])}"
+        for name in application.transactions
+        if any(row["percentile"] == "p90" and row["series"] == application.shown(name) for row in rows)
     ]
     caption = (
         "Response time by percentile, of each transaction. Each step to the right leaves ten times fewer slower; "

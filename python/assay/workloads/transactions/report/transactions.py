@@ -64,11 +64,6 @@ def _shaped(found: Any) -> Record:
     return made
 
 
-def transaction_name(name: str, application: Application) -> str:
-    """Name of a transaction as people say it."""
-    return application.transactions.get(name, name.replace("_", " "))
-
-
 def throughput_sentence(facts: RunFacts, application: Application) -> str | None:
     """The run's transactions in one sentence; None when none were run."""
     found = oltp_of(facts, application)
