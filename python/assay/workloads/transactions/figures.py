@@ -37,9 +37,9 @@ def throughput_of(application: Application) -> Figure:
         held, all_of_them = rate.words(number_of(oltp, rate.key) or 0.0), tpm_words(oltp["tpm_client"] or 0.0)
         meaning = f"{held} ({all_of_them}) with {count_of(oltp['users'] or 0, 'user')}"
         latency_ns = latency_in(_transaction(point, application.first), "p90")
-        return (
-            meaning if latency_ns is None else f"{meaning}; {application.first_plural} p90 {format_latency(latency_ns)}"
-        )
+        names = list(oltp["by_transaction"] or {})
+        plural = application.first_plural if application.first or len(names) < 2 else f"passes of {names[0]}"
+        return meaning if latency_ns is None else f"{meaning}; {plural} p90 {format_latency(latency_ns)}"
 
     return Figure(
         name=rate.key,
