@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -29,8 +30,8 @@ SAMPLES = Path(__file__).parents[1] / "telemetry" / "imported"
 NAMES = {
     "drive-errors", "drive-throttles",
     "device-stands-still", "reads-one-by-one", "slow-writes", "throughput-limit", "unrecorded-storage", "single-core",
-    "host-cpu", "guest-cpu", "memory-pressure", "throttled-queue", "slow-path", "network-loss", "log-flush",
-    "cache-too-small", "lock-wait", "latch-wait", "checkpoint-storm", "file-growth", "backup-or-vacuum",
+    "host-cpu", "guest-cpu", "memory-pressure", "throttled-queue", "lost-path", "slow-path", "network-loss",
+    "log-flush", "cache-too-small", "lock-wait", "latch-wait", "checkpoint-storm", "file-growth", "backup-or-vacuum",
     "noisy-neighbour", "burst-decline", "degraded-raid", "full-cache", "slow-disk", "split-io", "generator-saturated",
 }  # fmt: skip
 
@@ -358,6 +359,30 @@ def test_a_needed_signal_that_is_absent_prevents_a_cause() -> None:
     with unrecorded():
         assert signals.agree("any", resource="cpu", advice="", against=[]) is None
         assert worst_share(observed, observed.tracks[0].above(0.5)) == 1.0
+
+
+def test_a_path_that_is_lost_for_seconds_is_named() -> None:
+    lost = [0.0] * 30 + [1.0] * 3 + [0.0] * 30
+    silent = [100.0] * 30 + [0.0] * 3 + [100.0] * 30
+    found = of(
+        rows("multipath", "dm-0", "paths_failed_count", lost, tier="storage"),
+        rows("path", "dm-0/sdb", "read_ios_count", silent, kind="delta", tier="storage"),
+        rows("path", "dm-0/sdc", "read_ios_count", [150.0] * 63, kind="delta", tier="storage"),
+    )
+
+    (cause,) = found.record()["causes"]
+    assert cause["cause"] == "lost-path"
+    assert "dm-0/sdb" in cause["advice"]
+    assert "dm-0/sdc" not in json.dumps(cause)
+
+
+def test_a_path_without_io_that_runs_is_not_lost() -> None:
+    found = of(
+        rows("multipath", "dm-0", "paths_failed_count", [0.0] * 30, tier="storage"),
+        rows("path", "dm-0/sdb", "read_ios_count", [0.0] * 30, kind="delta", tier="storage"),
+        rows("path", "dm-0/sdc", "read_ios_count", [150.0] * 30, kind="delta", tier="storage"),
+    )
+    assert found.first != "lost-path"
 
 
 MODELS = {

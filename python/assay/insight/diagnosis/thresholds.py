@@ -185,6 +185,7 @@ SPLIT = Threshold(
     value=1.5, unit="ratio", source="Assay: two I/Os of the device for one of the program, and some that are not split"
 )
 EVEN = Threshold(value=0.80, unit="ratio", source="Assay: at least four fifths of the mean share of a path")
+PATH_LOST = Threshold(value=1.0, unit="count", source="Assay: any path that the kernel says does not run")
 MISSING = Threshold(value=1.0, unit="count", source="Assay: any disk that is missing; RAID promises its level with all")
 REBUILDS = Threshold(value=1.0, unit="bytes/s", source="Assay: any byte that is rebuilt")
 DIRTY = Threshold(

@@ -1,4 +1,4 @@
-"""Paths to storage: one of several that is slower than the others."""
+"""Paths to storage: one of several that is lost, or slower than the others."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.document.text import joined
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
-from assay.insight.diagnosis.observed import Numbers, Observations, Track
+from assay.insight.diagnosis.observed import Numbers, Observations, Track, summed
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 
@@ -29,6 +30,39 @@ def slow_path(observed: Observations) -> list[Suspicion]:
     for siblings in ports.values():
         found.append(_slowest(observed, siblings, "a byte over it takes this much longer than over the others"))
     return those(*found)
+
+
+def lost_path(observed: Observations) -> list[Suspicion]:
+    """A path of a multipath device that the kernel does not use, because its port, session or link is gone."""
+    return those(*(_lost(observed, failed) for failed in observed.find("paths_failed_count", source="multipath")))
+
+
+def _lost(observed: Observations, failed: Track) -> Suspicion | None:
+    signals = CauseSignals(observed)
+    words = f"{failed.entity}: paths that do not run"
+    signals.add("failed", words, failed, at.PATH_LOST, required=True, strong=True)
+    paths = {
+        track.entity: ios
+        for track in observed.find("read_ios_count", source="path", host=failed.host)
+        if track.entity.startswith(f"{failed.entity}/") and (ios := observed.ios_per_s(track)) is not None
+    }
+    lost = []
+    for name, own in paths.items():
+        others = summed([ios for other, ios in paths.items() if other != name])
+        silent = (own == 0) & (others > 0) & failed.above(at.PATH_LOST.value)
+        if signals.add_where("silent", f"{name}: no I/Os while other paths have some", silent, entity=name):
+            lost.append(name)
+    named = joined(lost) or f"the paths of {failed.entity}"
+    return signals.agree(
+        "lost-path",
+        resource="network",
+        advice=f"Look at the port, cable, switch and session of {named}, and at the kernel's log of that time;"
+        " `multipath -ll` says whether it is back.",
+        against=["The path was taken out on purpose."],
+        explains=("slow-path", "slow-disk", "device-stands-still", "throttled-queue", "log-flush"),
+        confirm="which path it was: `multipath -ll`, and I/Os of each path beside each other",
+        always=True,
+    )
 
 
 def _carried(observed: Observations, busy: Track) -> Track | None:
@@ -90,6 +124,13 @@ def _shares(observed: Observations, siblings: Sequence[Track], slowest: Track) -
 
 
 CAUSES = (
+    Cause(
+        name="lost-path",
+        title="A path is lost",
+        needs="states of multipath devices, and I/Os of each path",
+        sources=("multipath",),
+        find=lost_path,
+    ),
     Cause(
         name="slow-path",
         title="One path is slow",
