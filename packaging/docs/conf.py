@@ -30,7 +30,7 @@ SECTIONS = {
         "studies", "reliability", "size",
     ],
     "Watch and diagnose": ["record", "diagnose", "check", "import"],
-    "Results": ["results", "compare", "paper", "ui", "exit-codes"],
+    "Results": ["results", "compare", "history", "paper", "ui", "exit-codes"],
     "Reference": ["options", "options/*", "rules/*", "decisions/*"],
 }  # fmt: skip
 """Pages in the order of the menu."""

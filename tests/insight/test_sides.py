@@ -12,7 +12,8 @@ import pytest
 from assay.apps.api import profile
 from assay.apps.ui.runs import Runs
 from assay.base.errors import UsageError
-from assay.insight.sides import read_sides, target_identity
+from assay.insight.comparable import target_identity, target_place
+from assay.insight.sides import read_sides
 from assay.record.repeats import sides_below
 from assay.record.titles import run_title
 from assay.record.types import Manifest
@@ -80,6 +81,8 @@ def test_a_target_is_the_same_by_host_and_volumes(key: str, value: object) -> No
     again: Manifest = {**manifest, "target": {"volumes": [volume | {"state": "kept"}]}}
     assert target_identity(manifest) == target_identity(again)
     assert target_identity(manifest) != target_identity(other)
+    # A history follows a place whose drive is replaced.
+    assert (target_place(manifest) == target_place(other)) == (key == "model")
     assert target_identity({"target": {"volumes": []}}) is None
 
 

@@ -31,6 +31,7 @@ ORDER = (
     ("insight.studies",),
     (
         "insight.__init__",
+        "insight.comparable",
         "insight.compare",
         "insight.compare_answers",
         "insight.differences",

@@ -53,7 +53,7 @@ from assay.insight.differences import (
     same_point,
     workload_text,
 )
-from assay.insight.history import History, known_value
+from assay.insight.history.between_runs import History, known_value
 from assay.insight.unmatched import unmatched_lines
 from assay.record.figures import PERCENTILES, Figure
 from assay.record.histograms import histogram_of

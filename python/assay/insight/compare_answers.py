@@ -18,7 +18,7 @@ from assay.insight.differences import (
     same_workload,
     workload_text,
 )
-from assay.insight.history import History, RunSpread, spread
+from assay.insight.history.between_runs import History, RunSpread, spread
 from assay.record.answers import end_value
 from assay.record.figures import Figure
 from assay.record.intervals import Estimate, by_answer_intervals, by_repeats, widened

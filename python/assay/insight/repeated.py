@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from assay.insight.compare_answers import answers_of, held_at
 from assay.insight.differences import END_WORDS, ComparedSide, workload_text
-from assay.insight.history import known_value, points_by_load
+from assay.insight.history.between_runs import known_value, points_by_load
 from assay.record.figures import Figure
 from assay.record.points import load_text
 from assay.record.steady import geometric_mean_95

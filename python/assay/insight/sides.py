@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import NamedTuple, cast
 
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import printable
+from assay.insight.comparable import states_apart, target_identity
 from assay.insight.compare import compare_runs
 from assay.insight.differences import (
     SMALLEST_SHARE,
@@ -23,8 +23,7 @@ from assay.insight.differences import (
 from assay.record.points import current_points
 from assay.record.repeats import runs_in, sides_below
 from assay.record.run_folder import RunFolder
-from assay.record.shapes.state import RunState
-from assay.record.state import apart, states_of
+from assay.record.shapes.point import Point
 from assay.record.titles import run_titles
 from assay.record.types import Manifest
 
@@ -62,7 +61,7 @@ class ReadSides:
         UsageError
             The targets of two sides were in different states.
         """
-        found = None if any_state else apart([_states(side) for side in self.sides])
+        found = None if any_state else states_apart(_points(side) for side in self.sides)
         if found is not None:
             raise UsageError(
                 f"compare: one target was {found[0]}, another {found[1]}: the difference would be that of the states;"
@@ -71,8 +70,8 @@ class ReadSides:
         return compare_runs(self.sides, smallest_share=smallest_share, history=self.history, paired=paired)
 
 
-def _states(side: ComparedSide) -> list[RunState]:
-    return states_of(point for run in side.runs for point in run.points)
+def _points(side: ComparedSide) -> list[Point]:
+    return [point for run in side.runs for point in run.points]
 
 
 def read_sides(paths: Sequence[Path]) -> ReadSides:
@@ -137,7 +136,7 @@ def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
         identity for folder in compared if (identity := target_identity(cast(Manifest, folder.manifest))) is not None
     }
     found: dict[str, list[RunLike]] = {}
-    states = states_of(point for folder in compared for point in folder.points())
+    own = [point for folder in compared for point in folder.points()]
     for parent in dict.fromkeys(folder.path.absolute().parent for folder in compared):
         # Names of runs begin with their time.
         others = sorted(runs_in(parent), key=lambda run: run.name, reverse=True)
@@ -150,20 +149,6 @@ def _history(compared: Sequence[RunFolder]) -> list[ComparedSide]:
                 if identity is not None and identity in wanted:
                     run = compared_run(folder)
                     # What a drive's state makes of its figures is not what runs of one state vary by.
-                    if apart([states, states_of(run.points)]) is None:
+                    if states_apart([own, run.points]) is None:
                         found.setdefault(identity, []).append(run)
     return [ComparedSide(tuple(runs)) for runs in found.values()]
-
-
-def target_identity(manifest: Manifest) -> str | None:
-    """What makes the target of a run the same one: host, volumes and databases; None where none is known."""
-    target = manifest.get("target") or {}
-    databases = [[database.get(key) for key in ("name", "kind", "host")] for database in target.get("databases") or []]
-    # A database grows while it runs; a file is another target when it has another size.
-    keys = ("name", "path", "kind", "role", "model") + (() if databases else ("size_bytes",))
-    volumes = [[volume.get(key) for key in keys] for volume in target.get("volumes") or []]
-    if not volumes and not databases:
-        return None
-    # What has no path, as null: has none, is what it was asked to be.
-    asked = [] if all(volume[1] for volume in volumes) else (manifest.get("request") or {}).get("paths")
-    return json.dumps([(manifest.get("host") or {}).get("hostname"), volumes, databases, asked])

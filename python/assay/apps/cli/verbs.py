@@ -52,6 +52,14 @@ _OTHERS = (
         typed=("diff", "vs"),
     ),
     Verb(
+        name="history",
+        short="Show each load over time, and where its level changed.",
+        section=RESULTS,
+        place="assay.apps.cli.history:history",
+        help="Show each load on each target over time: level, interval, changes, and what changed with them.",
+        typed=("trend", "trends"),
+    ),
+    Verb(
         name="report",
         uses=DRAWING,
         section=RESULTS,

@@ -1,0 +1,156 @@
+"""`assay history`: each load on each target over time, and where its level changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.apps.cli import options as opt
+from assay.apps.cli.taken import answer
+from assay.base.errors import UsageError
+from assay.base.paths import printable
+from assay.base.units import count_of
+
+if TYPE_CHECKING:
+    from assay.document.elements import Block, Table
+    from assay.document.terminal import Details
+    from assay.insight.history.trends import ChangeEvent, LoadHistory, RunsHistory, TargetHistory
+
+EXAMPLES = """
+Examples:
+
+`assay history`
+
+`assay history /srv/results --target nvme0n1`
+
+`assay history --json`
+"""
+COLUMNS = ("load", "figure", "runs", "now", "95 % interval", "trend")
+LOADS_SHOWN = 6
+EVENTS_SHOWN = 3
+FIGURES_SHOWN = 3
+SKIPPED_SHOWN = 3
+"""What is printed of a target without --details."""
+NEXT = ("assay baseline set --median last:5 (keep what later runs are compared with)",)
+
+
+def history(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR]...", help="Folders that hold runs.", show_default="assay-results"),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Only targets that have this text in their title.")
+    ] = None,
+    json: opt.Json = False,
+    details: opt.Details = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Show each load on each target over time: level, interval, changes, and what changed with them."""
+    del debug
+    from assay.insight.history.telling import history_document
+
+    found = history_of_folders(folders or [Path("assay-results")], target)
+    answer(
+        lambda: history_document(found), lambda: history_blocks(found), json=json, details=details,
+        steps=NEXT if found.targets else (),
+    )  # fmt: skip
+
+
+def history_of_folders(folders: Sequence[Path], target: str | None = None) -> RunsHistory:
+    """The history of the runs in some folders.
+
+    Raises
+    ------
+    UsageError
+        A folder is missing, holds no run, or no target has the text in its title.
+    """
+    from assay.insight.history.reading import read_runs, run_paths
+    from assay.insight.history.trends import history_of
+
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{printable(folder)}: is no folder; give folders that hold runs")
+    paths = run_paths(folders)
+    if not paths:
+        where = ", ".join(printable(folder) for folder in folders)
+        raise UsageError(f"{where}: holds no run; measure one first, or name a run folder")
+    found = history_of(read_runs(paths))
+    if target is None:
+        return found
+    from dataclasses import replace
+
+    kept = tuple(one for one in found.targets if target in one.title)
+    if not kept:
+        known = "; ".join(dict.fromkeys(one.title for one in found.targets[:5])) or "none"
+        raise UsageError(f"--target {printable(target)}: no target has it in its title; known: {known}")
+    return replace(found, targets=kept)
+
+
+def history_blocks(found: RunsHistory) -> list[Block | Details]:
+    """The sentence, a table for each target, its changes, and what was skipped."""
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import Details
+    from assay.insight.history.telling import history_sentence
+
+    blocks: list[Block | Details] = [Paragraph(history_sentence(found), strong=True)]
+    for target in found.targets:
+        blocks += _target_blocks(target)
+    lines = [Paragraph(f"skipped: {one.path}: {one.reason}", tone="quiet") for one in found.skipped]
+    blocks += lines[:SKIPPED_SHOWN]
+    if len(lines) > SKIPPED_SHOWN:
+        more = lines[SKIPPED_SHOWN:]
+        blocks.append(Details(f"{len(more)} more folders were skipped: --details says why", more))
+    return blocks
+
+
+def _target_blocks(target: TargetHistory) -> Iterator[Block | Details]:
+    from assay.document.elements import Paragraph
+    from assay.document.terminal import Details
+
+    if not target.loads:
+        yield Paragraph(f"{target.title}: no load was measured twice in the same way.")
+        return
+    shown, others = target.loads[:LOADS_SHOWN], target.loads[LOADS_SHOWN:]
+    yield _table(target.title, shown, every=False)
+    for event in target.events[:EVENTS_SHOWN]:
+        yield from _event(target, event, FIGURES_SHOWN)
+    if len(target.events) > EVENTS_SHOWN or any(len(event.changed) > FIGURES_SHOWN for event in target.events):
+        every = [block for event in target.events for block in _event(target, event, None)]
+        yield Details(f"{count_of(len(target.events), 'event')}: --details prints all figures of them", every)
+    figures = sum(len(load.trends) for load in target.loads)
+    if others or figures > len(shown):
+        yield Details(
+            f"{figures} figures of {len(target.loads)} loads: --details prints all",
+            [_table(f"{target.title}: all figures", target.loads, every=True)],
+        )
+
+
+def _event(target: TargetHistory, event: ChangeEvent, most: int | None) -> list[Block]:
+    """What happened with a run, and the figures that it changed most."""
+    from assay.document.elements import Bullets, Paragraph
+    from assay.insight.history.telling import change_words, event_words
+
+    return [
+        Paragraph(event_words(target, event), tone="bad" if event.worse else "plain"),
+        Bullets([change_words(one) for one in event.changed[:most]]),
+    ]
+
+
+def _table(caption: str, loads: Sequence[LoadHistory], *, every: bool) -> Table:
+    """A row for each figure, or for each load its first figure."""
+    from assay.document.terminal import table
+    from assay.insight.history.telling import interval_words, load_words, trend_words
+
+    rows = [
+        (
+            load_words(load), trend.title, str(len(trend.values)), trend.figure.words(trend.now.value),
+            interval_words(trend.figure, trend.now.interval_95), trend_words(trend),
+        )
+        for load in loads
+        for trend in load.trends[: None if every else 1]
+    ]  # fmt: skip
+    return table(caption, COLUMNS, rows)

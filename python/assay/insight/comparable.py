@@ -1,0 +1,101 @@
+"""What makes runs comparable, decided here for comparisons, histories and baselines.
+
+Two figures compare where target, load, timing and state are the same. `target_identity` is the strict form of the
+target: a drive of another model is another target, because runs that only differ by chance must not differ by their
+drive. `target_place` is the form that a history follows: the place stays when its drive is replaced, and the new drive
+is one of the facts that changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from assay.base.tables import Record
+from assay.insight.differences import same_workload
+from assay.record.shapes.point import Answer, Point
+from assay.record.shapes.state import RunState
+from assay.record.state import apart, state_of, states_of
+from assay.record.types import Manifest
+
+TIMING = ("warmup_s", "duration_s", "min_s", "max_s")
+"""What a plan says of the time of its points."""
+
+
+@dataclass(frozen=True, order=True)
+class ComparableKey:
+    """What two measurements have in common that are compared; texts that are the same where the thing is.
+
+    Attributes
+    ----------
+    target
+        The place under load (`target_place`).
+    load
+        Workload and load of a point, or what a search asked.
+    timing
+        How long points are warmed up and measured.
+    state
+        Name of the target's state (docs/precondition.md), `unknown` where the run did not bring it into one.
+    """
+
+    target: str
+    load: str
+    timing: str
+    state: str
+
+
+def point_key(manifest: Manifest, point: Point) -> ComparableKey | None:
+    """The key of a point; None where its target is not known."""
+    load = f"{same_workload(point['workload'])} {json.dumps(point['load'], sort_keys=True)}"
+    return _key(manifest, load, point.get("part"), state_of(cast("Record", point)).get("name"))
+
+
+def answer_key(manifest: Manifest, answer: Answer, states: Sequence[RunState]) -> ComparableKey | None:
+    """The key of an answer: what was asked, with its limits.
+
+    Parameters
+    ----------
+    states
+        Those of the run's points.
+    """
+    asked = f"{same_workload(answer['workload'])} {answer['axis']} {json.dumps(answer.get('limits') or [])}"
+    names = sorted({str(state.get("name")) for state in states if answer["part"] in (state.get("parts") or ())})
+    return _key(manifest, asked, answer["part"], " ".join(names))
+
+
+def _key(manifest: Manifest, load: str, part: str | None, state: object) -> ComparableKey | None:
+    place = target_place(manifest)
+    plan = next((one.get("plan") for one in manifest.get("parts") or [] if one.get("name") == part), None)
+    timing = (plan or {}).get("timing") or {}
+    told = json.dumps([timing.get(name) for name in TIMING])
+    return None if place is None else ComparableKey(place, load, told, str(state or "unknown"))
+
+
+def states_apart(sides: Iterable[Iterable[Point]]) -> tuple[str, str] | None:
+    """Two states of the points of two sides that do not compare, in words; None where all do."""
+    return apart([states_of(cast("Iterable[Record]", points)) for points in sides])
+
+
+def target_identity(manifest: Manifest) -> str | None:
+    """What makes the target of a run the same one: host, volumes and databases; None where none is known."""
+    return _target(manifest, ("name", "path", "kind", "role", "model"))
+
+
+def target_place(manifest: Manifest) -> str | None:
+    """Where the target of a run is, whatever drive or array is there: host, volumes and databases."""
+    return _target(manifest, ("name", "path", "kind", "role"))
+
+
+def _target(manifest: Manifest, keys: Sequence[str]) -> str | None:
+    target = manifest.get("target") or {}
+    databases = [[database.get(key) for key in ("name", "kind", "host")] for database in target.get("databases") or []]
+    # A database grows while it runs; a file is another target when it has another size.
+    keys = keys if databases else (*keys, "size_bytes")
+    volumes = [[volume.get(key) for key in keys] for volume in target.get("volumes") or []]
+    if not volumes and not databases:
+        return None
+    # What has no path, as null: has none, is what it was asked to be.
+    asked = [] if all(volume[1] for volume in volumes) else (manifest.get("request") or {}).get("paths")
+    return json.dumps([(manifest.get("host") or {}).get("hostname"), volumes, databases, asked])
