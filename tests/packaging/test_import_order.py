@@ -44,6 +44,7 @@ ORDER = (
     ),
     ("insight.rules",),
     ("insight.sizing",),
+    ("insight.contracts",),
     ("report",),
     ("apps.ui",),
     ("apps.service",),

@@ -13,7 +13,6 @@ from assay.base.errors import UsageError
 from assay.base.paths import printable
 
 if TYPE_CHECKING:
-    from assay.document.elements import Document
     from assay.traces.character.whole import TraceCharacter
 
 EXAMPLES = """
@@ -23,8 +22,6 @@ Examples:
 
 `assay trace show orders.trace -o orders.html -o orders.pdf`
 """
-
-SUFFIXES = (".html", ".pdf", ".md")
 
 
 def show_trace(
@@ -41,20 +38,19 @@ def show_trace(
     from assay import _core
     from assay.document.elements import FigureElement
     from assay.document.terminal import show
+    from assay.report.pages import check_pages, write_page
     from assay.report.sections.trace import trace_document
     from assay.traces.character.whole import characterise
     from assay.traces.file import read_trace
 
-    for path in output or []:
-        if path.suffix.lower() not in SUFFIXES:
-            raise UsageError(f"--output: {printable(path)} has no suffix of a page; accepted: {', '.join(SUFFIXES)}")
+    check_pages(output or [])
     opened = read_trace(trace)
     found = characterise(opened)
     if not found.ios:
         raise UsageError(f"{printable(trace)}: holds no I/O")
     document = trace_document(opened, found, str(_core.build_info()["version"]))
     for path in output or []:
-        _write(path, document)
+        write_page(path, document)
     if json:
         print(print_json({"schema_version": 1, "trace": str(trace), "load": _told(found)}))
         return
@@ -62,28 +58,6 @@ def show_trace(
     show(one for section in document.sections for one in section.blocks if not isinstance(one, FigureElement))
     for path in output or []:
         print(f"page: {path}")
-
-
-def _write(path: Path, document: Document) -> None:
-    from assay.report.files import replace_file
-    from assay.report.html import html_report
-    from assay.report.markdown import markdown_report
-    from assay.report.pdf import pdf_report
-    from assay.report.render import render_figures
-
-    drawings = render_figures(document)
-    suffix = path.suffix.lower()
-    if suffix == ".html":
-        replace_file(path, html_report(document, drawings).encode())
-    elif suffix == ".pdf":
-        replace_file(path, pdf_report(document, drawings))
-    else:
-        folder = path.with_suffix(".figures")
-        if drawings:
-            folder.mkdir(exist_ok=True)
-        for name, drawing in drawings.items():
-            replace_file(folder / f"{name}.svg", drawing.encode())
-        replace_file(path, markdown_report(document, folder.name).encode())
 
 
 def _told(found: TraceCharacter) -> dict[str, object]:

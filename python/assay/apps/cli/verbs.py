@@ -181,6 +181,15 @@ _WITH_COMMANDS = (
         typed=("blktrace", "blkparse", "capture"),
     ),
     Verb(
+        name="contract",
+        short="Judge what was bought or promised, clause by clause.",
+        uses=DRAWING,
+        section=WATCH,
+        place="assay.apps.cli.contract:app",
+        help="Contracts of storage: judge promises clause by clause, over months of a recording.",
+        typed=("sla",),
+    ),
+    Verb(
         name="study",
         uses=(*SERVING, *DRAWING, *EMBEDDED),
         section=ASK,

@@ -1,0 +1,32 @@
+"""`assay contract`: what was bought or promised, and whether it is kept. Each command is a file of its own."""
+
+from __future__ import annotations
+
+from assay.apps.cli import contract_judge
+from assay.apps.cli.commands import App
+
+EXAMPLES = """
+Examples:
+
+`assay contract template > contract.toml`
+
+`assay contract judge contract.toml /var/lib/assay/recording -o vendor.html`
+"""
+
+app = App(
+    name="contract",
+    help="Contracts of storage: judge promises clause by clause, over months of a recording.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+)
+
+
+def template() -> None:
+    """Print a contract to fill in."""
+    from assay.insight.contracts.contract import template as contract_template
+
+    print(contract_template(), end="")
+
+
+app.command(name="template")(template)
+app.command(name="judge", epilog=contract_judge.EXAMPLES)(contract_judge.judge)
