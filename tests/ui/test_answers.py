@@ -28,6 +28,38 @@ def test_the_view_has_points_in_rows_answers_and_the_verdict(profile: dict[str, 
     assert found["run"]["status"] == "done"
 
 
+def test_a_run_of_one_point_has_its_histograms_and_seconds(results: Path, profile: dict[str, str]) -> None:
+    found = answers.view({"path": str(results / "oltp")})
+    single = found["single"]
+    assert single is not None
+    assert [one["name"] for one in single["histograms"]][:2] == ["new_order", "payment"]
+    point = json.loads((results / "oltp" / "points.jsonl").read_text().splitlines()[0])
+    for one in single["histograms"]:
+        told = point["oltp"]["by_transaction"][one["name"]]
+        assert sum(one["counts"]) == told["count"] + told["rolled_back"]
+        assert one["up_to_ns"] == sorted(one["up_to_ns"])
+    assert single["seconds"][0]["metric"] == "nopm"
+    assert answers.view(profile)["single"] is None
+
+
+def test_the_answer_comes_first_and_is_that_of_the_terminal(profile: dict[str, str]) -> None:
+    lead = answers.view(profile)["lead"]
+    assert lead[0]["kind"] == "paragraph"
+    assert "218 IOPS" in lead[0]["text"]
+
+
+def test_a_run_whose_answer_cannot_be_told_shows_the_rest(
+    profile: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("of before")
+
+    monkeypatch.setattr("assay.report.answer.answer_of", fails)
+    found = answers.view(profile)
+    assert found["lead"] == []
+    assert len(found["points"]) == 9
+
+
 def test_a_database_has_its_own_figures(results: Path) -> None:
     found = answers.view({"path": str(results / "oltp")})
     assert "nopm" in {one["name"] for one in found["figures"]["tpcc"]}

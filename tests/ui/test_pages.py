@@ -32,6 +32,9 @@ class TestList:
         assert (rows["oltp"]["verb"], rows["oltp"]["met"], rows["oltp"]["missed"]) == ("oltp", 5, 1)
         assert rows["oltp"]["headline"].startswith("cpu of the server")
         assert rows["profile"]["title"].startswith("assay.dat in ")
+        assert rows["profile"]["target"].startswith("assay.dat in ")
+        assert rows["profile"]["load"] == "8 KiB random 70/30"
+        assert len({row["target_id"] for row in rows.values()}) == 3
         assert not rows["profile"]["live"]
 
     def test_two_files_never_look_alike(self, site: Site, results: Path) -> None:

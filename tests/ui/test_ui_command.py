@@ -52,10 +52,13 @@ def test_the_former_name_is_taken_and_not_listed() -> None:
     assert "serve" not in former.output
 
 
-def test_a_folder_without_runs_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
-    assert refused(tmp_path) == (
-        f"{tmp_path}: holds no run and no recording; measure with: assay assess DIR, or name another folder"
-    )
+def test_a_folder_without_runs_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    served: list[dict[str, object]] = []
+    monkeypatch.setattr(ui, "_become", lambda settings, socket: (socket.close(), served.append(settings)))
+    monkeypatch.chdir(tmp_path)
+    for arguments in ([str(tmp_path)], []):
+        assert CliRunner().invoke(app, ["ui", *arguments, "--port", "0"]).exit_code == 0
+    assert [one["roots"] for one in served] == [[str(tmp_path)], [str(tmp_path / "assay-results")]]
 
 
 def test_a_folder_that_is_not_there_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:

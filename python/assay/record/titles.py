@@ -102,6 +102,15 @@ def target_title(manifest: Manifest, folder_max: int | None = FOLDER_MAX) -> str
     return " and ".join([*names[:1], *([f"{len(names) - 1} more"] if len(names) > 1 else [])])
 
 
+def target_on_host(manifest: Manifest, folder_max: int | None = FOLDER_MAX) -> str:
+    """What a run is of, and on which host; a model, which gives the same figures on every host, without one."""
+    volumes = (manifest.get("target") or {}).get("volumes") or []
+    is_model = bool(_asked_model(manifest)) or any(one.get("kind") == "model" for one in volumes)
+    host = "" if is_model else str((manifest.get("host") or {}).get("hostname") or "").partition(".")[0]
+    target = target_title(manifest, folder_max)
+    return f"{target} on {host}" if target and host and target != host else target or host
+
+
 def _asked_model(manifest: Manifest) -> str:
     """The array of a study, of which its levels make others, in words; empty where it is of something else."""
     match = _MODEL.fullmatch(str((manifest.get("study") or {}).get("target") or ""))
@@ -132,12 +141,7 @@ def _made(manifest: Manifest, folder_max: int | None) -> str:
         return _bounded(f"Sizing: {sizing.get('title')}")
     if reliability := manifest.get("reliability"):
         return _bounded(f"Reliability of {(reliability.get('array') or {}).get('title')}")
-    volumes = (manifest.get("target") or {}).get("volumes") or []
-    # A model gives the same figures on every host.
-    is_model = bool(_asked_model(manifest)) or any(one.get("kind") == "model" for one in volumes)
-    host = "" if is_model else str((manifest.get("host") or {}).get("hostname") or "").partition(".")[0]
-    target, load = target_title(manifest, folder_max), _load(manifest)
-    where = f"{target} on {host}" if target and host and target != host else target or host
+    where, load = target_on_host(manifest, folder_max), load_title(manifest)
     most = WHOLE_MAX if folder_max is None else TITLE_MAX
     if where and load:
         # Of a target with many options the load stays whole: it says what was asked.
@@ -146,7 +150,7 @@ def _made(manifest: Manifest, folder_max: int | None) -> str:
     return _bounded(made, most) or str(manifest.get("run_id") or "a run")
 
 
-def _load(manifest: Manifest) -> str:
+def load_title(manifest: Manifest) -> str:
     """What was asked: of one question its words, of several their parts."""
     if title := (manifest.get("study") or {}).get("title"):
         return str(title)

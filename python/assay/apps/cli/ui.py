@@ -53,7 +53,8 @@ def ui(
 ) -> None:
     """Show runs and recordings in the browser, also while they go on; it looks, it does not touch."""
     del debug
-    roots = [_checked(path) for path in directories or [opt.OUTPUT_DEFAULT]]
+    # The usual folder may not be there yet: the page waits for its first run.
+    roots = [_checked(path) for path in directories] if directories else [opt.OUTPUT_DEFAULT]
     is_local = _is_loopback(listen)
     if not is_local and tls_cert is None:
         raise UsageError(
@@ -90,22 +91,16 @@ def ui(
 
 
 def _checked(path: Path) -> Path:
-    """A folder that holds a run.
+    """A folder, whether or not a run lies in it already.
 
     Raises
     ------
     UsageError
-        It does not.
+        It is none.
     """
-    from assay.apps.ui.runs import Runs
-
     if not path.is_dir():
         what = "is not a folder" if path.exists() else "does not exist"
         raise UsageError(f"{printable(path)}: {what}; measure with: assay assess DIR, or name a folder of runs")
-    if not Runs([path]).places():
-        raise UsageError(
-            f"{printable(path)}: holds no run and no recording; measure with: assay assess DIR, or name another folder"
-        )
     return path
 
 

@@ -36,11 +36,13 @@ if TYPE_CHECKING:
         ShownVerdict,
         TonedText,
     )
+    from assay.base.tables import Record
     from assay.document.elements import Block
     from assay.insight.diagnosis.matrix import CellOf
     from assay.insight.diagnosis.observed import Observations
     from assay.record.flight_window import CatalogueMetric
     from assay.record.rows import Rows
+    from assay.record.shapes.point import Point
     from assay.record.types import Answer as SearchAnswer
     from assay.record.types import Manifest, Part, VerdictLine
     from assay.run.rows import FigureTitle
@@ -59,6 +61,8 @@ Answer = Callable[[PageQuestion], object]
 
 def view(asked: PageQuestion) -> RunView:
     """A run's points in rows, its answers, its verdict and its notices."""
+    # Decodes histograms, which only this process may load the library for.
+    from assay.apps.ui.single import single_point
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
     from assay.run.rows import point_row
@@ -81,6 +85,8 @@ def view(asked: PageQuestion) -> RunView:
         # Ten thousand points are some megabytes: their figures go without titles.
         rows.append({**row, "figures": {figure["name"]: figure["value"] for figure in row["figures"]}})
     return {
+        "lead": _lead(manifest, points),
+        "single": single_point(points[0]) if len(points) == 1 else None,
         "run": {
             "run_id": manifest.get("run_id"),
             "verb": manifest.get("verb"),
@@ -97,6 +103,20 @@ def view(asked: PageQuestion) -> RunView:
         "verdict": [_verdict_line(line) for line in verdict_of(manifest)],
         "notices": [*unreadable, *map(str, manifest.get("notices") or [])],
     }
+
+
+def _lead(manifest: Manifest, points: Sequence[Point]) -> list[BlockShown]:
+    """The answer first: the largest load with its interval, what limits it, and what a limit misses."""
+    from assay.report.answer import answer_of
+
+    if "recording" in manifest:
+        return []
+    try:
+        found = answer_of(cast("Record", manifest), cast("Sequence[Record]", points))
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        # A run of before, or from elsewhere, lacks what an answer is made of; all else of it is shown.
+        return []
+    return [made for block in found if (made := _block(block)) is not None]
 
 
 def _verdict_line(line: VerdictLine) -> ShownVerdict:
@@ -153,6 +173,8 @@ def _block(block: Block) -> BlockShown | None:
         return {"kind": "paragraph", "text": block.text, "strong": block.strong, "tone": block.tone}
     if block.kind == "heading":
         return {"kind": "heading", "text": block.text}
+    if block.kind == "bullets":
+        return {"kind": "notices", "items": [{"text": text, "tone": ""} for text in block.items]}
     if block.kind == "notices":
         return {"kind": "notices", "items": [{"text": one.text, "tone": one.tone} for one in block.items]}
     if block.kind == "table":

@@ -90,7 +90,7 @@ class Pages:
 
     async def _list(self, request: Request) -> Response:
         del request
-        return JSONResponse({"runs": await run_in_threadpool(self._runs.rows)})
+        return JSONResponse({"runs": await run_in_threadpool(self._runs.rows), "folders": self._runs.folders})
 
     async def _events(self, request: Request) -> Response:
         return Events(self._watch, request.query_params.get("run"))

@@ -24,7 +24,7 @@ from assay.record.folder import Folder
 from assay.record.judgement import standing_counts, standing_word, verdict_of
 from assay.record.repeats import is_run, runs_in
 from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
-from assay.record.titles import run_title, told_apart, whole_title
+from assay.record.titles import load_title, run_title, target_on_host, told_apart, whole_title
 
 if TYPE_CHECKING:
     from assay.record.types import Manifest
@@ -55,26 +55,33 @@ NOTHING = (0, 0, 0)
 
 
 class RunHeadline(TypedDict):
-    """What a manifest says in a list: times in seconds since 1970, and how many limits are met, missed and unknown."""
+    """What a manifest says in a list: times in seconds since 1970, and how many limits are met, missed and unknown.
+
+    `target` and `load` are in words. Findings of `notices` are counted, those of the verdict are not among them.
+    """
 
     verb: str
     kinds: list[str]
     title: str
+    target: str
+    load: str
     status: str
     started_s: float | None
     ended_s: float | None
     met: int
     missed: int
     unknown: int
+    notices: int
     headline: str
     error: str
     is_recording: bool
 
 
 class RunListed(RunHeadline):
-    """A run in a list."""
+    """A run in a list; `target_id` is the number of its target: of its words, or of the recording itself."""
 
     id: str
+    target_id: str
     name: str
     folder: str
 
@@ -108,6 +115,11 @@ class Runs:
         self._rows: dict[str, _Kept] = {}
         # The list is read by several threads.
         self._reading = threading.Lock()
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders that are looked at, printable."""
+        return [printable(root)[-TEXT_MAX:] for root in self._roots]
 
     def places(self) -> list[RunPlace]:
         """Every run and recording there is at this moment."""
@@ -206,17 +218,21 @@ def _shown(place: RunPlace, kept: _Kept, title: str = "") -> RunRow:
 def _row(place: RunPlace) -> tuple[RunListed, str]:
     row: RunListed = {
         "id": place.id,
+        "target_id": place.id,
         "name": printable(place.path.name or place.path)[:TEXT_MAX],
         "folder": printable(place.path.parent)[-TEXT_MAX:],
         "verb": "",
         "kinds": [],
         "title": "",
+        "target": "",
+        "load": "",
         "status": "",
         "started_s": None,
         "ended_s": None,
         "met": 0,
         "missed": 0,
         "unknown": 0,
+        "notices": 0,
         "headline": "",
         "error": "",
         "is_recording": False,
@@ -226,9 +242,17 @@ def _row(place: RunPlace) -> tuple[RunListed, str]:
     try:
         with RunFolder.open(place.path) as folder:
             manifest = cast("Manifest", folder.manifest)
-            return {**row, **_told(manifest)}, whole_title(manifest)
+            told = _told(manifest)
+            target_id = place.id if told["is_recording"] else _target_id(manifest, place)
+            return {**row, **told, "target_id": target_id}, whole_title(manifest)
     except (AssayError, OSError, ValueError) as error:
         return {**row, "status": "not readable", "error": " ".join(str(error).split())[:TEXT_MAX]}, ""
+
+
+def _target_id(manifest: Manifest, place: RunPlace) -> str:
+    """Number of a target: of its whole words, so that two folders of one end are two targets."""
+    words = target_on_host(manifest, None)
+    return hashlib.sha256(words.encode(errors="replace")).hexdigest()[:16] if words else place.id
 
 
 def _told(manifest: Manifest) -> RunHeadline:
@@ -248,12 +272,15 @@ def _told(manifest: Manifest) -> RunHeadline:
         "verb": _text(manifest.get("verb")),
         "kinds": [_text(kind) for kind in kinds if kind],
         "title": run_title(manifest),
+        "target": _text(target_on_host(manifest)),
+        "load": _text(load_title(manifest)),
         "status": _text(manifest.get("status")),
         "started_s": _seconds(started),
         "ended_s": _seconds(ended),
         "met": counts["limit", "met"] + counts["check", "met"],
         "missed": counts["limit", "missed"] + counts["check", "missed"],
         "unknown": counts["limit", "unknown"] + counts["check", "unknown"],
+        "notices": len(manifest.get("notices") or []),
         "headline": _text(first.get("meaning") or first.get("question")) if first else "",
         "error": _text(manifest.get("error")),
         "is_recording": isinstance(recording, Mapping),

@@ -57,9 +57,44 @@ class ShownVerdict(TypedDict):
     meaning: str | None
 
 
-class RunView(TypedDict):
-    """A run on its page; titles of figures are by kind of workload."""
+class LatencyHistogram(TypedDict):
+    """How many I/Os or transactions took how long: upper ends of the steps in ns, and counts."""
 
+    name: str
+    up_to_ns: list[float]
+    counts: list[int]
+
+
+class SecondsLine(TypedDict):
+    """A figure of one side (reads, writes) in each batch of a point."""
+
+    name: str
+    values: list[float | None]
+
+
+class SecondsShown(TypedDict):
+    """A figure over the batches of a point; `metric` names it and its unit."""
+
+    metric: str
+    step_s: float
+    lines: list[SecondsLine]
+
+
+class SinglePoint(TypedDict):
+    """The one point of a run of one point."""
+
+    histograms: list[LatencyHistogram]
+    seconds: list[SecondsShown]
+
+
+class RunView(TypedDict):
+    """A run on its page; titles of figures are by kind of workload.
+
+    `lead` is the answer as the terminal tells it. `single` is there for a run of one point alone.
+    """
+
+    lead: list[BlockShown]
+    single: SinglePoint | None
     run: RunHead
     parts: list[PartTitle]
     figures: dict[str, list[FigureTitle]]

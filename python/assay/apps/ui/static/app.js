@@ -2,8 +2,10 @@
 
 import { announce } from "./dom.js";
 import { comparePage } from "./compare.js";
+import { homePage } from "./home.js";
 import { listPage } from "./list.js";
 import { runPage } from "./run.js";
+import { targetPage } from "./target.js";
 
 const main = document.getElementById("main");
 const connection = document.getElementById("connection");
@@ -21,7 +23,10 @@ function show() {
   shownPath = path;
   if (words[0] === "run" && words[1]) page = runPage(words[1], words[2] ?? "");
   else if (words[0] === "compare" && words[2]) page = comparePage(words[1], words[2]);
-  else page = listPage();
+  else if (words[0] === "target" && words[1]) page = targetPage(words[1], words[2] ?? "");
+  else if (words[0] === "runs") page = listPage();
+  else page = homePage();
+  for (const link of document.querySelectorAll("#pages a")) link.toggleAttribute("aria-current", link.hash === `#/${words[0] === "run" ? "runs" : words[0] === "target" ? "" : words[0]}`);
   document.title = `${page.title} - Assay`;
   main.replaceChildren(page.el);
   main.focus({ preventScroll: true });

@@ -27,9 +27,10 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 const isAlone = (values) => values.filter((one) => one !== null && one !== undefined).length === 1;
 
 export class Chart {
-  // lines: [{label, unit, dots}]; data: [x, y, y, ...]; time: whether x is seconds since 1970.
-  constructor({ title, lines, data, time = true, xTitle = "", unit = "", onZoom = null, height = HEIGHT, zero = true }) {
-    Object.assign(this, { title, lines, time, xTitle, unit, onZoom, height, zero, data });
+  // lines: [{label, unit, dots, steps, band}]; data: [x, y, y, ...]; time: whether x is seconds since 1970. A line of `steps`
+  // is the outline of a histogram; `log` is of x; `marks` are moments, such as changes, where a line stands: [{x, text}].
+  constructor({ title, lines, data, time = true, xTitle = "", xUnit = "", unit = "", onZoom = null, height = HEIGHT, zero = true, log = false, marks = [] }) {
+    Object.assign(this, { title, lines, time, xTitle, xUnit, unit, onZoom, height, zero, data, log, marks });
     this.zoomed = false;
     this.plot = h("div", { class: "plot", tabindex: 0, role: "img", "aria-label": this.words(),
       onkeydown: (event) => this.key(event) });
@@ -61,25 +62,48 @@ export class Chart {
     this.u = new uPlot({
       width, height: this.height,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      scales: { x: { time: this.time }, y: { range: (u, low, high) => this.range(low, high) } },
+      scales: { x: { time: this.time, distr: this.log ? 3 : 1 }, y: { range: (u, low, high) => this.range(low, high) } },
       cursor: { drag: { x: true, y: false }, points: { size: 6 } },
       legend: { live: true },
       series: [
-        { label: this.time ? "UTC" : this.xTitle, value: (u, x) => (x === null ? "-" : this.time ? moment(x) : String(x)) },
+        { label: this.time ? "UTC" : this.xTitle, value: (u, x) => (x === null ? "-" : this.at(x)) },
         ...this.lines.map((line, place) => ({
           label: line.label, stroke: COLOURS[place % COLOURS.length], dash: DASHES[place % DASHES.length],
           width: line.dots ? 0 : 2, spanGaps: Boolean(line.spanGaps), points: { show: (u, at) => line.dots || isAlone(u.data[at]), size: line.dots ? 5 : 4 },
-          paths: line.dots ? () => null : undefined, value: (u, y) => shown(y),
+          fill: line.steps ? `${COLOURS[place % COLOURS.length]}33` : undefined,
+          paths: line.dots ? () => null : line.steps ? uPlot.paths.stepped({ align: -1 }) : undefined, value: (u, y) => shown(y),
         })),
       ],
       axes: [
         { ...axis, label: this.time ? undefined : this.xTitle, labelSize: 18, size: 34, space: this.time ? 70 : 50,
-          ...(this.time ? {} : { incrs: WHOLE }),
-          values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step)) : undefined },
+          ...(this.time || this.log || this.xUnit ? {} : { incrs: WHOLE }),
+          values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step))
+            : this.xUnit ? (u, ticks) => ticks.map((one) => (one === null ? "" : value(one, this.xUnit))) : undefined },
         { ...axis, size: 80, values: (u, ticks) => ticks.map(shown), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
       ],
-      hooks: { setSelect: [(u) => this.selected(u.select)] },
+      hooks: { setSelect: [(u) => this.selected(u.select)], draw: [(u) => this.drawMarks(u)] },
     }, this.data, this.plot);
+  }
+
+  // Moments such as changes: a dashed line from top to bottom, with its words beside it.
+  drawMarks(u) {
+    const { ctx, bbox } = u, scale = devicePixelRatio || 1;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = css("--bad");
+    ctx.lineWidth = scale;
+    ctx.setLineDash([4 * scale, 3 * scale]);
+    ctx.font = `${11 * scale}px sans-serif`;
+    this.marks.forEach(({ x, text }, place) => {
+      const at = Math.round(u.valToPos(x, "x", true));
+      if (at < bbox.left || at > bbox.left + bbox.width) return;
+      ctx.beginPath();
+      ctx.moveTo(at, bbox.top);
+      ctx.lineTo(at, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.textAlign = at > bbox.left + bbox.width * 0.7 ? "right" : "left";
+      ctx.fillText(text, at + (ctx.textAlign === "right" ? -4 : 4) * scale, bbox.top + (12 + 13 * (place % 3)) * scale);
+    });
+    ctx.restore();
   }
 
   range(low, high) {
@@ -113,7 +137,7 @@ export class Chart {
     this.onZoom?.(min, max);
   }
 
-  at(x) { return this.time ? moment(x) : value(x, ""); }
+  at(x) { return this.time ? moment(x) : value(x, this.xUnit); }
 
   zoom(min, max) {
     if (!(max > min) || !this.u) return;

@@ -33,14 +33,17 @@ export function reading(what, promise, show) {
   return box;
 }
 
+const STACKED_MIN = 3;
+
 // A table; cells are text, or {text, class, node}.
 export function table(caption, columns, rows, className = "") {
-  const cell = (one) => {
+  const cell = (one, place) => {
     const made = one !== null && typeof one === "object" && !(one instanceof Node) ? one : { text: one };
-    return h("td", { class: made.class }, one instanceof Node ? one : made.node ?? String(made.text ?? ""));
+    // On a phone a row is a block, and each cell says what it is.
+    return h("td", { class: made.class, "data-title": columns[place]?.title ?? columns[place] }, one instanceof Node ? one : made.node ?? String(made.text ?? ""));
   };
   return h("div", { class: "scroll" },
-    h("table", { class: className },
+    h("table", { class: `${className} ${columns.length > STACKED_MIN && !className ? "stacked" : ""}`.trim() },
       h("caption", {}, caption),
       h("thead", {}, h("tr", {}, columns.map((one) => h("th", { scope: "col", class: one.class }, one.title ?? one)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));

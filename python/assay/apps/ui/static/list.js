@@ -51,19 +51,20 @@ export function listPage() {
     const asked = row.met + row.missed + row.unknown, worst = ["missed", "unknown"].find((word) => row[word]) ?? (asked ? "met" : "");
     const limits = standing(worst, asked ? `${row[worst]} of ${asked} ${worst}` : "");
     const links = row.reports.map((name) => h("a", { href: `/runs/${row.id}/${name}`, target: "_blank", rel: "noopener" }, name.split(".")[1].toUpperCase()));
-    return [input, { class: "name", node: h("a", { href: `#/run/${row.id}` }, row.name) },
-      [row.is_recording ? "recording" : row.verb, ...row.kinds].filter(Boolean).join(", "), { class: "name", text: row.title },
-      { text: moment(row.started_s), class: "wide-only" },
-      { class: "number wide-only", text: row.started_s && row.ended_s ? duration(row.ended_s - row.started_s) : "-" }, state, limits,
-      { class: "wide-only name", text: row.headline }, h("span", { class: "bar" }, links)];
+    const more = [row.is_recording ? "recording" : row.verb, ...row.kinds].filter(Boolean).join(", ");
+    return [input, { class: "name", node: h("div", {}, h("a", { href: `#/run/${row.id}` }, row.title || row.name),
+      h("div", { class: "quiet small" }, row.title ? `${row.name} · ${more}` : more)) },
+      { text: moment(row.started_s), class: "" },
+      { class: "number", text: row.started_s && row.ended_s ? duration(row.ended_s - row.started_s) : "-" }, state, limits,
+      { class: "name", text: row.headline }, h("span", { class: "bar" }, links)];
   }
 
   function draw() {
     const found = rows.filter(matches);
     const shown = found.slice(0, ROWS_MAX);
     count.textContent = `${found.length} of ${rows.length}` + (shown.length < found.length ? `, the newest ${shown.length} shown` : "");
-    const columns = ["Compare", "Name", "Verb", "Title", { title: "Started, UTC", class: "wide-only" }, { title: "Took", class: "number wide-only" }, "State", "Limits",
-      { title: "Found", class: "wide-only" }, "Reports"];
+    const columns = ["Compare", "Run", { title: "Started, UTC", class: "" }, { title: "Took", class: "number" }, "State", "Limits",
+      { title: "Found", class: "" }, "Reports"];
     box.replaceChildren(found.length ? table("Newest first", columns, shown.map(line)) : h("p", {}, "No run matches the filter."));
     box.removeAttribute("aria-busy");
   }

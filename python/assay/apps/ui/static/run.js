@@ -4,6 +4,7 @@ import { Chart } from "./chart.js";
 import { announce, get, h, reading, table } from "./dom.js";
 import { liveView } from "./live.js";
 import { matrixView } from "./matrix.js";
+import { singleView } from "./single.js";
 import { timeline } from "./timeline.js";
 import { duration, moment, standing, value } from "./words.js";
 
@@ -14,12 +15,13 @@ export function runPage(run, wanted) {
   let row = null, view = null, part = null, isGone = false, at = wanted;
   const live = liveView();
   const title = h("h1", {}, "…");
-  const facts = h("p", { class: "quiet" });
+  const load = h("p", { class: "strong" });
+  const facts = h("p", { class: "quiet small" });
   const links = h("div", { class: "bar no-print" });
   const tabs = h("nav", { class: "bar tabs", "aria-label": "Parts of this run" });
   const box = h("div", {}, h("p", { class: "quiet" }, "Reading the run…"));
   const alert = h("p", { class: "bad", role: "alert", hidden: true });
-  const el = h("div", {}, title, facts, alert, links, live.el, tabs, box);
+  const el = h("div", {}, title, load, facts, alert, links, live.el, tabs, box);
 
   async function read() {
     try {
@@ -39,8 +41,9 @@ export function runPage(run, wanted) {
   }
 
   function head() {
-    title.textContent = row.title || row.name;
-    document.title = `${title.textContent} - Assay`;
+    title.textContent = row.target || row.title || row.name;
+    load.textContent = row.load && row.target ? row.load : "";
+    document.title = `${[title.textContent, load.textContent].filter(Boolean).join(": ")} - Assay`;
     const took = row.ended_s && row.started_s ? `took ${duration(row.ended_s - row.started_s)}` : "";
     const state = row.live ? (row.is_recording ? "recording" : "going on") : row.status;
     facts.textContent = [row.is_recording ? "recording" : `assay ${row.verb}`, row.name, row.started_s ? `${moment(row.started_s)} UTC` : "", took, state, row.error].filter(Boolean).join(" · ");
@@ -58,7 +61,7 @@ export function runPage(run, wanted) {
     else if (at === "time") part = timeline(run, { isRecording: row?.is_recording ?? false });
     else if (at === "bottlenecks") part = { el: matrixView(run) };
     else if (at === "findings") part = { el: findingsView(run) };
-    else part = resultsPart();
+    else part = resultsPart(run);
     box.replaceChildren(part.el);
     if (view) part.show?.(view);
   }
@@ -117,14 +120,32 @@ function merge(view, rows) {
   return news.length > 0;
 }
 
-function resultsPart() {
-  let charts = [], chosen = null, shown = "";
+function resultsPart(run) {
+  let charts = [], chosen = null, shown = "", single = null;
+  const lead = h("section", { class: "lead", "aria-label": "The answer" });
+  const before = h("div", {});
+  againstLastTime(run, before);
   const curves = h("div", { class: "grid" });
   const which = h("div", { class: "bar no-print" });
   const rest = h("div", {}, h("p", { class: "quiet" }, "Reading the points…"));
-  const el = h("div", {}, which, curves, rest);
+  const el = h("div", {}, lead, before, which, curves, rest);
 
   function show(view) {
+    lead.replaceChildren(...(view.lead ?? []).map(block));
+    single?.close();
+    single = null;
+    if (view.points.length === 1 && view.single) {
+      single = singleView(view);
+      which.replaceChildren();
+      curves.replaceChildren(single.el);
+      curves.className = "";
+      charts.forEach((chart) => chart.close());
+      charts = [];
+      shown = "";
+      rest.replaceChildren(...tables(view));
+      return;
+    }
+    curves.className = "grid";
     const groups = new Map();
     for (const point of view.points) {
       const key = `${point.part}: ${point.name}`;
@@ -169,7 +190,18 @@ function resultsPart() {
     if (view.notices.length) made.push(h("h2", {}, "Notices"), h("ul", {}, view.notices.map((text) => h("li", {}, text))));
     return made;
   }
-  return { el, show, fail: (why) => rest.replaceChildren(h("p", { class: "bad", role: "alert" }, why)), close: () => charts.forEach((one) => one.close()) };
+  return { el, show, fail: (why) => rest.replaceChildren(h("p", { class: "bad", role: "alert" }, why)), close: () => { charts.forEach((one) => one.close()); single?.close(); } };
+}
+
+// What became of it since the run before of the same target and load.
+function againstLastTime(run, box) {
+  get("/api/runs").then(({ runs }) => {
+    const own = runs.find((row) => row.id === run);
+    const last = own && runs.find((row) => row.id !== run && row.target_id === own.target_id && row.load === own.load && row.verb === own.verb && row.started_s < own.started_s && !row.error);
+    if (!last) return;
+    box.replaceChildren(reading("the run before", get(`/api/compare?a=${last.id}&b=${run}`), (found) => h("p", {},
+      h("strong", {}, "Against last time: "), found.sentence, " ", h("a", { href: `#/compare/${last.id}/${run}` }, `${moment(last.started_s)} UTC`))));
+  }, () => {});
 }
 
 function pointsPart() {

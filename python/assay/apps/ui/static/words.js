@@ -37,6 +37,16 @@ export function moment(seconds) {
   return seconds ? new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19) : "-";
 }
 
+export function ago(seconds) {
+  if (!seconds) return "at an unknown time";
+  const past = Math.max(Date.now() / 1000 - seconds, 0);
+  for (const [size, unit] of [[86400, "day"], [3600, "hour"], [60, "minute"]]) {
+    const count = Math.floor(past / size);
+    if (count) return `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+  }
+  return "just now";
+}
+
 // How a limit stands, as the server says it: the word with its mark, and its tone.
 const STANDINGS = { met: ["✓", "good"], missed: ["✗", "bad"], unknown: ["?", "warn"] };
 export function standing(word, text = word) {
