@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,9 +46,9 @@ class Loaded:
     ready: str
     url: str
 
-    def put_on(self, image: Path) -> None:
-        """Make a file system of them in a disk's image."""
-        subprocess.run(["mkfs.ext4", "-qF", "-d", self.files, image], check=True)
+    def put_on(self, image: Path, *, within: Sequence[str] = ()) -> None:
+        """Make a file system of them in a disk's image; `within` begins the command line."""
+        subprocess.run([*within, "mkfs.ext4", "-qF", "-d", self.files, image], check=True)
 
 
 def loaded_postgresql(folder: Path) -> Loaded:

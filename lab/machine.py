@@ -29,6 +29,9 @@ MADE = ROOT / "target" / "lab"
 SHARE = Path("/run/lab")
 """The machine's shared folder, as the guest sees it."""
 
+RECORDS = ("sh", "-c", "ls /tmp/recording/recording-*.sqlite")
+"""Whether a recorder has begun to write into /tmp/recording: SQLite's log needs memory that the share has not."""
+
 SYSTEM_OF = {"virtio-blk": "vd", "virtio-scsi": "sd", "sata": "sd", "nvme": "nvme"}
 """Which disks the guest numbers together."""
 
@@ -125,13 +128,17 @@ class Machine:
         In the order in which the guest sees them.
     networks
         How many network cards it has; all are on one wire, which leads nowhere else.
+    within
+        Begins the command line of QEMU, such as one that enters a network namespace. With it the machine has one more
+        network card, on which it reaches the addresses of that namespace: 10.0.2.15 through 10.0.2.2.
     append
         More of the kernel's command line.
     """
 
     def __init__(
-        self, disks: Sequence[Disk] = (), *, networks: int = 0, append: str = "", memory_mib: int = 1536
-    ) -> None:
+        self, disks: Sequence[Disk] = (), *, networks: int = 0, within: Sequence[str] = (), append: str = "",
+        memory_mib: int = 1536,
+    ) -> None:  # fmt: skip
         self._folder = Folder("assay-lab-")
         self.folder = self._folder.path
         self.share = self.folder / "share"
@@ -140,6 +147,7 @@ class Machine:
         self.boots = 0
         self.boot_s = 0.0
         self._networks = networks
+        self._within = tuple(within)
         self._append = append
         self._memory_mib = memory_mib
         self._process: subprocess.Popen[bytes] | None = None
@@ -336,7 +344,9 @@ class Machine:
             numbers[store.disk.bus] += 1
         for number in range(self._networks):
             options += ["-netdev", f"hubport,id=n{number},hubid=0", "-device", f"virtio-net-pci,netdev=n{number}"]
-        return [*DIES_WITH_US, "qemu-system-x86_64", *options]
+        if self._within:
+            options += ["-netdev", "user,id=within", "-device", "virtio-net-pci,netdev=within"]
+        return [*DIES_WITH_US, *self._within, "qemu-system-x86_64", *options]
 
     def _connected(self, path: Path) -> socket.socket:
         deadline = time.monotonic() + BOOT_TIMEOUT_S

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf 'set-up-lab: %s\n' "$*"; }
 fail() { printf 'set-up-lab: %s\n' "$*" >&2; exit 1; }
 
-packages=(qemu-system-x86 nbdkit busybox-static kmod cpio e2fsprogs xfsprogs dmsetup mdadm lvm2 cryptsetup-bin open-iscsi tgt nbd-client fdisk fio nvme-cli smartmontools xz-utils)
+packages=(qemu-system-x86 nbdkit busybox-static kmod cpio e2fsprogs xfsprogs dmsetup mdadm lvm2 cryptsetup-bin open-iscsi multipath-tools tgt nbd-client fdisk fio nvme-cli smartmontools xz-utils)
 lab=target/lab
 kernel=$lab/kernel
 # What the initrd needs to reach the host's files; all other modules are loaded from there.

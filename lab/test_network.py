@@ -11,7 +11,7 @@ import pytest
 
 from assay.record.flight import read_recording
 from lab.disks import Disk
-from lab.machine import SHARE, Machine
+from lab.machine import RECORDS, SHARE, Machine
 
 MAP = "/dev/mapper/mp"
 OUTPUT = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
@@ -85,7 +85,7 @@ def test_the_slow_path_is_named(lab: Machine, observed: Callable[[str], None]) -
     (slow,) = (disk for disk, address in addresses.items() if address == "10.0.1.2")
 
     recording = lab.start("assay", "record", "start", "/tmp/recording", "--no-processes")
-    lab.wait_until(lambda: lab.run("test", "-s", "/tmp/recording/recording.sqlite").code == 0, recording)
+    lab.wait_until(lambda: lab.run(*RECORDS).code == 0, recording)
     done = lab.assay("profile", MAP, *LOAD, *OUTPUT)
     assert done.code in (0, 1, 5), done.stderr
     assert done.document["points"][0]["errors"]["count"] == 0

@@ -9,7 +9,7 @@ import pytest
 
 from assay.record.flight import read_recording
 from lab.disks import Disk
-from lab.machine import SHARE, Machine
+from lab.machine import RECORDS, SHARE, Machine
 
 MAP = "/dev/mapper/mp"
 PATHS = ("sda", "sdb")
@@ -123,7 +123,7 @@ def test_verify_passes_when_all_paths_come_back(lab: Machine, observed: Callable
 def test_the_recorder_counts_each_path(lab: Machine, observed: Callable[[str], None]) -> None:
     # SQLite's log needs memory that is shared through its file, which the share has not.
     recording = lab.start("assay", "record", "start", "/tmp/recording", "--no-processes", "--for", "60s")
-    lab.wait_until(lambda: lab.run("test", "-s", "/tmp/recording/recording.sqlite").code == 0, recording)
+    lab.wait_until(lambda: lab.run(*RECORDS).code == 0, recording)
     running = lab.start("assay", "profile", MAP, *LOAD, *OUTPUT)
     lab.wait_for_run(running)
     lab.wait_until(lambda: io_count(lab) > 1000, running)

@@ -1,0 +1,373 @@
+"""Disks of a served array in Debian's kernel: open-iscsi and multipathd over three portals, and faults beneath them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.record.series import read_series
+from lab.databases import Loaded, Server, loaded, missing_server
+from lab.disks import Disk
+from lab.fabric import PORTALS, PREFIX, SECRET, Array, Initiator, Network
+from lab.folder import Folder
+from lab.machine import RECORDS, SHARE, Done, Machine, Running
+
+MODEL = "ps6100xv?raid=10&members=2&volumes=data:1,log:1"
+TARGETS = tuple(f"{PREFIX}ps6100xv-{volume}" for volume in ("data01", "log01"))
+SIZE = "1536M"
+OUTPUT = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
+VERIFY = ("--size", "16M", "--memory", "2M")
+LOAD = (
+    "--block", "8K", "--read", "100", "--random", "100", "--queue-depth", "8", "--warmup", "0s", "--duration", "10s",
+)  # fmt: skip
+SEQUENTIAL = (
+    "--block", "64K", "--read", "100", "--random", "0", "--queue-depth", "8", "--warmup", "0s", "--duration", "5s",
+)  # fmt: skip
+LOGIN_REFUSED = 24
+"""iscsiadm(8): login failed because of authorization."""
+FAULTS = ("path", "controller", "power", "server", "disk", "delay")
+SCRIPTS = int(os.environ.get("LAB_SCRIPTS", "3"))
+"""How many scripts of faults are tried, with seeds from LAB_SEED (1) on."""
+CUT_AFTER_WRITES = 300
+"""By how many writes a database's volume has been written when its path is cut."""
+LOST = "the server lost some that it had acknowledged"
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    network = Network()
+    yield network
+    network.close()
+
+
+@pytest.fixture(scope="module")
+def array(network: Network) -> Iterator[Array]:
+    with Array(network, MODEL, size=SIZE) as array:
+        yield array.serve()
+
+
+@pytest.fixture(scope="module")
+def lab(machine: Callable[..., Machine], network: Network) -> Machine:
+    return machine(Disk(name="OWN"), within=network.within, memory_mib=2048).boot()
+
+
+@pytest.fixture(scope="module")
+def initiator(lab: Machine, array: Array) -> Initiator:
+    assert array.log
+    return Initiator(lab).start()
+
+
+@pytest.fixture
+def attached(initiator: Initiator) -> Initiator:
+    """Three paths to each volume, by the group's address."""
+    if not initiator.paths():
+        initiator.discover(len(PORTALS))
+        initiator.log_in().checked()
+    for volume in ("data01", "log01"):
+        initiator.device(volume, len(PORTALS))
+    return initiator
+
+
+@pytest.mark.lab(
+    line="iSCSI: discovery, CHAP, logins sent to the portals",
+    proves="the group's address tells both volumes; a wrong secret logs in to nothing; each login ends at a portal",
+    cannot="other initiators than Linux's",
+)
+def test_an_initiator_with_the_secret_is_sent_to_the_portals(
+    initiator: Initiator, observed: Callable[[str], None]
+) -> None:
+    told = initiator.discover(len(PORTALS))
+    assert {line.split()[1] for line in told.splitlines()} == set(TARGETS)
+
+    secret = "iscsiadm --mode node --op=update --name node.session.auth.password --value"
+    initiator.lab.shell(f"{secret} not-the-right-one")
+    refused = initiator.log_in()
+    assert refused.code == LOGIN_REFUSED
+    assert initiator.paths() == []
+
+    initiator.lab.shell(f"{secret} {SECRET}")
+    initiator.log_in().checked()
+    for volume in ("data01", "log01"):
+        initiator.device(volume, len(PORTALS))
+    portals = sorted(path.portal for path in initiator.paths())
+    observed(f"a wrong secret: iscsiadm ends with {refused.code}; sessions at {', '.join(portals)}")
+    assert set(portals) == set(PORTALS)
+
+
+@pytest.mark.lab(
+    line="iSCSI: three paths, {selector}",
+    proves="multipathd puts the paths of a volume together by its serial number, and each carries a part of the load",
+    cannot="rates of real links",
+)
+@pytest.mark.parametrize("selector", ["round-robin 0", "queue-length 0"])
+def test_each_path_carries_a_part(attached: Initiator, selector: str, observed: Callable[[str], None]) -> None:
+    attached.choose(selector)
+    attached.lab.shell("multipathd reconfigure; udevadm settle")
+    device = attached.device("data01", len(PORTALS))
+    attached.lab.wait_until(lambda: selector in attached.lab.shell(f"multipath -ll {device}"), every_s=1.0)
+    before = attached.reads("data01")
+    done = attached.lab.assay("profile", device, *LOAD, *OUTPUT)
+    assert done.code in (0, 1, 5), done.stderr
+    (point,) = done.document["points"]
+    reads = [after - before[disk] for disk, after in attached.reads("data01").items()]
+    shares = [one / sum(reads) for one in reads]
+    observed(f"{point['read']['count']:,} reads, of which the paths had {', '.join(f'{one:.0%}' for one in shares)}")
+    assert point["errors"]["count"] == 0
+    assert min(shares) > 0.1
+
+
+@pytest.mark.lab(
+    line="iSCSI: verify through a lost path, a lost controller, a power cut, and a server that is killed and back",
+    proves="every page is what was written, and no I/O of the program fails",
+    cannot="a fabric whose packets are lost in between",
+)
+def test_verify_finds_every_byte_through_faults(
+    array: Array, attached: Initiator, observed: Callable[[str], None]
+) -> None:
+    device = attached.device("data01", len(PORTALS))
+    running = begin_verify(attached, device, "60s")
+    done = []
+    for fault in ("path", "controller", "power", "server"):
+        progress(attached, device, running)
+        strike(array, fault)
+        progress(attached, device, running)
+        mend(array, fault)
+        done.append(fault)
+    result = running.end()
+    observed(f"exit code {result.code}; {', '.join(done)}")
+    assert result.code == 0, result.stderr
+    observed(f"{result.document['integrity']['pages_verified']:,} pages verified")
+    attached.device("data01", len(PORTALS))
+
+
+def begin_verify(initiator: Initiator, device: str, duration: str) -> Running:
+    running = initiator.lab.start(
+        "assay", "verify", device, "--overwrite", device, "--yes-destroy", device, *VERIFY, "--duration", duration,
+        *OUTPUT,
+    )  # fmt: skip
+    initiator.lab.wait_for_run(running)
+    return running
+
+
+def progress(initiator: Initiator, device: str, running: Running, ios: int = 100) -> None:
+    """Wait until a device has done more I/Os, or the load has ended."""
+    lab = initiator.lab
+    enough = lab.reads(device) + lab.writes(device) + ios
+    lab.wait_until(lambda: running.ended or lab.reads(device) + lab.writes(device) > enough, every_s=1.0)
+
+
+def strike(array: Array, fault: str) -> None:
+    """Begin a fault."""
+    match fault:
+        case "path":
+            array.command("fail-path")
+        case "controller":
+            array.command("fail-controller")
+        case "power":
+            array.command("cut-power")
+            array.command("restore")
+        case "server":
+            array.end()
+            array.serve()
+        case "disk":
+            array.command("pull", "member0/disk3")
+        case "delay":
+            array.command("delay-path", "0", "20ms")
+
+
+def mend(array: Array, fault: str) -> None:
+    """End it."""
+    match fault:
+        case "path" | "controller":
+            array.command("mend-paths")
+        case "disk":
+            array.command("insert", "member0/disk3")
+        case "delay":
+            array.command("delay-path", "0", "0ms")
+        case _:
+            pass
+
+
+@pytest.mark.lab(
+    line="iSCSI: ext4 and xfs, and a reboot of the initiator (power cut)",
+    proves="file systems keep the files that were synchronised when the machine loses its power and logs in anew",
+    cannot="other file systems",
+)
+def test_files_survive_a_reboot_of_the_initiator(
+    lab: Machine, attached: Initiator, observed: Callable[[str], None]
+) -> None:
+    volumes = {"data01": "ext4", "log01": "xfs"}
+    sums = {}
+    for volume, kind in volumes.items():
+        device = attached.device(volume, len(PORTALS))
+        lab.shell(
+            f"wipefs -qa {device}; mkfs.{kind} {'-f' if kind == 'xfs' else '-F'} -q {device}; mkdir -p /run/{kind};"
+            f" mount -t {kind} {device} /run/{kind};"
+            f" for n in 1 2 3 4; do dd if=/dev/urandom of=/run/{kind}/$n bs=64k count=16 status=none; done;"
+            f" sync -f /run/{kind}"
+        )
+        sums[kind] = lab.shell(f"cd /run/{kind}; sha256sum 1 2 3 4")
+    lab.cut()
+    lab.boot()
+    attached.start()
+    attached.discover(len(PORTALS))
+    attached.log_in().checked()
+    for volume, kind in volumes.items():
+        device = attached.device(volume, len(PORTALS))
+        lab.shell(f"mkdir -p /run/{kind}; mount -t {kind} {device} /run/{kind}")
+        assert lab.shell(f"cd /run/{kind}; sha256sum 1 2 3 4") == sums[kind]
+        lab.shell(f"umount /run/{kind}; wipefs -qa {device}")
+        observed(f"{kind}: {len(sums[kind].splitlines())} files are what they were")
+
+
+@pytest.mark.lab(
+    line="iSCSI: {scripts} scripts of faults, chosen by seeds, each under verify",
+    proves="whatever faults come one after the other, every page is what was written: exit code 0",
+    cannot="faults of a fabric",
+)
+@pytest.mark.parametrize("scripts", [SCRIPTS])
+def test_scripts_of_faults_leave_every_byte(
+    array: Array, attached: Initiator, scripts: int, observed: Callable[[str], None]
+) -> None:
+    first, codes, pages = int(os.environ.get("LAB_SEED", "1")), [], 0
+    try:
+        for seed in range(first, first + scripts):
+            script = random.Random(seed)
+            device = attached.device("data01", len(PORTALS))
+            running = begin_verify(attached, device, "5s")
+            for fault in script.sample(FAULTS, k=script.randint(1, 3)):
+                progress(attached, device, running, script.randint(5, 100))
+                strike(array, fault)
+                progress(attached, device, running, script.randint(5, 100))
+                mend(array, fault)
+            done = running.end()
+            codes.append(done.code)
+            assert done.code == 0, f"seed {seed}: {done.stderr}"
+            pages += done.document["integrity"]["pages_verified"]
+    finally:
+        observed(
+            f"{len(codes)} scripts from seed {first} on, exit codes {sorted(set(codes))}; {pages:,} pages verified"
+        )
+
+
+@pytest.mark.lab(
+    line="iSCSI: a member joins the group under a profile",
+    proves="chunks move onto the new member, and no I/O of the initiator fails",
+    cannot="",
+)
+def test_a_member_joins_without_an_error(array: Array, attached: Initiator, observed: Callable[[str], None]) -> None:
+    device = attached.device("log01", len(PORTALS))
+    running = attached.lab.start("assay", "profile", device, *LOAD[:-1], "20s", *OUTPUT)
+    attached.lab.wait_for_run(running)
+    progress(attached, device, running)
+    members = len(array.status["members"])
+    array.command("add-member")
+    done = running.end()
+    (point,) = done.document["points"]
+    portals = sorted({path.portal for path in attached.paths("log01")})
+    observed(f"{point['read']['count']:,} reads, {point['errors']['count']} errors; sessions at {', '.join(portals)}")
+    assert len(array.status["members"]) == members + 1
+    assert point["errors"]["count"] == 0
+
+
+@pytest.mark.lab(
+    line="iSCSI: sequential reads over one, two and three paths",
+    proves="the study of the published kind runs on the kernel's initiator: the load uses as many paths as there are",
+    cannot="what a path adds to the rate",
+)
+def test_sequential_reads_use_each_path(initiator: Initiator, observed: Callable[[str], None]) -> None:
+    for count in range(1, len(PORTALS) + 1):
+        if initiator.paths():
+            initiator.log_out()
+        initiator.discover(count)
+        initiator.log_in().checked()
+        device = initiator.device("data01", count)
+        before = initiator.reads("data01")
+        done = initiator.lab.assay("profile", device, *SEQUENTIAL, *OUTPUT)
+        (point,) = done.document["points"]
+        used = [after - before[disk] for disk, after in initiator.reads("data01").items()]
+        observed(f"{count}: {point['read']['bytes_per_s'] / 2**20:.1f} MiB/s")
+        assert point["errors"]["count"] == 0
+        assert len(used) == count
+        assert min(used) > 0
+
+
+@pytest.fixture
+def database() -> Iterator[Loaded]:
+    if why := missing_server("PostgreSQL"):
+        pytest.skip(why)
+    folder = Folder("assay-lab-database-")
+    try:
+        yield loaded("PostgreSQL", folder.path)
+    finally:
+        folder.remove()
+
+
+@pytest.mark.lab(
+    line="iSCSI: a path is cut under oltp tpcc on PostgreSQL",
+    proves="the server goes on over the other paths and has all that it acknowledged; diagnose names the path",
+    cannot="how long a real link takes to be given up",
+)
+def test_a_cut_path_costs_no_transaction(
+    array: Array, initiator: Initiator, database: Loaded, observed: Callable[[str], None]
+) -> None:
+    lab = initiator.lab
+    initiator.log_out()
+    database.put_on(array.volume("data01"), within=array.within)
+    for target in TARGETS:
+        initiator.name_portals(target)
+    initiator.log_in().checked()
+    device = initiator.device("data01", len(PORTALS))
+    server = Server(lab, Disk(name="OVERISCSI"), database, 5520, device=device)
+    assert server.start(), server.process
+    recording = lab.start("assay", "record", "start", "/tmp/recording", "--no-processes")
+    lab.wait_until(lambda: lab.run(*RECORDS).code == 0, recording)
+    running = lab.start(
+        "assay", "oltp", "tpcc", server.url, "run", "--users", "4", "--warmup", "1s", "--duration", "60s",
+        "--reconnect", "600s", *OUTPUT,
+    )  # fmt: skip
+    lab.wait_for_run(running)
+    enough = lab.writes(device) + CUT_AFTER_WRITES
+    lab.wait_until(lambda: lab.writes(device) > enough, running, every_s=1.0)
+    portal = array.command("fail-path").split()[1].removesuffix(":3260")
+    (lost,) = [path.disk for path in initiator.paths("data01") if path.portal == portal]
+    done = running.end()
+    lab.kill(recording, signal.SIGTERM)
+    diagnosis = lab.assay("diagnose", "/tmp/recording", "--json").checked().document
+    array.command("mend-paths")
+    check = lab.assay("oltp", "tpcc", server.url, "check", *OUTPUT)
+    server.stop()
+
+    observed(f"{transactions(done)}; {dip(lab.share / Path(done.document['run_folder']).relative_to(SHARE))}")
+    observed("diagnose: " + ", ".join(f"{one['cause']} ({one['confidence']})" for one in diagnosis["causes"]))
+    assert done.code in (0, 1, 5), done.stderr
+    assert not [notice for notice in done.document["notices"] if LOST in notice]
+    assert check.code == 0, check.stderr
+    assert any(cause["cause"] == "lost-path" and f"/{lost}" in json.dumps(cause) for cause in diagnosis["causes"])
+
+
+def transactions(done: Done) -> str:
+    """How many transactions of a run were committed, and how many failed."""
+    oltp = done.document["oltp"]
+    count = sum(one["count"] for one in oltp["by_transaction"].values())
+    return f"{count:,} transactions"
+
+
+def dip(run: Path) -> str:
+    """How low the rate of transactions fell, and for how long it stayed below half of its mean."""
+    rates: dict[int, float] = {}
+    for row in read_series(run).records():
+        if (row["source"], row["metric"]) == ("tpcc", "committed_count"):
+            rates[int(row["t_ns"])] = rates.get(int(row["t_ns"]), 0.0) + float(row["value"])
+    mean = sum(rates.values()) / len(rates)
+    low = longest = 0
+    for _, rate in sorted(rates.items()):
+        low = low + 1 if rate < mean / 2 else 0
+        longest = max(longest, low)
+    return f"{mean:.1f} a second, at worst {min(rates.values()):.0f}, below half of the mean for {longest} s at most"
