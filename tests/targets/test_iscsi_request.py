@@ -100,3 +100,11 @@ def test_a_path_is_delayed_by_its_number() -> None:
     assert command_of("delay-path 1 5ms") == {"command": "delay-path", "portal": 1, "delay_ns": 5_000_000}
     with pytest.raises(UsageError, match="write delay-path PORTAL TIME"):
         command_of("delay-path first 5ms")
+
+
+def test_a_member_may_bring_a_portal_and_a_portal_is_retired_by_its_number() -> None:
+    assert command_of("add-member") == {"command": "add-member"}
+    assert command_of("add-member 127.0.0.4") == {"command": "add-member", "address": "127.0.0.4:3260"}
+    assert command_of("retire-path 1") == {"command": "retire-path", "portal": 1}
+    with pytest.raises(UsageError, match="is no address, such as"):
+        command_of("add-member somewhere")

@@ -51,6 +51,11 @@ pub(crate) trait Array: Send {
     /// Moves some of the bytes that the model has moved since the last call.
     fn go_on(&mut self, now_ns: u64, has_power: bool);
 
+    /// Members of the group; 1 where there is none.
+    fn members(&self) -> usize {
+        1
+    }
+
     /// Carries out a command that only some structures know.
     fn obey(&mut self, command: &Command, has_power: bool) -> Result<String, ServeError>;
 

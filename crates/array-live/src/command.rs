@@ -1,5 +1,7 @@
 //! Commands to a served array.
 
+use std::net::SocketAddr;
+
 use assay_array_model::Lost;
 use serde::Deserialize;
 
@@ -51,8 +53,15 @@ pub enum Command {
         #[serde(default)]
         from_bytes: u64,
     },
-    /// A member like the others joins the group, and chunks of the volumes move onto it.
-    AddMember {},
+    /// A member like the others joins the group, and chunks of the volumes move onto it; sessions of iSCSI move to its portal.
+    AddMember {
+        #[serde(default)]
+        address: Option<SocketAddr>,
+    },
+    /// The sessions of a portal log in elsewhere, and it takes no new ones.
+    RetirePath {
+        portal: usize,
+    },
     CutPower {},
     Restore {},
     Snapshot {

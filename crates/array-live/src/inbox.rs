@@ -15,6 +15,8 @@ pub(crate) enum Message {
     Attribute(AttributeCall),
     /// How many I/Os go through in a second, one at a time.
     Most(f64),
+    /// Something happened on a way to the volumes.
+    Note(String),
     Stop,
 }
 

@@ -61,6 +61,9 @@ pub struct IscsiPlan {
     pub chap: Option<(String, String)>,
     pub mutual: Option<(String, String)>,
     pub initiators: Vec<String>,
+    /// Whether hosts beyond this one may log in without a proof.
+    #[serde(default)]
+    pub is_open_to_all: bool,
     pub threads: usize,
 }
 

@@ -51,7 +51,8 @@ impl Served {
         let transport = mount(&plan.folder, plan.folder_descriptor, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
         let probe = transport.probe();
         let floor_ns = FloorNs::default();
-        let disks = plan.iscsi.as_ref().map(|own| iscsi::serve(own, &plan.shown(), Arc::clone(&inbox))).transpose()?;
+        let disks = |own| iscsi::serve(own, &plan.shown(), array.members(), Arc::clone(&inbox));
+        let disks = plan.iscsi.as_ref().map(disks).transpose()?;
         let ways = Box::new(Ways { files: transport, disks });
         let mut server = Server::new(plan, array, ways, Arc::clone(&inbox), Arc::clone(&floor_ns));
         let (ready, is_ready) = mpsc::sync_channel(1);

@@ -199,6 +199,7 @@ impl Server {
                     }
                     Message::Attribute(call) => self.attribute(call),
                     Message::Most(per_s) => self.most_per_s = per_s,
+                    Message::Note(line) => self.happens(line),
                     Message::Stop => return self.stop(),
                 }
             }
@@ -391,7 +392,7 @@ impl Server {
 
     fn do_planned(&mut self, now_ns: u64) {
         if self.ports_back_ns.take_if(|at_ns| *at_ns <= now_ns).is_some() {
-            self.transport.mend_paths();
+            self.transport.mend_member(0);
             self.happens("another controller serves the portals");
         }
         while let Some(event) = self.planned.pop_if(|event| event.at_ns <= now_ns) {

@@ -24,5 +24,5 @@ pub(crate) struct Active {
     pub(crate) data_number: u32,
     pub(crate) is_with_store: bool,
     pub(crate) is_aborted: bool,
-    pub(crate) _taken: Option<Taken>,
+    pub(crate) taken: Option<Taken>,
 }

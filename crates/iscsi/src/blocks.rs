@@ -36,25 +36,44 @@ pub type Answer = Box<dyn FnOnce(Result<&[u8], i32>) + Send>;
 pub trait Blocks: Send + Sync {
     /// Begins an I/O of a volume; the answer comes from any thread.
     fn begin(&self, volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer);
+
+    /// Takes a line about an initiator that was refused or broke the protocol. The same line comes once a minute at most.
+    fn note(&self, _line: String) {}
 }
 
-/// Memory that commands under way hold, all sessions together.
+/// Memory that commands under way hold: all sessions together, or one as a part of it.
 #[derive(Debug)]
 pub(crate) struct Budget {
     held: AtomicU64,
     most: u64,
+    whole: Option<Arc<Budget>>,
 }
 
 impl Budget {
     pub(crate) fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { held: AtomicU64::new(0), most })
+        Arc::new(Self { held: AtomicU64::new(0), most, whole: None })
+    }
+
+    /// A part of a budget, with a bound of its own.
+    pub(crate) fn part(whole: &Arc<Self>, most: u64) -> Arc<Self> {
+        Arc::new(Self { held: AtomicU64::new(0), most, whole: Some(Arc::clone(whole)) })
+    }
+
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// Takes memory until what it gives is dropped; None if there is not so much.
     pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Option<Taken> {
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
-        let taken = Taken { budget: Arc::clone(self), bytes };
-        (before + bytes <= self.most).then_some(taken)
+        let mut taken = Taken { budget: Arc::clone(self), bytes, _whole: None };
+        if before + bytes > self.most {
+            return None;
+        }
+        if let Some(whole) = &self.whole {
+            taken._whole = Some(Box::new(whole.take(bytes)?));
+        }
+        Some(taken)
     }
 }
 
@@ -63,6 +82,7 @@ impl Budget {
 pub(crate) struct Taken {
     budget: Arc<Budget>,
     bytes: u64,
+    _whole: Option<Box<Taken>>,
 }
 
 impl Drop for Taken {
@@ -195,5 +215,19 @@ mod tests {
         assert!(budget.take(50).is_none());
         drop(taken);
         assert!(budget.take(100).is_some());
+        assert_eq!(budget.held_bytes(), 0);
+    }
+
+    #[test]
+    fn a_session_holds_no_more_than_its_part_and_all_together_no_more_than_the_whole() {
+        let whole = Budget::new(100);
+        let (one, other) = (Budget::part(&whole, 60), Budget::part(&whole, 60));
+        let taken = one.take(60).unwrap();
+        assert!(one.take(1).is_none());
+        assert!(other.take(41).is_none());
+        assert_eq!((whole.held_bytes(), other.held_bytes()), (60, 0));
+        let _rest = other.take(40).unwrap();
+        drop(taken);
+        assert!(one.take(60).is_some());
     }
 }

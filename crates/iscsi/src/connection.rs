@@ -1,6 +1,6 @@
 //! A connection: units are read from a socket and written to it; the session between them touches none.
 
-use std::{cell::RefCell, io::IoSlice, net::SocketAddr, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, io::IoSlice, rc::Rc, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
@@ -16,7 +16,8 @@ use crate::{
     login::{Login, Opened, status},
     parameters::RECEIVED_MOST_BYTES,
     pdu::{HEADER_BYTES, Header, ask, filling},
-    session::{Frame, Lent, Session},
+    portals::Portal,
+    session::{Frame, LEAVE_MOST, Lent, Session},
     shared::{Shared, Standing},
 };
 
@@ -26,7 +27,9 @@ const READ_BUFFER_BYTES: usize = 64 << 10;
 /// Answers that may wait for a slow reader before no more of its units are read.
 const WAITING_MOST_BYTES: usize = 16 << 20;
 /// Frames that one system call writes.
-const FRAMES_AT_ONCE: usize = 16;
+const FRAMES_AT_ONCE: usize = 64;
+/// Time in which an initiator takes some of its answers; one without a sign of life is gone.
+const TAKE_MOST: Duration = Duration::from_secs(60);
 
 /// Why a connection ended: the initiator closed it, was idle, or broke the protocol.
 type Ended = std::io::Result<()>;
@@ -47,13 +50,13 @@ impl<R: AsyncRead + Unpin> Input<R> {
         let mut bytes = [0; HEADER_BYTES];
         self.from.read_exact(&mut bytes).await?;
         let header = Header(bytes);
-        let mut whole = bytes.to_vec();
+        let mut more = Vec::new();
         if header.more_bytes() > 0 {
-            whole.resize(HEADER_BYTES + header.more_bytes(), 0);
-            self.from.read_exact(&mut whole[HEADER_BYTES..]).await?;
+            more.resize(header.more_bytes(), 0);
+            self.from.read_exact(&mut more).await?;
         }
         if self.header_digest {
-            self.check(crc32c::crc32c(&whole)).await?;
+            self.check(crc32c::crc32c_append(crc32c::crc32c(&bytes), &more)).await?;
         }
         if header.data_bytes() > RECEIVED_MOST_BYTES {
             return Err(broken("a unit is longer than was agreed"));
@@ -92,8 +95,8 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), frames: &[Frame], digests: (b
         .iter()
         .map(|frame| {
             let header = if digests.0 { crc32c::crc32c(&frame.header.0) } else { 0 };
-            let data = frame.data.as_ref().filter(|_| digests.1).map_or(0, |(bytes, range)| {
-                let sum = crc32c::crc32c(&bytes[range.clone()]);
+            let data = frame.data.as_ref().filter(|_| digests.1).map_or(0, |(held, range)| {
+                let sum = crc32c::crc32c(&held.bytes[range.clone()]);
                 crc32c::crc32c_append(sum, &ZEROES[..filling(range.len())])
             });
             (header.to_le_bytes(), data.to_le_bytes())
@@ -105,8 +108,8 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), frames: &[Frame], digests: (b
         if digests.0 {
             slices.push(IoSlice::new(header));
         }
-        if let Some((bytes, range)) = &frame.data {
-            slices.push(IoSlice::new(&bytes[range.clone()]));
+        if let Some((held, range)) = &frame.data {
+            slices.push(IoSlice::new(&held.bytes[range.clone()]));
             slices.push(IoSlice::new(&ZEROES[..filling(range.len())]));
             if digests.1 {
                 slices.push(IoSlice::new(data));
@@ -135,14 +138,21 @@ struct Halves {
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, portal: usize, is_group: bool) {
+///
+/// A connection beyond the bound is refused at its login.
+pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, portal: Arc<Portal>, is_too_many: bool) {
     let _ = stream.set_nodelay(true);
-    let Ok(told_at) = stream.local_addr() else { return };
+    let (Ok(told_at), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
     let (from, mut to) = stream.into_split();
     let from = BufReader::with_capacity(READ_BUFFER_BYTES, from);
     let mut input = Input { from, header_digest: false, data_digest: false };
-    let login = log_in(&shared, &mut input, &mut to, is_group, told_at);
-    let Ok(Ok(Some((opened, numbers)))) = tokio::time::timeout(LOGIN_MOST, login).await else { return };
+    let login = log_in(&shared, &mut input, &mut to, &portal, is_too_many);
+    let (opened, numbers) = match tokio::time::timeout(LOGIN_MOST, login).await {
+        Ok(Ok(Ok(opened))) => opened,
+        Ok(Ok(Err(failed))) => return shared.note_refused(peer.ip(), failed),
+        Ok(Err(error)) => return shared.note_ended(peer.ip(), None, &error),
+        Err(_) => return shared.note(format!("iSCSI: {}: its login was not over in time", peer.ip())),
+    };
     (input.header_digest, input.data_digest) = (opened.parameters.header_digest, opened.parameters.data_digest);
     let (ends, ended) = mpsc::unbounded_channel();
     let session = Session::new(Arc::clone(&shared), opened, told_at.to_string(), numbers.0, numbers.1, ends);
@@ -150,25 +160,28 @@ pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, portal: usize,
     let digests = (input.header_digest, input.data_digest);
     let halves = Rc::new(Halves { session: RefCell::new(session), leaves: Notify::new(), left: Notify::new() });
     let reads = read(&halves, &mut input);
-    let writes = answer(&halves, &shared, &mut to, digests, ended, &standing);
-    tokio::select! {
-        _ = reads => {}
-        _ = writes => {}
-        () = standing.is_ended() => {}
-    }
+    let writes = answer(&halves, &mut to, digests, ended, &standing);
+    let ended = tokio::select! {
+        ended = reads => ended,
+        ended = writes => ended,
+        () = standing.is_ended() => Ok(()),
+    };
     let _ = to.shutdown().await;
     let session = halves.session.borrow();
+    if let Err(error) = ended {
+        shared.note_ended(peer.ip(), Some(&session.nexus.initiator), &error);
+    }
     shared.closed(&session.nexus, session.disk, &standing);
 }
 
-/// Goes through a login; gives what was agreed and the numbers of commands and statuses.
+/// Goes through a login; gives what was agreed and the numbers of commands and statuses, or the status of its failure.
 async fn log_in(
     shared: &Shared,
     input: &mut Input<BufReader<OwnedReadHalf>>,
     to: &mut OwnedWriteHalf,
-    is_group: bool,
-    told_at: SocketAddr,
-) -> std::io::Result<Option<(Opened, (u32, u32))>> {
+    portal: &Portal,
+    is_too_many: bool,
+) -> std::io::Result<Result<(Opened, (u32, u32)), u16>> {
     let mut login = Login::default();
     let mut status_number = None;
     loop {
@@ -177,15 +190,14 @@ async fn log_in(
             return Err(broken("there is no login before it"));
         }
         let data = input.bytes(&header).await?;
-        let sent_to = if is_group { shared.portal_for_login(told_at) } else { None };
-        let step = login.step(&header, &data, &shared.config, sent_to);
+        let step = login.step(&header, &data, &shared.config, |name, disk| shared.place(portal, name, disk));
         let number = status_number.unwrap_or_else(|| header.u32(28));
         status_number = Some(number.wrapping_add(1));
         let command_number = header.u32(24);
         let mut answer = step.header.with(24, number).with(28, command_number).with(32, command_number);
         let mut end = step.end;
-        if let Some(Ok(_)) = &end {
-            match shared.next_session() {
+        if is_too_many || matches!(end, Some(Ok(_))) {
+            match shared.next_session().filter(|_| !is_too_many) {
                 Some(session) => answer = answer.with_u16(14, session),
                 None => {
                     answer = answer.with_u16(36, status::OUT_OF_RESOURCES);
@@ -193,13 +205,11 @@ async fn log_in(
                 }
             }
         }
-        let range = 0..step.texts.len();
-        let data = (!step.texts.is_empty()).then(|| (Rc::new(step.texts), range));
-        write(to, &[Frame { header: answer, data }], (false, false)).await?;
+        write(to, &[Frame::new(answer, step.texts)], (false, false)).await?;
         match end {
             None => {}
-            Some(Ok(opened)) => return Ok(Some((opened, (command_number, number.wrapping_add(1))))),
-            Some(Err(_)) => return Ok(None),
+            Some(Ok(opened)) => return Ok(Ok((opened, (command_number, number.wrapping_add(1))))),
+            Some(Err(failed)) => return Ok(Err(failed)),
         }
     }
 }
@@ -249,17 +259,23 @@ async fn place(halves: &Halves, input: &mut Input<BufReader<OwnedReadHalf>>, hea
 /// Takes the ends of I/Os, and writes what leaves.
 async fn answer(
     halves: &Halves,
-    shared: &Shared,
     to: &mut OwnedWriteHalf,
     digests: (bool, bool),
     mut ended: mpsc::UnboundedReceiver<(u32, Done)>,
     standing: &Standing,
 ) -> Ended {
+    // One that stays although its portal is given up is ended then.
+    let mut must_leave = std::pin::pin!(None::<tokio::time::Sleep>);
     loop {
         tokio::select! {
             Some((tag, done)) = ended.recv() => halves.session.borrow_mut().ended(tag, done),
             () = halves.leaves.notified() => {}
-            () = standing.is_asked_to_leave() => halves.session.borrow_mut().ask_to_leave(),
+            () = standing.is_asked_to_leave() => {
+                halves.session.borrow_mut().ask_to_leave();
+                must_leave.set(Some(tokio::time::sleep(LEAVE_MOST)));
+            }
+            () = async { must_leave.as_mut().as_pin_mut().expect("a time").await },
+                if standing.portal.is_leaving() && must_leave.is_some() => return Ok(()),
         }
         while let Ok((tag, done)) = ended.try_recv() {
             halves.session.borrow_mut().ended(tag, done);
@@ -276,10 +292,10 @@ async fn answer(
             if frames.is_empty() {
                 break;
             }
-            if let Some(delay) = shared.delay(standing) {
+            if let Some(delay) = standing.portal.delay() {
                 tokio::time::sleep(delay).await;
             }
-            write(to, &frames, digests).await?;
+            tokio::time::timeout(TAKE_MOST, write(to, &frames, digests)).await??;
             halves.left.notify_one();
         }
         let session = halves.session.borrow();

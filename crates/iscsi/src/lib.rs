@@ -12,6 +12,7 @@ mod execution;
 mod login;
 mod parameters;
 mod pdu;
+mod portals;
 mod scsi;
 mod server;
 mod session;
@@ -20,5 +21,5 @@ mod text;
 
 pub use blocks::{Answer, Blocks, Change, Op};
 pub use config::{Access, Config, Disk, Secret};
-pub use server::{Server, StartError};
+pub use server::{Listener, Server, StartError};
 pub use shared::SessionReading;

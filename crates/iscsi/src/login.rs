@@ -1,12 +1,11 @@
 //! Logins: who it is, whether it may, and what both agree on (RFC 7143, chapters 6 and 11.12).
 
-use std::net::SocketAddr;
-
 use crate::{
     chap::{Challenge, Refusal},
     config::Config,
     parameters::Parameters,
     pdu::{CONTINUE, Header, tell},
+    portals::Place,
     text,
 };
 
@@ -30,6 +29,7 @@ pub(crate) mod status {
     pub(crate) const NAME_MISSING: u16 = 0x0207;
     pub(crate) const NO_SUCH_TYPE: u16 = 0x0209;
     pub(crate) const NO_SESSION: u16 = 0x020a;
+    pub(crate) const UNAVAILABLE: u16 = 0x0301;
     pub(crate) const OUT_OF_RESOURCES: u16 = 0x0302;
 }
 
@@ -72,11 +72,17 @@ pub(crate) struct Login {
 impl Login {
     /// Answers a unit of the login.
     ///
-    /// `sent_to` says where an initiator that logs in to a disk is sent instead, if anywhere.
-    pub(crate) fn step(&mut self, header: &Header, data: &[u8], config: &Config, sent_to: Option<SocketAddr>) -> Step {
+    /// `place` says where an initiator of this name goes on that logs in to a disk.
+    pub(crate) fn step(
+        &mut self,
+        header: &Header,
+        data: &[u8],
+        config: &Config,
+        place: impl Fn(&str, usize) -> Place,
+    ) -> Step {
         let mut texts = Vec::new();
         let (flags, stage) = (header.flags(), header.flags() >> 2 & 3);
-        let asked = self.asked(header, data, config, sent_to, &mut texts);
+        let asked = self.asked(header, data, config, place, &mut texts);
         let (status, flags) = match asked {
             Ok(None) => (status::SUCCESS, stage << 2),
             Ok(Some(next)) => (status::SUCCESS, TRANSIT | stage << 2 | next),
@@ -112,7 +118,7 @@ impl Login {
         header: &Header,
         data: &[u8],
         config: &Config,
-        sent_to: Option<SocketAddr>,
+        place: impl Fn(&str, usize) -> Place,
         texts: &mut Vec<u8>,
     ) -> Result<Option<u8>, u16> {
         self.steps += 1;
@@ -142,12 +148,15 @@ impl Login {
         let keys = text::pairs(&held).ok_or(status::INITIATOR_ERROR)?;
         if !self.is_named {
             self.named(&keys, config)?;
-            if let (Some(address), Some(_)) = (sent_to, self.disk) {
-                text::put(texts, "TargetAddress", &format!("{address},1"));
-                return Err(status::MOVED);
-            }
-            if self.disk.is_some() {
-                text::put(texts, "TargetPortalGroupTag", "1");
+            if let Some(disk) = self.disk {
+                match place(&self.initiator, disk) {
+                    Place::Here => text::put(texts, "TargetPortalGroupTag", "1"),
+                    Place::Nowhere => return Err(status::UNAVAILABLE),
+                    Place::At(address) => {
+                        text::put(texts, "TargetAddress", &format!("{address},1"));
+                        return Err(status::MOVED);
+                    }
+                }
             }
         }
         if stage == SECURITY {
@@ -263,7 +272,7 @@ mod tests {
         [("InitiatorName", "iqn.1993-08.org.debian:1"), ("TargetName", "iqn.2026-11.test:log")];
 
     fn ended(login: &mut Login, flags: u8, keys: &[(&str, &str)], config: &Config) -> Option<Result<Opened, u16>> {
-        login.step(&request(flags), &texts(keys), config, None).end
+        login.step(&request(flags), &texts(keys), config, |_, _| Place::Here).end
     }
 
     #[test]
@@ -305,7 +314,8 @@ mod tests {
     #[test]
     fn a_group_sends_a_login_to_a_portal() {
         let address = "127.0.0.2:3260".parse().unwrap();
-        let step = Login::default().step(&request(0x87), &texts(&NAMES), &config(Access::default()), Some(address));
+        let step = Login::default()
+            .step(&request(0x87), &texts(&NAMES), &config(Access::default()), |_, _| Place::At(address));
         assert_eq!(step.end, Some(Err(status::MOVED)));
         assert_eq!(step.texts, texts(&[("TargetAddress", "127.0.0.2:3260,1")]));
     }
@@ -315,8 +325,8 @@ mod tests {
         let (mut login, config) = (Login::default(), config(Access::default()));
         let whole = texts(&NAMES);
         let (first, second) = whole.split_at(20);
-        assert!(login.step(&request(0x44), first, &config, None).end.is_none());
-        assert!(login.step(&request(0x87), second, &config, None).end.unwrap().is_ok());
+        assert!(login.step(&request(0x44), first, &config, |_, _| Place::Here).end.is_none());
+        assert!(login.step(&request(0x87), second, &config, |_, _| Place::Here).end.unwrap().is_ok());
     }
 
     #[test]

@@ -7,11 +7,12 @@ use std::{
     ops::Range,
     rc::Rc,
     sync::Arc,
+    time::Duration,
 };
 
 use crate::{
     active::Active,
-    blocks::Done,
+    blocks::{Budget, Done, Taken},
     parameters::Parameters,
     pdu::{FINAL, Header, NO_TAG, READ, WRITE, ask, reject, tell},
     scsi::{Task, reservations::Nexus, sense::Sense, status, unit},
@@ -20,11 +21,30 @@ use crate::{
 
 /// Commands that an initiator may have under way.
 const WINDOW: u32 = 128;
+/// Memory that commands of one session may hold; the initiator is told that its queue is full.
+const SESSION_MOST_BYTES: u64 = 128 << 20;
+/// Time in which an initiator that is asked to log out does so.
+pub(crate) const LEAVE_MOST: Duration = Duration::from_secs(10);
+
+/// Bytes on their way to an initiator, and the memory that they hold until all have left.
+pub(crate) struct Held {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) _taken: Option<Taken>,
+}
 
 /// A unit that leaves: its header, and where its data are.
 pub(crate) struct Frame {
     pub(crate) header: Header,
-    pub(crate) data: Option<(Rc<Vec<u8>>, Range<usize>)>,
+    pub(crate) data: Option<(Rc<Held>, Range<usize>)>,
+}
+
+impl Frame {
+    /// A unit with all of these bytes.
+    pub(crate) fn new(header: Header, bytes: Vec<u8>) -> Self {
+        let range = 0..bytes.len();
+        let data = (!bytes.is_empty()).then(|| (Rc::new(Held { bytes, _taken: None }), range));
+        Self { header: header.with_data_bytes(data.as_ref().map_or(0, |(_, range)| range.len())), data }
+    }
 }
 
 /// A request that ends other tasks, and the tags of the tasks that it waits for.
@@ -46,6 +66,8 @@ pub(crate) struct Session {
     pub(crate) status_number: u32,
     active: HashMap<u32, Active>,
     managing: Vec<Managing>,
+    /// Memory that commands of this session hold.
+    budget: Arc<Budget>,
     pub(crate) out: VecDeque<Frame>,
     pub(crate) out_bytes: usize,
     /// Texts that are too long for one unit.
@@ -79,7 +101,6 @@ impl Session {
         ends: tokio::sync::mpsc::UnboundedSender<(u32, Done)>,
     ) -> Self {
         Self {
-            shared,
             nexus: Nexus { initiator: opened.initiator, session: opened.session },
             disk: opened.disk,
             parameters: opened.parameters,
@@ -88,6 +109,8 @@ impl Session {
             status_number,
             active: HashMap::new(),
             managing: Vec::new(),
+            budget: Budget::part(&shared.budget, SESSION_MOST_BYTES),
+            shared,
             out: VecDeque::new(),
             out_bytes: 0,
             texts: Vec::new(),
@@ -108,15 +131,15 @@ impl Session {
         header
     }
 
-    fn send(&mut self, header: Header, data: Option<(Rc<Vec<u8>>, Range<usize>)>) {
+    fn send(&mut self, header: Header, data: Option<(Rc<Held>, Range<usize>)>) {
         let bytes = data.as_ref().map_or(0, |(_, range)| range.len());
         self.out_bytes += bytes + crate::pdu::HEADER_BYTES;
         self.out.push_back(Frame { header: header.with_data_bytes(bytes), data });
     }
 
     fn send_bytes(&mut self, header: Header, bytes: Vec<u8>) {
-        let range = 0..bytes.len();
-        self.send(header, (!bytes.is_empty()).then(|| (Rc::new(bytes), range)));
+        self.out_bytes += bytes.len() + crate::pdu::HEADER_BYTES;
+        self.out.push_back(Frame::new(header, bytes));
     }
 
     /// Whether a unit is next in the order of commands; one that is not is passed over.
@@ -200,7 +223,7 @@ impl Session {
         let wanted_bytes = task.out_bytes();
         let given_bytes = if is_write { (expected_bytes as usize).min(wanted_bytes) } else { 0 };
         let held_bytes = given_bytes as u64 + if let Task::Read(part) = &task { part.bytes } else { 0 };
-        let taken = shared.budget.take(held_bytes);
+        let taken = self.budget.take(held_bytes);
         let is_full = taken.is_none() && held_bytes > 0;
         let limits = &self.parameters;
         if data.len() > limits.first_burst_bytes || (!data.is_empty() && !limits.immediate_data) {
@@ -232,7 +255,7 @@ impl Session {
             data_number: 0,
             is_with_store: false,
             is_aborted: false,
-            _taken: taken,
+            taken,
         };
         self.active.insert(tag, active);
         if is_full {
@@ -309,8 +332,8 @@ impl Session {
     }
 
     /// Ends a task without an answer to it.
-    fn forget(&mut self, tag: u32) {
-        self.active.remove(&tag);
+    fn forget(&mut self, tag: u32) -> Option<Active> {
+        let active = self.active.remove(&tag);
         for managing in &mut self.managing {
             managing.waits_for.remove(&tag);
         }
@@ -318,6 +341,7 @@ impl Session {
             std::mem::take(&mut self.managing).into_iter().partition(|managing| managing.waits_for.is_empty());
         self.managing = waiting;
         over.iter().for_each(|managing| self.managed(managing.tag, 0));
+        active
     }
 
     /// Answers a command with bytes and a good status.
@@ -329,8 +353,8 @@ impl Session {
         }
         let (lun, expected_bytes) = (active.lun, u64::from(active.expected_bytes));
         let (flags, residual) = residual(expected_bytes, bytes.len() as u64);
-        let bytes = Rc::new(bytes);
-        self.forget(tag);
+        let taken = self.forget(tag).and_then(|active| active.taken);
+        let held = Rc::new(Held { bytes, _taken: taken });
         let (most, burst) = (self.parameters.sent_most_bytes, self.parameters.burst_bytes);
         let (mut at, mut number) = (0, 0);
         while at < taken_bytes {
@@ -350,7 +374,7 @@ impl Session {
             } else {
                 header = self.numbered(header, false).with(24, 0);
             }
-            self.send(header, Some((Rc::clone(&bytes), at..end)));
+            self.send(header, Some((Rc::clone(&held), at..end)));
             (at, number) = (end, number + 1);
         }
     }
@@ -459,7 +483,7 @@ impl Session {
 
     /// Asks the initiator to log out and in again: the group has another portal for it (RFC 7143, 11.9.1).
     pub(crate) fn ask_to_leave(&mut self) {
-        let header = Header::new(tell::ASYNC, FINAL).with_byte(36, 1).with_u16(42, 10);
+        let header = Header::new(tell::ASYNC, FINAL).with_byte(36, 1).with_u16(42, LEAVE_MOST.as_secs() as u16);
         let header = self.numbered(header, true);
         self.send(header, None);
     }

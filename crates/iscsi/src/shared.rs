@@ -2,12 +2,12 @@
 
 use std::{
     collections::HashMap,
-    net::SocketAddr,
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::Notify;
@@ -15,13 +15,23 @@ use tokio::sync::Notify;
 use crate::{
     blocks::{Blocks, Budget},
     config::Config,
+    login::status,
+    portals::{Place, Portal, Portals},
     scsi::{reservations::Nexus, unit::Unit},
 };
 
 /// Memory that commands of all sessions may hold.
 const MEMORY_MOST_BYTES: u64 = 512 << 20;
-/// Connections at once; more are closed at once.
+/// Connections at once, where this process may have as many descriptors.
 const CONNECTIONS_MOST: usize = 1024;
+/// Descriptors that stay for all the rest of the process.
+const DESCRIPTORS_KEPT: usize = 256;
+/// Connections beyond, which are told that there are too many; more are closed without a word.
+const REFUSED_MOST: usize = 64;
+/// Time after which the same line is told again.
+const NOTE_AGAIN: Duration = Duration::from_secs(60);
+/// Lines in that time.
+const NOTES_MOST: usize = 32;
 
 /// A session, as reports tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,19 +42,12 @@ pub struct SessionReading {
     pub portal: usize,
 }
 
-/// A portal's faults.
-#[derive(Default)]
-struct Portal {
-    is_down: AtomicBool,
-    delay_ns: AtomicU64,
-    sessions: AtomicUsize,
-}
-
 /// A session as the server sees it.
 pub(crate) struct Standing {
-    portal: usize,
+    pub(crate) portal: Arc<Portal>,
     ends: Notify,
     leaves: Notify,
+    is_asked_to_leave: AtomicBool,
     number: u64,
 }
 
@@ -56,9 +59,17 @@ impl Standing {
     pub(crate) async fn is_asked_to_leave(&self) {
         self.leaves.notified().await;
     }
+
+    fn ask_to_leave(&self) {
+        if !self.is_asked_to_leave.swap(true, Ordering::Relaxed) {
+            self.leaves.notify_one();
+        }
+    }
 }
 
 type Key = (Nexus, Option<usize>);
+/// A session with its key.
+type Open<'a> = (&'a Key, &'a Arc<Standing>);
 
 /// State that all sessions share.
 pub(crate) struct Shared {
@@ -66,73 +77,152 @@ pub(crate) struct Shared {
     pub(crate) units: Vec<Unit>,
     pub(crate) blocks: Arc<dyn Blocks>,
     pub(crate) budget: Arc<Budget>,
-    /// Portals of the plan, and behind them the group's.
-    portals: Vec<Portal>,
-    /// Where portals really listen: a plan may leave the port to the system.
-    addresses: Vec<SocketAddr>,
+    pub(crate) portals: Portals,
     sessions: Mutex<HashMap<Key, Arc<Standing>>>,
     connections: AtomicUsize,
+    connections_most: usize,
     next_session: AtomicU16,
     next_number: AtomicU64,
+    /// Lines that were told of late.
+    noted: Mutex<Vec<(String, Instant)>>,
+}
+
+/// Whether a connection is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connects {
+    Yes,
+    /// It is told at its login that there are too many.
+    TooMany,
+    Never,
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, blocks: Arc<dyn Blocks>, addresses: Vec<SocketAddr>) -> Self {
+    pub(crate) fn new(config: Config, blocks: Arc<dyn Blocks>, portals: Portals) -> Self {
         Self {
             units: config.disks.iter().cloned().map(Unit::new).collect(),
             blocks,
             budget: Budget::new(MEMORY_MOST_BYTES),
-            portals: addresses.iter().map(|_| Portal::default()).collect(),
-            addresses,
+            portals,
             sessions: Mutex::default(),
             connections: AtomicUsize::new(0),
+            connections_most: connections_most(),
             next_session: AtomicU16::new(1),
             next_number: AtomicU64::new(0),
+            noted: Mutex::default(),
             config,
         }
     }
 
-    pub(crate) fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    /// Counts a connection to a portal.
+    pub(crate) fn connects(&self, portal: &Portal) -> Connects {
+        let there = self.connections.load(Ordering::Relaxed);
+        if !portal.is_up() || there >= self.connections_most + REFUSED_MOST {
+            return Connects::Never;
+        }
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        if there < self.connections_most { Connects::Yes } else { Connects::TooMany }
     }
 
-    /// Counts a connection to a portal; false if it is not taken.
-    pub(crate) fn connects(&self, portal: usize) -> bool {
-        let is_taken = self.is_up(portal) && self.connections.load(Ordering::Relaxed) < CONNECTIONS_MOST;
-        self.connections.fetch_add(usize::from(is_taken), Ordering::Relaxed);
-        is_taken
+    /// Tells a line, once a minute at most.
+    pub(crate) fn note(&self, line: String) {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        noted.retain(|(_, at)| now.duration_since(*at) < NOTE_AGAIN);
+        if noted.len() < NOTES_MOST && noted.iter().all(|(earlier, _)| *earlier != line) {
+            noted.push((line.clone(), now));
+            drop(noted);
+            self.blocks.note(line);
+        }
+    }
+
+    /// A login has failed.
+    pub(crate) fn note_refused(&self, from: IpAddr, failed: u16) {
+        let why = match failed {
+            // It goes on elsewhere.
+            status::MOVED => return,
+            status::UNPROVEN => "it does not prove the secret of CHAP",
+            status::FORBIDDEN => "it is not on the list of initiators",
+            status::NO_TARGET => "it asks for a disk that there is not",
+            status::UNAVAILABLE => "no portal takes sessions",
+            status::OUT_OF_RESOURCES => "there are as many connections as there may be",
+            _ => "its login is malformed",
+        };
+        self.note(format!("iSCSI: {from}: refused: {why}"));
+    }
+
+    /// A connection has ended by an error.
+    pub(crate) fn note_ended(&self, from: IpAddr, initiator: Option<&str>, error: &std::io::Error) {
+        let who = initiator.map_or_else(String::new, |name| format!(" ({})", name.escape_default()));
+        let why = match error.kind() {
+            std::io::ErrorKind::InvalidData => error.to_string(),
+            std::io::ErrorKind::TimedOut => "it takes no answers".to_owned(),
+            // Initiators come and go.
+            _ => return,
+        };
+        self.note(format!("iSCSI: {from}{who}: its connection was ended: {why}"));
     }
 
     pub(crate) fn disconnects(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_up(&self, portal: usize) -> bool {
-        self.portals.get(portal).is_some_and(|found| !found.is_down.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn set_portal(&self, portal: usize, is_up: bool) {
-        let Some(found) = self.portals.get(portal) else { return };
-        found.is_down.store(!is_up, Ordering::Relaxed);
+    pub(crate) fn set_portal(&self, number: usize, is_up: bool) {
+        let Some(portal) = self.portals.get(number) else { return };
+        portal.set_up(is_up);
         if !is_up {
-            self.locked().values().filter(|one| one.portal == portal).for_each(|one| one.ends.notify_one());
+            self.locked()
+                .values()
+                .filter(|one| one.portal.number == Some(number))
+                .for_each(|one| one.ends.notify_one());
         }
     }
 
-    pub(crate) fn delay_portal(&self, portal: usize, delay: Duration) {
-        if let Some(found) = self.portals.get(portal) {
-            found.delay_ns.store(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-        }
+    /// Asks all sessions of a portal to log in elsewhere; gives their count.
+    pub(crate) fn retire(&self, number: usize) -> usize {
+        let Some(portal) = self.portals.get(number) else { return 0 };
+        portal.leave();
+        let sessions = self.locked();
+        let leaving = sessions.values().filter(|one| one.portal.number == Some(number));
+        leaving.inspect(|one| one.ask_to_leave()).count()
     }
 
-    pub(crate) fn ask_to_leave(&self, portal: usize) {
-        self.locked().values().filter(|one| one.portal == portal).for_each(|one| one.leaves.notify_one());
+    /// Asks sessions to log in elsewhere until all open portals have equally many; gives the count of the sessions.
+    ///
+    /// The latest sessions go first. A session stays where it is rather than go to a portal that its initiator uses for the
+    /// same disk already.
+    pub(crate) fn balance(&self) -> usize {
+        let sessions = self.locked();
+        let list = self.portals.list();
+        let open = list.iter().filter(|portal| portal.is_open()).filter_map(|portal| portal.number);
+        let mut held: Vec<(usize, Vec<Open<'_>>)> = open.map(|number| (number, Vec::new())).collect();
+        for (key, standing) in sessions.iter().filter(|((_, disk), _)| disk.is_some()) {
+            if let Some((_, own)) = held.iter_mut().find(|(number, _)| standing.portal.number == Some(*number)) {
+                own.push((key, standing));
+            }
+        }
+        held.iter_mut().for_each(|(_, own)| own.sort_by_key(|(_, standing)| standing.number));
+        let mut asked = 0;
+        loop {
+            held.sort_by_key(|(_, own)| own.len());
+            let [least, .., most] = held.as_mut_slice() else { return asked };
+            if most.1.len() <= least.1.len() + 1 {
+                return asked;
+            }
+            let is_apart = |((nexus, disk), _): &Open<'_>| {
+                !least.1.iter().any(|((other, held), _)| other.initiator == nexus.initiator && held == disk)
+            };
+            let Some(at) = most.1.iter().rposition(is_apart) else { return asked };
+            let moved = most.1.remove(at);
+            moved.1.ask_to_leave();
+            least.1.push(moved);
+            asked += 1;
+        }
     }
 
     pub(crate) fn readings(&self) -> Vec<SessionReading> {
         let sessions = self.locked();
         let reading = |((nexus, disk), standing): (&Key, &Arc<Standing>)| {
-            Some(SessionReading { initiator: nexus.initiator.clone(), disk: (*disk)?, portal: standing.portal })
+            Some(SessionReading { initiator: nexus.initiator.clone(), disk: (*disk)?, portal: standing.portal.number? })
         };
         sessions.iter().filter_map(reading).collect()
     }
@@ -141,41 +231,44 @@ impl Shared {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn has_group(&self) -> bool {
-        self.config.group.is_some()
-    }
-
-    /// Where SendTargets says that disks are: at the group, or at every portal that is up.
+    /// Where SendTargets says that disks are: at the group, or at every portal that takes sessions.
     pub(crate) fn told(&self, own: &str) -> Vec<String> {
-        if self.has_group() {
-            return vec![self.addresses.last().map_or_else(|| own.to_owned(), SocketAddr::to_string)];
+        if let Some(group) = self.portals.group() {
+            return vec![group.address.to_string()];
         }
-        let up = self.addresses.iter().zip(&self.portals).filter(|(_, portal)| !portal.is_down.load(Ordering::Relaxed));
-        let mut told: Vec<String> = up.map(|(address, _)| address.to_string()).collect();
+        let list = self.portals.list();
+        let open = list.iter().filter(|portal| portal.is_open());
+        let told: Vec<String> = open.map(|portal| portal.address.to_string()).collect();
         // An address that stands for all of them is told as the one by which the initiator came.
-        let is_any = self.addresses.iter().any(|address| address.ip().is_unspecified());
-        if is_any || told.is_empty() {
-            told = vec![own.to_owned()];
-        }
-        told
+        let is_any = list.iter().any(|portal| portal.address.ip().is_unspecified());
+        if is_any || told.is_empty() { vec![own.to_owned()] } else { told }
     }
 
-    /// The portal that is up and has the fewest sessions.
-    pub(crate) fn portal_for_login(&self, _came_to: SocketAddr) -> Option<SocketAddr> {
-        let portals = self.portals.iter().zip(&self.addresses).take(self.config.portals.len());
-        let up = portals.filter(|(portal, _)| !portal.is_down.load(Ordering::Relaxed));
-        up.min_by_key(|(portal, _)| portal.sessions.load(Ordering::Relaxed)).map(|(_, address)| *address)
+    /// Place where a login to a disk that came to a portal goes on.
+    pub(crate) fn place(&self, portal: &Portal, initiator: &str, disk: usize) -> Place {
+        let own: Vec<usize> = {
+            let sessions = self.locked();
+            let own = sessions.iter().filter(|((nexus, held), _)| *held == Some(disk) && nexus.initiator == initiator);
+            own.filter_map(|(_, standing)| standing.portal.number).collect()
+        };
+        let has = |number: usize| own.iter().filter(|one| **one == number).count();
+        self.portals.place(portal, initiator, disk, has)
     }
 
     /// A handle for a session, never zero; None if there are too many.
     pub(crate) fn next_session(&self) -> Option<u16> {
-        (self.locked().len() < CONNECTIONS_MOST).then(|| self.next_session.fetch_add(1, Ordering::Relaxed).max(1))
+        (self.locked().len() < self.connections_most).then(|| self.next_session.fetch_add(1, Ordering::Relaxed).max(1))
     }
 
     /// A session begins; one of the same initiator to the same disk ends (RFC 7143, 6.3.5).
-    pub(crate) fn opened(&self, nexus: &Nexus, disk: Option<usize>, portal: usize) -> Arc<Standing> {
-        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let standing = Arc::new(Standing { portal, ends: Notify::new(), leaves: Notify::new(), number });
+    pub(crate) fn opened(&self, nexus: &Nexus, disk: Option<usize>, portal: Arc<Portal>) -> Arc<Standing> {
+        let standing = Arc::new(Standing {
+            portal,
+            ends: Notify::new(),
+            leaves: Notify::new(),
+            is_asked_to_leave: AtomicBool::new(false),
+            number: self.next_number.fetch_add(1, Ordering::Relaxed),
+        });
         if disk.is_some()
             && let Some(before) = self.locked().insert((nexus.clone(), disk), Arc::clone(&standing))
         {
@@ -183,7 +276,10 @@ impl Shared {
         }
         if let Some(disk) = disk {
             self.units[disk].open(nexus);
-            self.portals[portal].sessions.fetch_add(1, Ordering::Relaxed);
+            standing.portal.opens();
+            if let Some(portal) = standing.portal.number {
+                self.portals.kept(portal, &nexus.initiator, disk);
+            }
         }
         standing
     }
@@ -191,7 +287,7 @@ impl Shared {
     /// A session has ended.
     pub(crate) fn closed(&self, nexus: &Nexus, disk: Option<usize>, standing: &Standing) {
         let Some(number) = disk else { return };
-        self.portals[standing.portal].sessions.fetch_sub(1, Ordering::Relaxed);
+        standing.portal.closes();
         let key = (nexus.clone(), disk);
         let mut sessions = self.locked();
         // One that took its place goes on.
@@ -201,11 +297,21 @@ impl Shared {
             self.units[number].close(nexus);
         }
     }
+}
 
-    pub(crate) fn delay(&self, standing: &Standing) -> Option<Duration> {
-        match self.portals[standing.portal].delay_ns.load(Ordering::Relaxed) {
-            0 => None,
-            delay_ns => Some(Duration::from_nanos(delay_ns)),
-        }
+/// Raises the bound of this process on descriptors as far as it may; gives the connections that it leaves room for.
+fn connections_most() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let wanted = (CONNECTIONS_MOST + REFUSED_MOST + DESCRIPTORS_KEPT) as libc::rlim_t;
+    // SAFETY: the structure is this function's own.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return CONNECTIONS_MOST;
     }
+    if limit.rlim_cur < wanted {
+        limit.rlim_cur = wanted.min(limit.rlim_max);
+        // SAFETY: the structure is this function's own.
+        let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+    let there = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    there.saturating_sub(REFUSED_MOST + DESCRIPTORS_KEPT).clamp(1, CONNECTIONS_MOST)
 }

@@ -1,145 +1,12 @@
 //! A server over real sockets, and an initiator that says what it likes.
 
+mod initiator;
 mod memory;
 
-use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpStream},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::io::{Read, Write};
 
-use assay_iscsi::{Access, Blocks, Config, Disk, Secret, Server};
-use memory::Memory;
-
-const DISK_BYTES: u64 = 4 << 20;
-const TARGET: &str = "iqn.2026-11.invalid.assay:test-data";
-
-fn serve(access: Access, portals: usize, has_group: bool) -> (Server, Arc<Memory>) {
-    let disk = Disk {
-        target: TARGET.into(),
-        volume: 0,
-        bytes: DISK_BYTES,
-        serial: "0123456789".into(),
-        product: "MEMORY".into(),
-    };
-    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let memory = Arc::new(Memory(Mutex::new(vec![0; DISK_BYTES as usize])));
-    let config =
-        Config { disks: vec![disk], portals: vec![any; portals], group: has_group.then_some(any), access, threads: 2 };
-    (Server::start(config, Arc::clone(&memory) as Arc<dyn Blocks>).unwrap(), memory)
-}
-
-fn open() -> (Server, Arc<Memory>) {
-    serve(Access::default(), 1, false)
-}
-
-/// A unit as it came: its header and its data.
-struct Unit {
-    header: [u8; 48],
-    data: Vec<u8>,
-}
-
-impl Unit {
-    fn opcode(&self) -> u8 {
-        self.header[0] & 0x3f
-    }
-
-    fn u32(&self, at: usize) -> u32 {
-        u32::from_be_bytes(self.header[at..at + 4].try_into().unwrap())
-    }
-}
-
-struct Initiator {
-    stream: TcpStream,
-    command_number: u32,
-    tag: u32,
-}
-
-impl Initiator {
-    fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        Self { stream, command_number: 1, tag: 0 }
-    }
-
-    fn log_in(address: SocketAddr, more: &[&str]) -> Self {
-        let mut own = Self::connect(address);
-        let target = format!("TargetName={TARGET}");
-        let keys = [&["InitiatorName=iqn.2026-11.test:one", target.as_str()], more].concat();
-        let answer = own.ask_to_log_in(0x87, &keys);
-        assert_eq!(answer.header[36], 0, "{:02x?}", &answer.header[36..38]);
-        own
-    }
-
-    fn ask_to_log_in(&mut self, flags: u8, keys: &[&str]) -> Unit {
-        let mut header = [0; 48];
-        (header[0], header[1]) = (0x43, flags);
-        header[8..14].copy_from_slice(&[0x80, 0, 0, 0, 0, 1]);
-        header[24..28].copy_from_slice(&self.command_number.to_be_bytes());
-        let data: Vec<u8> = keys.iter().flat_map(|key| key.bytes().chain([0])).collect();
-        self.send(header, &data);
-        self.take().expect("an answer to the login")
-    }
-
-    fn send(&mut self, mut header: [u8; 48], data: &[u8]) {
-        header[5..8].copy_from_slice(&(data.len() as u32).to_be_bytes()[1..]);
-        let mut bytes = header.to_vec();
-        bytes.extend(data);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        let _ = self.stream.write_all(&bytes);
-    }
-
-    /// The next unit; None if the connection has ended.
-    fn take(&mut self) -> Option<Unit> {
-        let mut header = [0; 48];
-        self.stream.read_exact(&mut header).ok()?;
-        let length = u32::from_be_bytes([0, header[5], header[6], header[7]]) as usize;
-        let mut data = vec![0; length.next_multiple_of(4)];
-        self.stream.read_exact(&mut data).ok()?;
-        data.truncate(length);
-        Some(Unit { header, data })
-    }
-
-    fn command(&mut self, flags: u8, cdb: &[u8], expected_bytes: u32, data: &[u8]) -> u32 {
-        self.tag += 1;
-        let mut header = [0; 48];
-        (header[0], header[1]) = (0x01, flags);
-        header[16..20].copy_from_slice(&self.tag.to_be_bytes());
-        header[20..24].copy_from_slice(&expected_bytes.to_be_bytes());
-        header[24..28].copy_from_slice(&self.command_number.to_be_bytes());
-        header[32..32 + cdb.len()].copy_from_slice(cdb);
-        self.command_number += 1;
-        self.send(header, data);
-        self.tag
-    }
-
-    /// Data of a write that were asked for, or come by themselves.
-    fn data_out(&mut self, tag: u32, transfer: u32, number: u32, at: u32, data: &[u8], is_last: bool) {
-        let mut header = [0; 48];
-        (header[0], header[1]) = (0x05, if is_last { 0x80 } else { 0 });
-        header[16..20].copy_from_slice(&tag.to_be_bytes());
-        header[20..24].copy_from_slice(&transfer.to_be_bytes());
-        header[36..40].copy_from_slice(&number.to_be_bytes());
-        header[40..44].copy_from_slice(&at.to_be_bytes());
-        self.send(header, data);
-    }
-
-    /// Passes over the attention that a new session gets.
-    fn awake(mut self) -> Self {
-        self.command(0x80, &[0; 6], 0, &[]);
-        assert_eq!(self.take().unwrap().header[3], 2);
-        self
-    }
-}
-
-fn ten(code: u8, first: u32, blocks: u16) -> [u8; 10] {
-    let mut cdb = [0; 10];
-    cdb[0] = code;
-    cdb[2..6].copy_from_slice(&first.to_be_bytes());
-    cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
-    cdb
-}
+use assay_iscsi::{Access, Secret};
+use initiator::{Initiator, TARGET, open, serve, ten};
 
 #[test]
 fn what_is_written_comes_back_whether_it_came_with_the_command_or_was_asked_for() {
@@ -228,17 +95,18 @@ fn a_group_sends_logins_to_portals_that_are_there() {
     let (server, _) = serve(Access::default(), 2, true);
     let addresses = server.addresses().to_vec();
     let sent_to = || {
-        let mut one = Initiator::connect(addresses[2]);
-        let target = format!("TargetName={TARGET}");
-        let answer = one.ask_to_log_in(0x87, &["InitiatorName=iqn.2026-11.test:one", &target]);
+        let answer = Initiator::connect(addresses[2]).names_itself(&[]);
         assert_eq!(answer.header[36..38], [1, 1]);
-        String::from_utf8(answer.data).unwrap()
+        initiator::sent_to(&answer)
     };
     server.set_portal(0, false);
-    assert_eq!(sent_to(), format!("TargetAddress={},1\0", addresses[1]));
+    assert_eq!(sent_to(), addresses[1]);
     server.set_portal(0, true);
     server.set_portal(1, false);
-    assert_eq!(sent_to(), format!("TargetAddress={},1\0", addresses[0]));
+    assert_eq!(sent_to(), addresses[0]);
+    server.set_portal(0, false);
+    let answer = Initiator::connect(addresses[2]).names_itself(&[]);
+    assert_eq!(answer.header[36..38], [3, 1], "no portal takes sessions");
 }
 
 #[test]

@@ -186,7 +186,7 @@ impl Group {
                 self.happens(&what[..]);
                 Ok(what)
             }
-            Command::AddMember {} => self.add_member(has_power),
+            Command::AddMember { .. } => self.add_member(has_power),
             Command::Fill { percent } => self.fill(*percent),
             _ => unreachable!("the server itself carries out what is for every array"),
         }

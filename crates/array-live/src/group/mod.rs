@@ -108,6 +108,10 @@ impl Array for Group {
         self.model.next_event_ns()
     }
 
+    fn members(&self) -> usize {
+        self.model.members() as usize
+    }
+
     fn read(&mut self, volume: u16, offset_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
         let parts: Vec<Part> = self.model.parts(volume, offset_bytes, bytes.len() as u64).collect();
         let mut done = 0;

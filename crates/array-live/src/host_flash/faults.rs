@@ -63,7 +63,7 @@ impl HostFlash {
             Command::FailPath {} | Command::MendPaths {} => {
                 refused("paths: those of hosts with flash are one network here; serve an array of members to lose one")
             }
-            Command::AddMember {} => refused(
+            Command::AddMember { .. } => refused(
                 "add-member: this array has data nodes, and no group that a member could join; serve it with nodes=N",
             ),
             Command::Fill { .. } => {

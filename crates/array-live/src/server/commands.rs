@@ -1,6 +1,6 @@
 //! Commands to an array that runs.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -34,8 +34,7 @@ impl Server {
                 Ok(json!(format!("{} events planned", events.len())))
             }
             Command::EndScript {} => {
-                let left = self.planned.len();
-                self.planned.clear();
+                let left = self.planned.drain(..).count();
                 Ok(json!(format!("{left} events left out")))
             }
             Command::CutPower {} => {
@@ -65,7 +64,8 @@ impl Server {
                 self.forget_cached();
                 Ok(self.did(format!("reverted to {name}")))
             }
-            Command::DelayPath { .. } => self.obey_on_paths(command),
+            Command::DelayPath { .. } | Command::RetirePath { .. } => self.obey_on_paths(command),
+            Command::AddMember { address: Some(address) } => self.add_member_at(*address, command),
             _ if command.is_of_paths() && self.transport.paths() > 0 => self.obey_on_paths(command),
             Command::Corrupt { bytes, .. } => {
                 if *bytes == 0 || *bytes > 1 << 30 {
@@ -77,6 +77,18 @@ impl Server {
             }
             _ => self.obeyed(command),
         }
+    }
+
+    /// Has a member join that brings a portal.
+    fn add_member_at(&mut self, address: SocketAddr, command: &Command) -> Result<Value, ServeError> {
+        self.transport.reserve_portal(address)?;
+        let done = self.obeyed(command);
+        let joined = done.is_ok().then(|| self.transport.join_portal(self.array.members() - 1)).flatten();
+        self.transport.release_portal();
+        if let Some((portal, asked)) = joined {
+            self.happens(format!("portal {portal} is the new member's; {asked} sessions were asked to move there"));
+        }
+        done
     }
 
     /// Carries out a command on the portals of iSCSI, which stand for the model's paths.
@@ -102,9 +114,19 @@ impl Server {
                 }
                 Ok(self.did(format!("portal {portal}: answers come {} us later", delay.as_micros())))
             }
+            Command::RetirePath { portal } => match self.transport.retire_path(*portal) {
+                Some((portal, asked)) => {
+                    Ok(self.did(format!("portal {portal} takes no sessions; {asked} were asked to log in elsewhere")))
+                }
+                None => refused(format!(
+                    "portal {portal}: there is no such portal of iSCSI, or no other one that its sessions could use; the \
+                     array has {}",
+                    self.transport.paths()
+                )),
+            },
             Command::FailController {} => {
                 let done = self.obeyed(command)?;
-                while self.transport.fail_path().is_some() {}
+                self.transport.fail_member(0);
                 self.ports_back_ns = Some(self.now_ns().saturating_add(self.failover_ns));
                 Ok(done)
             }

@@ -5,7 +5,7 @@ pub(crate) mod fuse;
 pub(crate) mod iscsi;
 pub(crate) mod ways;
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use crate::ServeError;
 
@@ -31,6 +31,36 @@ pub trait Transport: Send {
     fn mend_paths(&self) -> bool {
         false
     }
+
+    /// Loses the paths of a member.
+    fn fail_member(&self, _member: usize) {}
+
+    /// Brings the paths of a member back.
+    fn mend_member(&self, _member: usize) {}
+
+    /// Has the users of a path use others, without an error to them; gives its name and their count, or None if there is
+    /// no such path or no other one.
+    fn retire_path(&self, _path: usize) -> Option<(String, usize)> {
+        None
+    }
+
+    /// Reserves an address for the paths of a member that is about to join.
+    ///
+    /// # Errors
+    /// There are no addresses, or this one cannot be had.
+    fn reserve_portal(&self, _address: SocketAddr) -> Result<(), ServeError> {
+        Err(ServeError::refused(
+            "add-member: a portal is for disks of iSCSI; serve the array with --iscsi and --portals",
+        ))
+    }
+
+    /// Makes the reserved address a path to a new member, and has users move there; gives its name and their count.
+    fn join_portal(&self, _member: usize) -> Option<(String, usize)> {
+        None
+    }
+
+    /// Gives a reserved address back.
+    fn release_portal(&self) {}
 
     /// Makes answers through a path later; says whether there is such a path.
     fn delay_path(&self, _path: usize, _delay: Duration) -> bool {

@@ -1,6 +1,6 @@
 //! The ways to the volumes of one array together: files always, disks where the plan says so.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use crate::{
     ServeError,
@@ -37,6 +37,33 @@ impl Transport for Ways {
 
     fn mend_paths(&self) -> bool {
         self.disks.as_ref().is_some_and(Transport::mend_paths)
+    }
+
+    fn fail_member(&self, member: usize) {
+        self.disks.iter().for_each(|disks| disks.fail_member(member));
+    }
+
+    fn mend_member(&self, member: usize) {
+        self.disks.iter().for_each(|disks| disks.mend_member(member));
+    }
+
+    fn retire_path(&self, path: usize) -> Option<(String, usize)> {
+        self.disks.as_ref().and_then(|disks| disks.retire_path(path))
+    }
+
+    fn reserve_portal(&self, address: SocketAddr) -> Result<(), ServeError> {
+        match &self.disks {
+            Some(disks) => disks.reserve_portal(address),
+            None => self.files.reserve_portal(address),
+        }
+    }
+
+    fn join_portal(&self, member: usize) -> Option<(String, usize)> {
+        self.disks.as_ref().and_then(|disks| disks.join_portal(member))
+    }
+
+    fn release_portal(&self) {
+        self.disks.iter().for_each(Transport::release_portal);
     }
 
     fn delay_path(&self, path: usize, delay: Duration) -> bool {

@@ -427,7 +427,17 @@ _plain(
     portal=_word("PORTAL", "Number of the portal, from 0 on."),
     delay=_word("TIME", "Such as 5ms; 0ms takes it back."),
 )
+_plain(
+    "retire-path",
+    "Have the sessions of a portal of iSCSI log in at the others, without an error to them.",
+    "0",
+    portal=_word("PORTAL", "Number of the portal, from 0 on."),
+)
 _plain("mend-paths", "Bring lost paths and controllers back.")
-_plain("add-member", "Let a member like the others join the group; chunks of the volumes move onto it meanwhile.")
+_plain(
+    "add-member",
+    "Let a member like the others join the group; chunks of the volumes move onto it meanwhile.",
+    address=(_word("[ADDRESS]", "Portal of iSCSI that the member brings; sessions move to it."), ""),
+)
 _plain("cut-power", "Cut the power: the array answers nothing, and a volatile cache loses its content.")
 _plain("restore", "Bring the power back: I/Os without an answer are sent again.")

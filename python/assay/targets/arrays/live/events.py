@@ -18,6 +18,7 @@ from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import nearest, read_table, refuse_unknown, validated
 from assay.base.units import parse_bytes, parse_duration
+from assay.targets.arrays.live.addresses import portal_address
 
 USES: Mapping[str, str] = {
     "pull": "pull DISK [keep-spare]",
@@ -25,10 +26,11 @@ USES: Mapping[str, str] = {
     "fail-controller": "fail-controller",
     "fail-path": "fail-path",
     "delay-path": "delay-path PORTAL TIME",
+    "retire-path": "retire-path PORTAL",
     "mend-paths": "mend-paths",
     "slow": "slow DISK|PATH xTIMES",
     "corrupt": "corrupt DISK BYTES",
-    "add-member": "add-member",
+    "add-member": "add-member [ADDRESS]",
     "cut-power": "cut-power",
     "restore": "restore",
     "snapshot": "snapshot NAME",
@@ -45,7 +47,7 @@ ArrayCommand = TypedDict(
     "ArrayCommand",
     {
         "command": Required[str], "disk": str, "spare": bool, "what": str, "times": int, "bytes": int, "name": str,
-        "portal": int, "delay_ns": int, "percent": int, "from": int, "events": "list[TimedCommand]",
+        "portal": int, "address": str, "delay_ns": int, "percent": int, "from": int, "events": "list[TimedCommand]",
     },
     total=False,
 )  # fmt: skip
@@ -105,6 +107,10 @@ def command_of(words: str) -> ArrayCommand:
             return {"command": name, "what": what, "times": int(times[1:])}
         case "delay-path", [portal, delay] if re.fullmatch(r"[0-9]{1,4}", portal):
             return {"command": name, "portal": int(portal), "delay_ns": parse_duration(delay, what="delay-path: TIME")}
+        case "retire-path", [portal] if re.fullmatch(r"[0-9]{1,4}", portal):
+            return {"command": name, "portal": int(portal)}
+        case "add-member", [address]:
+            return {"command": name, "address": portal_address(address, "add-member: ADDRESS")}
         case "corrupt", [disk, count]:
             return {"command": name, "disk": disk, "bytes": parse_bytes(count, what="corrupt: BYTES")}
         case (("snapshot" | "revert"), [snapshot]):

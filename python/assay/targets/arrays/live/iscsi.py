@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import MutableMapping, Sequence
@@ -13,9 +12,8 @@ from typing import TypedDict
 
 from assay.base.errors import UsageError
 from assay.base.secrets import Secret
+from assay.targets.arrays.live.addresses import is_loopback, portal_address
 
-PORT = 3260
-"""Port of iSCSI targets (IANA; RFC 7143, 10.3)."""
 AUTHORITY = "iqn.2026-11.invalid.assay"
 """Begin of the targets' names. Nobody owns a name below `invalid` (RFC 2606), so that none of a maker's is used."""
 SECRET_VARIABLE = "ASSAY_CHAP_SECRET"
@@ -35,6 +33,7 @@ class IscsiPlan(TypedDict):
     chap: tuple[str, str] | None
     mutual: tuple[str, str] | None
     initiators: list[str]
+    is_open_to_all: bool
     threads: int
 
 
@@ -52,12 +51,15 @@ class IscsiRequest:
         Name and secret that initiators prove.
     initiators
         Names of the initiators that may log in; empty for any.
+    open_to_all
+        Whether hosts beyond this one may log in without a proof.
     """
 
     address: str
     portals: tuple[str, ...] = ()
     chap: tuple[str, Secret] | None = None
     initiators: tuple[str, ...] = ()
+    open_to_all: bool = False
 
     def plan(self, array: str, store: Path, volumes: Sequence[str]) -> IscsiPlan:
         """The plan for the compiled server: the secret is revealed in it."""
@@ -71,6 +73,7 @@ class IscsiRequest:
             "chap": chap,
             "mutual": None,
             "initiators": list(self.initiators),
+            "is_open_to_all": self.open_to_all,
             "threads": max(len(os.sched_getaffinity(0)) - 1, 1),
         }
 
@@ -91,8 +94,8 @@ def iscsi_request(
     UsageError
         An address is none, a secret is missing, or disks would be open to the network without one.
     """
-    where = _address(address, "--iscsi")
-    paths = tuple(_address(portal, "--portals") for portal in portals)
+    where = portal_address(address, "--iscsi")
+    paths = tuple(portal_address(portal, "--portals") for portal in portals)
     if len({where, *paths}) < 1 + len(paths):
         raise UsageError("--portals: each address stands once, and none is that of --iscsi")
     secret = environ.pop(SECRET_VARIABLE, "")
@@ -100,7 +103,7 @@ def iscsi_request(
         raise UsageError(f"--chap: give a secret of {SECRET_LEAST} characters or more in {SECRET_VARIABLE}")
     if chap is None and secret:
         raise UsageError(f"{SECRET_VARIABLE}: is a secret without a name; give --chap NAME")
-    beyond = [one for one in (where, *paths) if not _is_loopback(one)]
+    beyond = [one for one in (where, *paths) if not is_loopback(one)]
     if beyond and chap is None and not open_to_all:
         raise UsageError(
             f"{beyond[0]}: other hosts reach this address; give --chap NAME, or --no-authentication to let in everybody"
@@ -111,7 +114,7 @@ def iscsi_request(
                 f"--initiators: {name!r} is no name of an initiator, such as iqn.1993-08.org.debian:01:5f1c"
             )
     named = None if chap is None else (chap, Secret(secret))
-    return IscsiRequest(where, paths, named, tuple(initiators))
+    return IscsiRequest(where, paths, named, tuple(initiators), open_to_all)
 
 
 def serial_of(store: Path, volume: str) -> str:
@@ -123,19 +126,3 @@ def serial_of(store: Path, volume: str) -> str:
 
 def _letters(text: str) -> str:
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
-
-
-def _address(text: str, option: str) -> str:
-    host, colon, port = text.rpartition(":") if text.count(":") == 1 or text.startswith("[") else (text, "", "")
-    try:
-        ip = ipaddress.ip_address((host or text).strip("[]"))
-        number = int(port) if colon else PORT
-    except ValueError:
-        raise UsageError(f"{option}: {text!r} is no address, such as 127.0.0.1 or 127.0.0.1:{PORT}") from None
-    if not 1 <= number < 2**16:
-        raise UsageError(f"{option}: {text!r}: ports are 1 to 65535")
-    return f"[{ip}]:{number}" if ip.version == 6 else f"{ip}:{number}"
-
-
-def _is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address.rpartition(":")[0].strip("[]")).is_loopback

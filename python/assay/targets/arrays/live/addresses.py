@@ -1,0 +1,39 @@
+"""Addresses at which initiators find disks of iSCSI."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from assay.base.errors import UsageError
+
+PORT = 3260
+"""Port of iSCSI targets (IANA; RFC 7143, 10.3)."""
+
+
+def portal_address(text: str, option: str) -> str:
+    """An address with its port, from one that may leave the port out.
+
+    Raises
+    ------
+    UsageError
+        It is no address of IP, or its port is none.
+
+    Examples
+    --------
+    >>> portal_address("127.0.0.1", "--iscsi"), portal_address("[::1]:3261", "--iscsi")
+    ('127.0.0.1:3260', '[::1]:3261')
+    """
+    host, colon, port = text.rpartition(":") if text.count(":") == 1 or text.startswith("[") else (text, "", "")
+    try:
+        ip = ipaddress.ip_address((host or text).strip("[]"))
+        number = int(port) if colon else PORT
+    except ValueError:
+        raise UsageError(f"{option}: {text!r} is no address, such as 127.0.0.1 or 127.0.0.1:{PORT}") from None
+    if not 1 <= number < 2**16:
+        raise UsageError(f"{option}: {text!r}: ports are 1 to 65535")
+    return f"[{ip}]:{number}" if ip.version == 6 else f"{ip}:{number}"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether no other host reaches an address that `portal_address` gave."""
+    return ipaddress.ip_address(address.rpartition(":")[0].strip("[]")).is_loopback
