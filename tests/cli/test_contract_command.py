@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,3 +120,29 @@ def test_a_pages_place_is_not_a_file_of_others(bench: Bench, recording: Path) ->
     page.write_text("<p>mine</p>")
     found = bench.assay("contract", "judge", reads(bench, "2ms"), recording, "-o", page)
     assert (found.code, page.read_text()) == (2, "<p>mine</p>")
+
+
+def test_a_broken_seal_ends_with_4_and_names_the_file(bench: Bench, recording: Path) -> None:
+    shutil.copytree(recording, bench.folder / "rec")
+    made = bench.assay("contract", "seal", "rec", "--json")
+    whole = bench.assay("contract", "check-seal", "rec", "--head", made.document["chain"])
+    (bench.folder / "rec" / "recording-minutes-000001.sqlite").unlink()
+    broken = bench.assay("contract", "check-seal", "rec", "--json")
+
+    assert (made.code, whole.code, broken.code) == (0, 0, 4)
+    assert "not signed" in whole.stdout
+    assert broken.document["faults"] == ["recording-minutes-000001.sqlite: was removed"]
+    assert (broken.document["intact"], broken.document["key"]) == (False, None)
+
+
+def test_bad_input_of_seals_is_one_line(bench: Bench) -> None:
+    (bench.folder / "empty").mkdir()
+    for words, code, reason in (
+        (["seal", "empty"], 2, "holds no file to seal"),
+        (["check-seal", "empty"], 2, "has no seal"),
+        (["check-seal", "empty", "--head", "12"], 2, "is no chain"),
+        (["seal", "missing"], 2, "cannot be read"),
+        (["seal", "empty", "--sign", "missing"], 2, "cannot be read"),
+    ):
+        found = bench.assay("contract", *words)
+        assert (found.code, reason in found.complaint) == (code, True)

@@ -27,6 +27,7 @@ PACKAGES = {
     "ray": ("ray", "ray"),
     "pyspark": ("spark", "pyspark"),
     "mcp": ("mcp", "mcp"),
+    "cryptography": ("seal", "cryptography"),
 }
 """Modules, each with the extra of pyproject.toml that brings it and the name of its package."""
 

@@ -101,13 +101,13 @@ def segments_in(folder: Folder) -> list[Segment]:
     OSError
         The folder cannot be read.
     """
-    return _segments_of(folder.names())
+    return segments_of(folder.names())
 
 
 def segment_names(folder: Path) -> list[str]:
     """Names of the flight recorder's files in a folder; none where it cannot be read."""
     try:
-        return [one.name for one in _segments_of(os.listdir(folder))]
+        return [one.name for one in segments_of(os.listdir(folder))]
     except OSError:
         return []
 
@@ -117,7 +117,8 @@ def has_recording(folder: Path) -> bool:
     return bool(segment_names(folder))
 
 
-def _segments_of(names: Sequence[str]) -> list[Segment]:
+def segments_of(names: Sequence[str]) -> list[Segment]:
+    """Segments among names by level and number, the oldest first."""
     found = [Segment(0, 0, NAME)] if NAME in names else []
     for name in names:
         if match := _NAME.fullmatch(name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.apps.cli import contract_judge
+from assay.apps.cli import contract_judge, contract_seal
 from assay.apps.cli.commands import App
 
 EXAMPLES = """
@@ -11,11 +11,13 @@ Examples:
 `assay contract template > contract.toml`
 
 `assay contract judge contract.toml /var/lib/assay/recording -o vendor.html`
+
+`assay contract seal /var/lib/assay/recording --sign seal.key`
 """
 
 app = App(
     name="contract",
-    help="Contracts of storage: judge promises clause by clause, over months of a recording.",
+    help="Contracts of storage: judge promises clause by clause, over months of a recording; seal it.",
     epilog=EXAMPLES,
     no_args_is_help=True,
 )
@@ -30,3 +32,5 @@ def template() -> None:
 
 app.command(name="template")(template)
 app.command(name="judge", epilog=contract_judge.EXAMPLES)(contract_judge.judge)
+app.command(name="seal", epilog=contract_seal.SEAL_EXAMPLES)(contract_seal.seal)
+app.command(name="check-seal", epilog=contract_seal.CHECK_EXAMPLES)(contract_seal.check_seal)

@@ -129,6 +129,7 @@ MODULES = {
     "typst": "report.pdf",
     "scipy": "`model calibrate`",
     "mcp": "`assay mcp`",
+    "cryptography": "`assay contract seal --sign`",
 }
 """Modules of extras, and what each opens."""
 

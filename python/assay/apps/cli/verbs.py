@@ -183,10 +183,10 @@ _WITH_COMMANDS = (
     Verb(
         name="contract",
         short="Judge what was bought or promised, clause by clause.",
-        uses=DRAWING,
+        uses=(*DRAWING, "cryptography"),
         section=WATCH,
         place="assay.apps.cli.contract:app",
-        help="Contracts of storage: judge promises clause by clause, over months of a recording.",
+        help="Contracts of storage: judge promises clause by clause, over months of a recording; seal it.",
         typed=("sla",),
     ),
     Verb(
