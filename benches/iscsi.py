@@ -1,14 +1,14 @@
 """Disks of iSCSI against tgt and against the file of the same array, in turn on this machine.
 
     cargo build --release --example memory -p assay-iscsi
-    python benches/iscsi.py [--seconds S] [--rounds N]
+    python benches/iscsi.py [--seconds S] [--rounds N] [--no-array] [--realtime]
 
 Each server is started alone, and asked by `iscsi-perf` (libiscsi-bin) for random reads of 8 KiB over loopback, with one
 and with 32 outstanding, all servers in turn and round after round. The file of the served array is asked by fio with
 O_DIRECT. Time per I/O at one outstanding is the reciprocal of its rate. Servers, initiators and kernel share this
 machine's processors. The lateness of answers is the array's own, from the time an answer was due to the time it left
-for the session. The table goes to benches/results/iscsi.md. Takes root and FUSE for the array, tgt,
-fio and libiscsi-bin.
+for the session. `--realtime` runs servers and initiators under SCHED_FIFO, where other work shares the machine. The
+table goes to benches/results/iscsi.md. Takes root and FUSE for the array, tgt, fio and libiscsi-bin.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def array(folder: Path) -> Iterator[Array]:
         shutil.rmtree(folder / "store", ignore_errors=True)
 
 
-def measured(folder: Path, seconds: int, rounds: int) -> list[Line]:
+def measured(folder: Path, seconds: int, rounds: int, *, has_array: bool) -> list[Line]:
     """All servers in turn, round after round."""
     own, null, rdwr = Line("Assay, a disk in memory"), Line("tgt, null"), Line("tgt, rdwr on tmpfs")
     disk, file = Line(f"array {ARRAY.partition('?')[0]}, its disk"), Line("the same array, its file (FUSE)")
@@ -179,14 +179,14 @@ def measured(folder: Path, seconds: int, rounds: int) -> list[Line]:
             for line, store in zip((null, rdwr), TGT_SETTINGS, strict=True):
                 with tgt(folder, *store) as url:
                     line.rates[depth].append(asked(url, depth, seconds))
-            for line, by in ((disk, "iscsi"), (file, "fuse")):
+            for line, by in ((disk, "iscsi"), (file, "fuse")) if has_array else ():
                 with array(folder) as served:
                     reads = (
                         read_by_fio(served.file, depth, seconds) if by == "fuse" else asked(served.url, depth, seconds)
                     )
                     line.rates[depth].append(reads)
                     line.late_p99_us[depth].append(served.late_p99_us())
-    return [own, null, rdwr, disk, file]
+    return [own, null, rdwr, disk, file] if has_array else [own, null, rdwr]
 
 
 def row(line: Line) -> str:
@@ -201,31 +201,43 @@ def row(line: Line) -> str:
     return f"| {line.name} | {rate(1)} | {each_us:.0f} | {rate(32)} | {late[0]} | {late[1]} |"
 
 
-def main() -> None:
-    """Measure all servers, and write the table."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"))
-    arguments = parser.parse_args()
-    for program in ("iscsi-perf", "tgtd", "fio"):
-        if shutil.which(program) is None:
-            sys.exit(f"{program}: is not installed")
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        lines = measured(Path(folder), arguments.seconds, arguments.rounds)
+def written(lines: list[Line], rounds: int, seconds: int, *, is_realtime: bool) -> str:
+    """The page of results."""
     head = ("server", "IOPS at 1", "us an I/O at 1", "IOPS at 32", "late p99 at 1, us", "late p99 at 32, us")
     table = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *map(row, lines)]
+    scheduling = "under SCHED_FIFO" if is_realtime else "under the ordinary scheduler"
     about = (
         f"`benches/iscsi.py`, {time.strftime('%Y-%m-%d')}: Linux {platform.release()}, {os.cpu_count()} cores that "
-        f"servers, initiators and kernel share, load average {os.getloadavg()[0]:.1f} at the end; random reads of "
-        f"8 KiB over loopback, {arguments.rounds} rounds of {arguments.seconds} s, medians and extremes."
+        f"servers, initiators and kernel share, load average {os.getloadavg()[0]:.1f} at the end, servers and "
+        f"initiators {scheduling}; random reads of 8 KiB over loopback, {rounds} rounds of {seconds} s, "
+        "medians and extremes."
     )
     aims = (
         "Aims: at most 120 us for an I/O of the front alone at one outstanding, 40,000 IOPS and more at 32, p99 of "
         "lateness at most 400 us."
     )
-    RESULTS.write_text("# Disks of iSCSI\n\n" + about + "\n\n" + aims + "\n\n" + "\n".join(table) + "\n")
-    print("\n".join(table))
+    return "# Disks of iSCSI\n\n" + about + "\n\n" + aims + "\n\n" + "\n".join(table) + "\n"
+
+
+def main() -> None:
+    """Measure all servers, and write the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-array", action="store_true")
+    parser.add_argument("--realtime", action="store_true")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"))
+    arguments = parser.parse_args()
+    for program in ("iscsi-perf", "tgtd", "fio"):
+        if shutil.which(program) is None:
+            sys.exit(f"{program}: is not installed")
+    if arguments.realtime:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        lines = measured(Path(folder), arguments.seconds, arguments.rounds, has_array=not arguments.no_array)
+    text = written(lines, arguments.rounds, arguments.seconds, is_realtime=arguments.realtime)
+    RESULTS.write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":
