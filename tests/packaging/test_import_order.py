@@ -84,6 +84,7 @@ NAMES_A_KIND = {
     "insight.calibration.bands",
     "insight.calibration.observations",
     "insight.calibration.rebuild",
+    "insight.calibration.traced",
     "run.simulate",
 }
 """Modules that still name a kind of workload. Only ever remove lines."""

@@ -27,6 +27,7 @@ from assay.workloads.job import PartContext
 from assay.workloads.modelled import ModelRun
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
+from assay.workloads.replay.plan import ReplayPlan
 
 
 def model_volumes(configuration: Configuration) -> list[OpenVolume]:
@@ -67,13 +68,7 @@ def simulate(
         The plan does not fit the volumes.
     """
     part = Part(name=plan.name, title=plan.title, plan=plan)
-    context = PartContext(
-        folder=cast(RunFolder, Nowhere()),
-        recorder=Recorder([]),
-        display=display,
-        interrupt=interrupt or threading.Event(),
-        keeps_series=False,
-    )
+    context = _context(display, interrupt)
     loop = PointLoop(
         context=context,
         workload=workload_of(plan),
@@ -83,6 +78,41 @@ def simulate(
     )
     loop.run()
     return loop.points, loop.answers
+
+
+def simulate_replay(configuration: Configuration, plan: ReplayPlan) -> Point:
+    """The point of a replay on a model.
+
+    Raises
+    ------
+    UsageError
+        The trace is damaged, or does not fit the volumes.
+    """
+    from assay.workloads.replay.job import ReplayJob
+
+    part = Part(name="replay", title=plan.title, plan=plan)
+    context = _context(SILENT, None)
+    loop = PointLoop(
+        context=context,
+        workload=workload_of(plan),
+        opened=ReplayJob(part, context, volumes=model_volumes(configuration), array=configuration),
+        part=part,
+        numbers=itertools.count(1),
+    )
+    loop.run()
+    points: Sequence[Point] = loop.points
+    return points[0]
+
+
+def _context(display: Display, interrupt: threading.Event | None) -> PartContext:
+    """The surroundings of a part whose results stay in memory."""
+    return PartContext(
+        folder=cast(RunFolder, Nowhere()),
+        recorder=Recorder([]),
+        display=display,
+        interrupt=interrupt or threading.Event(),
+        keeps_series=False,
+    )
 
 
 def simulate_bytes_per_s(

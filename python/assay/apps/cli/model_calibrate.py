@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,8 @@ Examples:
 
 `assay model calibrate mine.toml --from assay-results/20261120-101500-profile-a1b2c3 --structure "ps6100xv?raid=10"`
 
+`assay model calibrate mine.toml --from orders.trace --structure "ps6100xv?raid=10"`
+
 `assay model calibrate ps6100xv --from published.toml --free disk.command_overhead --to fitted.toml`
 
 `assay profile "model:./mine.toml?raid=50&members=2&volumes=12" --block 8K --read 70`
@@ -39,7 +42,7 @@ def calibrate(
         str, typer.Argument(metavar="FILE", help="The model file to write; or an array or file to start from.")
     ],
     source: Annotated[
-        str, typer.Option("--from", help="A run folder of `assay profile`, or published figures in TOML.")
+        str, typer.Option("--from", help="A run folder of `assay profile`, a trace, or published figures in TOML.")
     ],
     free: Annotated[str | None, typer.Option(help="Parameters to fit (default: the ones with most effect).")] = None,
     structure: Annotated[
@@ -53,6 +56,21 @@ def calibrate(
     """Fit few parameters of a model to measured or published points, cross-validate, and write a model file."""
     del debug
     require("model calibrate", "scipy")
+    with tempfile.TemporaryDirectory(prefix="assay-calibrate-") as folder:
+        _calibrate(file, source, free, structure, to, Path(folder), json=json, quiet=quiet)
+
+
+def _calibrate(
+    file: str,
+    source: str,
+    free: str | None,
+    structure: str | None,
+    to: Path | None,
+    folder: Path,
+    *,
+    json: bool,
+    quiet: bool,
+) -> None:
     from assay.insight.calibration.calibrate import calibrate as fit_model
     from assay.insight.calibration.calibrated_file import (
         calibrated_text,
@@ -66,7 +84,7 @@ def calibrate(
 
     start, target = _start_and_target(file, structure, to)
     refuse_existing(target)
-    observations, held = _observations(source, start)
+    observations, held = _observations(source, start, folder)
     if start.model.origin == BLACK_BOX:
         guessed = restarted(observations[0].configuration, guess_black_box(observations))
         observations = [replace(each, configuration=guessed) for each in observations]
@@ -120,14 +138,19 @@ def _start_and_target(file: str, structure: str | None, to: Path | None) -> tupl
     return start, Path(file)
 
 
-def _observations(source: str, start: Configuration) -> tuple[list[Observation], list[Observation]]:
+def _observations(source: str, start: Configuration, folder: Path) -> tuple[list[Observation], list[Observation]]:
+    """What is fitted to, and what is checked alone; stretches of a trace are kept in a folder."""
     from assay.insight.calibration.observations import observations_of_published, observations_of_run
+    from assay.insight.calibration.traced import observations_of_trace
+    from assay.traces.file import is_trace
 
     path = Path(source)
     if source == PUBLISHED and not path.exists():
         return observations_of_published(start, None)
     if source.endswith(".toml"):
         return observations_of_published(start, path)
+    if is_trace(path) or source.endswith(".trace"):
+        return observations_of_trace(path, start, folder), []
     return observations_of_run(path, start), []
 
 
