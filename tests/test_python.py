@@ -14,6 +14,7 @@ import assay
 from assay.apps.api.calling import _command
 from assay.base.errors import AssayError
 from assay_command import Bench
+from made_traces import poisson_trace
 
 VERBS: dict[str, list[str]] = {
     "assess": ["assess"],
@@ -24,6 +25,7 @@ VERBS: dict[str, list[str]] = {
     "import_": ["import"],
     "mailbox": ["mailbox"],
     "oltp": ["oltp", "tpcc"],
+    "replay": ["replay"],
     "size": ["size"],
     "study": ["study", "run"],
     "verify": ["verify"],
@@ -124,6 +126,15 @@ ENDS: dict[str, tuple[str, dict[str, Any], str]] = {
     "mailbox": ("model:fas2040?fill=0.5", {"mailboxes": 200, "duration": "10m"}, "achieved"),
 }
 """Each verb with a target, options that make it short, and a word of its verdict."""
+
+
+def test_a_trace_is_replayed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    trace = poisson_trace(tmp_path / "orders.trace")
+    options = {"speed": 2, "with_": [f"{trace}@1s"], "output": tmp_path / "runs"}
+    run = assay.replay(trace, "model:ps6100xv?volume_size=1GB", **options)
+    assert capfd.readouterr() == ("", "")
+    assert run.points.height == 1
+    assert run.manifest["command"][0] == "replay"
 
 
 @pytest.mark.slow(reason="runs a verb to its end, one of them with a server")

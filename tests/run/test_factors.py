@@ -39,7 +39,7 @@ def mine(**changes: Any) -> dict[str, Any]:
 
 def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
-        "block-and-mix", "block-mix-fill", "cache-size", "columnstore", "cross-stimulus", "degraded",
+        "block-and-mix", "block-mix-fill", "cache-size", "columnstore", "consolidation", "cross-stimulus", "degraded",
         "demand-intensity", "dss-profile-vs-database", "dss-scaling", "fill", "flash-state", "hosts",
         "idle-recovery", "interference", "iops-matrix", "latency", "mailbox-layout", "memory", "mixed-drives",
         "oltp-degraded", "oltp-layout", "oltp-on-raid", "oltp-partition", "oltp-scaling",

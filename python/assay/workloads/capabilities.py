@@ -97,6 +97,38 @@ class Varied(ABC, Generic[P]):
         """
 
 
+class OfServers(ABC):
+    """A kind whose load is that of a server, of which several may be on one target."""
+
+    @abstractmethod
+    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, Any]:
+        """The table of a plan with the load of this many servers.
+
+        Raises
+        ------
+        UsageError
+            The load is none that several servers have.
+        """
+
+
+class OfTraces(ABC):
+    """A kind whose load is recorded in traces."""
+
+    @abstractmethod
+    def of_traces(self, traces: Sequence[str], *, searches: bool) -> dict[str, Any]:
+        """The table of a plan that asks for the I/Os of traces, at their speed or at one that is searched for."""
+
+    @abstractmethod
+    def compared(self, traces: Sequence[str], *, searches: bool) -> Sequence[str]:
+        """Figures that levels of a study differ in, the first one first.
+
+        Raises
+        ------
+        UsageError
+            A trace cannot be read.
+        """
+
+
 class Examining(ABC):
     """A kind that takes part in the whole examination of a folder."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.apps.api.answering import check, compare, diagnose, import_, load, size
 from assay.apps.api.calling import VerbAnswer
-from assay.apps.api.measuring import assess, dss, mailbox, oltp, profile, study, verify
+from assay.apps.api.measuring import assess, dss, mailbox, oltp, profile, replay, study, verify
 from assay.record.load import Run
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "mailbox",
     "oltp",
     "profile",
+    "replay",
     "size",
     "study",
     "verify",

@@ -13,7 +13,7 @@ from assay.run.request import TargetRequest
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
-__all__ = ["assess", "dss", "mailbox", "oltp", "profile", "study", "verify"]
+__all__ = ["assess", "dss", "mailbox", "oltp", "profile", "replay", "study", "verify"]
 
 
 def assess(
@@ -210,12 +210,66 @@ def mailbox(
     return run_of(["mailbox"], paths, named | options)
 
 
+def replay(
+    trace: PathLike,
+    *paths: PathLike,
+    with_: Texts = (),
+    speed: float | None = None,
+    closed: bool = False,
+    think: bool = False,
+    window: str | None = None,
+    search: str | None = None,
+    limit: Texts = (),
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Ask storage for the I/Os of a trace again, as `assay replay` does.
+
+    Parameters
+    ----------
+    trace
+        A trace, captured or imported.
+    *paths
+        Files, folders, devices, `array:` or `model:NAME`.
+    with_
+        Traces laid over the first, each begun after a time: `["b.trace@30s"]`.
+    speed
+        Times as fast as the trace was recorded.
+    closed, think
+        Whether to keep the number of I/Os outstanding, or the pauses after I/Os, in place of the times.
+    window
+        Part of the trace: `"busiest:10m"`.
+    search
+        `"speed"` finds the fastest speed within the limits.
+    limit
+        Limits: `["read.p99<=5ms"]`.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Other options of the command, with underscores (docs/options/replay.md).
+
+    Returns
+    -------
+    Run
+        The finished run; a point has `replay`, with the times of the recorded load and lateness.
+    """
+    named: dict[str, object] = {
+        "with": with_, "speed": speed, "closed": closed, "think": think, "window": window, "search": search,
+        "limit": limit, "output": output, "report": report,
+    }  # fmt: skip
+    return run_of(["replay"], [trace, *paths], named | options)
+
+
 def study(
     name: PathLike,
     target: PathLike | None = None,
     *,
     levels: Texts = (),
     set: Texts = (),
+    trace: Texts = (),
     quick: bool = False,
     output: PathLike = "assay-results",
     report: bool = False,
@@ -233,6 +287,8 @@ def study(
         Only these levels of a factor: `["raid=10,50"]`.
     set
         Options of the target at all levels: `["members=2"]`.
+    trace
+        Traces that are replayed in place of the study's load: `["orders.trace"]`.
     quick
         Whether to run each level once.
     output
@@ -254,7 +310,9 @@ def study(
     >>> [result["levels"]["depth"] for result in found["results"]]
     ['1', '2']
     """
-    named: dict[str, object] = {"levels": levels, "set": set, "quick": quick, "output": output, "report": report}
+    named: dict[str, object] = {
+        "levels": levels, "set": set, "trace": trace, "quick": quick, "output": output, "report": report,
+    }  # fmt: skip
     return run_of(["study", "run"], [name] if target is None else [name, target], named | options)
 
 

@@ -23,6 +23,7 @@ from assay.insight.studies.parts import places_missing, shown_target, study_part
 from assay.insight.studies.plan_settings import RAW, places_asked, with_settings
 from assay.insight.studies.study import StudyFactor, StudyPlan, load_study
 from assay.insight.studies.targets import has_options, target_kind
+from assay.insight.studies.traced import takes_traces, with_traces
 from assay.insight.studies.words import comparison_rows
 from assay.record.run_folder import RunFolder
 from assay.run.part import estimate_s
@@ -52,6 +53,8 @@ Examples:
 `assay study run steady-state embedded:/data/pg`
 
 `assay study run steady-state embedded:/data/pg --workload brokerage`
+
+`assay study run consolidation --trace orders.trace`
 
 `assay study run published`
 
@@ -93,6 +96,15 @@ Baseline = Annotated[
         "--baseline",
         help="The level that others are compared with, by its key or its label; the study's own.",
         show_default=False,
+        rich_help_panel=TARGET,
+    ),
+]
+Traces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trace",
+        metavar="TRACE",
+        help="Replay this trace in place of the study's load; several begin at times: b.trace@30s.",
         rich_help_panel=TARGET,
     ),
 ]
@@ -233,6 +245,7 @@ def run(
     levels: Levels = None,
     baseline: Baseline = None,
     set_options: Settings = None,
+    trace: Traces = None,
     repeats: Repeats = None,
     quick: Quick = False,
     workload: Workload = None,
@@ -245,6 +258,8 @@ def run(
     asked = {key: value for key, value in {"repeats": repeats, "seed": seed}.items() if value is not None}
     if asked:
         study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")
+    if trace:
+        study = with_traces(study, trace, _taking_traces())
     kept = _kept_levels(study, _pairs(levels, "--levels", "raid=10,50"))
     study, options = with_settings(study, _pairs(set_options, "--set", "members=2"), kept)
     beside = options.pop(RAW, None) if any(case.follows for case in study.case) else None
@@ -268,6 +283,11 @@ def run(
     if compared is not None and len({part.levels.get(compared.by) for part in parts}) == 1:
         given.shown.notices.append(f"{compared.by} has one level here: nothing is compared")
     start("study", given.request([chosen] if chosen else []), parts, given.shown, facts)
+
+
+def _taking_traces() -> list[str]:
+    """Names of the studies whose load a trace may be."""
+    return [name for name in study_names() if any(takes_traces(one) for one in study_variants(name))]
 
 
 REPEATS_DEFAULT = 3

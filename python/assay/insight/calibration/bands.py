@@ -134,8 +134,8 @@ def _closed(activity: AskedActivity, point: Point, volumes: int) -> AskedActivit
     if "rate" not in activity:
         return activity.copy()
     closed = activity.copy()
-    closed.pop("rate", None)
-    closed.pop("arrivals", None)
+    for key in ("rate", "arrivals", "wave_period_s", "wave_share", "wave_peak"):
+        closed.pop(key, None)  # type: ignore[misc]
     closed["workers"] = 1
     closed["queue_depth"] = max(round(_under_way(point) / volumes), 1)
     return closed

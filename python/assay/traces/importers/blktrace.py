@@ -161,7 +161,8 @@ class BlktraceBinary(_Events):
         table = np.empty(len(found), EVENT)
         table["t_ns"], table["sector"], table["size"] = found["time"] & (2**62 - 1), sectors, found["bytes"]
         table["device"], table["action"] = found["device"], actions
-        table["process"] = [names.get(pid, 0) for pid in found["pid"].tolist()]
+        pids, numbers = np.unique(found["pid"], return_inverse=True)
+        table["process"] = np.array([names.get(pid, 0) for pid in pids.tolist()], np.int32)[numbers]
         flags = np.zeros(len(found), np.uint16)
         for bit, flag in _CATEGORIES.items():
             flags |= ((found["action"] >> np.uint32(bit)) & 1).astype(np.uint16) * np.uint16(flag)
@@ -182,16 +183,35 @@ def _order(head: bytes) -> str | None:
 
 
 def _places(data: bytes, order: str) -> tuple[npt.NDArray[np.int64], int]:
-    """Where each whole record begins, and where the first begins that is not whole."""
+    """Where each whole record begins, and where the first begins that is not whole.
+
+    Records lie one behind the other. Where the magic number stands is found for all at once; a place is a record's if
+    the one before it ends there, since data behind a record may hold the number, too. The last place given may be that
+    of a record without it, which is damaged.
+    """
+    bytes_of = np.frombuffer(data, np.uint8)
+    magic = (MAGIC | VERSION).to_bytes(4, "little" if order == "<" else "big")
+    end = len(data) - RECORD_BYTES + 1
+    if end <= 0:
+        return np.empty(0, np.int64), 0
+    is_magic = np.ones(end, bool)
+    for number, one in enumerate(magic):
+        is_magic &= bytes_of[number : number + end] == one
+    marked = np.flatnonzero(is_magic)
     low, high = (PDU_BYTES_AT, PDU_BYTES_AT + 1) if order == "<" else (PDU_BYTES_AT + 1, PDU_BYTES_AT)
-    places, at, end = [], 0, len(data) - RECORD_BYTES
-    while at <= end:
-        behind = at + RECORD_BYTES + data[at + low] + 256 * data[at + high]
-        if behind > len(data):
-            break
-        places.append(at)
-        at = behind
-    return np.array(places, np.int64), at
+    behind = marked + RECORD_BYTES + bytes_of[marked + low] + 256 * bytes_of[marked + high].astype(np.int64)
+    # The last one of each run of records that lie one behind the other.
+    stops = np.flatnonzero(np.append(behind[:-1] != marked[1:], True)) if len(marked) else np.empty(0, np.int64)
+    parts, at, number = [], 0, 0
+    while number < len(marked) and marked[number] == at:
+        stop = int(stops[np.searchsorted(stops, number)])
+        parts.append(marked[number : stop + 1])
+        at = int(behind[stop])
+        number = int(np.searchsorted(marked, at))
+    places = np.concatenate([np.empty(0, np.int64), *parts])
+    if at > len(data):
+        return places[:-1], int(places[-1])
+    return (places, at) if at >= end else (np.append(places, at), at + RECORD_BYTES)
 
 
 class BlkparseText(_Events):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.base.units import count_of
-from assay.record.rows import Integers, Places
+from assay.record.rows import Integers, Places, TextColumn
 from assay.traces.importers.form import SECTOR, SIZE_END, T_NS_END, ios_of
 from assay.traces.importers.ordering import merged, sorted_within
 from assay.traces.importers.sources import Source
@@ -84,6 +84,7 @@ class Joiner:
         self._open: dict[tuple[int, int, bool], list[_Open]] = {}
         self._open_ios = 0
         self._done: list[tuple[int, int, int, int, int, int, int, int]] = []
+        self._plain: list[npt.NDArray[np.void]] = []
         self.unmatched = self.unfinished = 0
 
     def ios(self, files: Sequence[Iterator[BlockEvents]], source: Source) -> Iterator[Ios]:
@@ -111,6 +112,9 @@ class Joiner:
             source.note(f"{count_of(self.unfinished, 'I/O')} never completed")
 
     def _take(self, table: npt.NDArray[np.void]) -> None:
+        plain, table = self._apart(table)
+        if len(plain):
+            self._plain.append(plain)
         columns = (table[name].tolist() for name in ("t_ns", "sector", "size", "device", "process", "flags", "action"))
         for t_ns, sector, size, device, process, flags, action in zip(*columns, strict=True):
             place = (device, sector)
@@ -130,6 +134,75 @@ class Joiner:
                 self._queued.pop(place, None)
             elif action == REQUEUED:
                 self._requeue(device, sector, size)
+
+    def _apart(self, table: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
+        """Take the events of places where nothing but whole I/Os happened, and give those of the others.
+
+        At such a place each I/O is queued (or was not seen to be), issued and completed, or its bio is merged into
+        another one's request; nothing waits there from before, and nothing is under way at the end of the events.
+        The first array is in the order of places: the events of each I/O lie one behind the other.
+        """
+        if self.layer == COMPLETED or not len(table):
+            return table[:0], table
+        order = np.lexsort((table["sector"], table["device"]))
+        found = table[order]
+        action, sector, device = found["action"], found["sector"], found["device"]
+        begins = np.ones(len(found), bool)
+        begins[1:] = (sector[1:] != sector[:-1]) | (device[1:] != device[:-1])
+        ends = np.append(begins[1:], True)
+        before = np.where(begins, COMPLETED, np.roll(action, 1))
+        after_end = np.isin(before, (COMPLETED, MERGED))
+        good = np.select(
+            [action == self.layer, action == QUEUED, action == MERGED, action == COMPLETED],
+            [after_end | (before == QUEUED), after_end, before == QUEUED,
+             (before == self.layer) & (found["size"] == np.roll(found["size"], 1))],
+            False,
+        )  # fmt: skip
+        good &= (found["size"] > 0) & (~ends | np.isin(action, (COMPLETED, MERGED)))
+        place = np.cumsum(begins) - 1
+        is_plain = np.bincount(place, ~good) == 0
+        is_plain &= ~self._waits(sector[begins], device[begins])
+        chosen = is_plain[place]
+        rest = np.ones(len(table), bool)
+        rest[order[chosen]] = False
+        return found[chosen], table[rest]
+
+    def _waits(self, sectors: Integers, devices: Integers) -> npt.NDArray[np.bool_]:
+        """Which places I/Os or bios wait at; the places are sorted by device and sector."""
+        waiting = {key[:2] for key in (*self._queued, *self._open)}
+        found = np.zeros(len(sectors), bool)
+        if waiting:
+            places = np.array(sorted(waiting), np.int64)
+            for device in np.unique(places[:, 0]).tolist():
+                own = slice(*np.searchsorted(devices, (device, device + 1)).tolist())
+                found[own] = np.isin(sectors[own], places[places[:, 0] == device, 1])
+        return found
+
+    def _plain_ios(self, found: npt.NDArray[np.void]) -> Ios | None:
+        """I/Os of places where nothing but whole I/Os happened."""
+        done = np.flatnonzero(found["action"] == COMPLETED)
+        issued = found[done - 1]
+        issued_ns = issued["t_ns"]
+        device_ns = np.maximum(found["t_ns"][done] - issued_ns, 0)
+        queue_ns = np.full(len(done), UNKNOWN_NS)
+        if self.layer == ISSUED:
+            # What stands before an issue is its bio or another I/O's end; before the first there is nothing.
+            asked = found[np.maximum(done - 2, 0)]
+            is_own = (done >= 2) & (asked["action"] == QUEUED) & (asked["t_ns"] <= issued_ns)
+            queue_ns = np.where(is_own, issued_ns - asked["t_ns"], UNKNOWN_NS)
+        t_ns = issued_ns - np.maximum(queue_ns, 0)
+        good = (t_ns >= 0) & (t_ns < T_NS_END) & (issued["sector"] < SECTORS_END) & (issued["size"] < SIZE_END)
+        good &= issued["sector"] >= 0
+        if not good.any():
+            return None
+        one = issued[good]
+        devices, numbers = np.unique(one["device"], return_inverse=True)
+        names = TextColumn(numbers.astype(np.int32), [device_name(number) for number in devices.tolist()])
+        processes = TextColumn(one["process"].astype(np.int32), list(self._processes))
+        return Ios(
+            t_ns[good], queue_ns[good], device_ns[good], one["sector"] * SECTOR, one["size"], one["flags"], names,
+            processes,
+        )  # fmt: skip
 
     def _begin(self, device: int, sector: int, one: _Open) -> None:
         waiting = self._open.setdefault((device, sector, one[2] == 0), [])
@@ -183,6 +256,11 @@ class Joiner:
             self._done.append((asked_ns, queue_ns, device_ns, sector * SECTOR, size, flags, device, process))
 
     def _given(self) -> Iterator[Ios]:
+        plain, self._plain = self._plain, []
+        for found in plain:
+            ios = self._plain_ios(found)
+            if ios is not None:
+                yield ios
         if not self._done:
             return
         t_ns, queue_ns, device_ns, place, size, flags, device, process = zip(*self._done, strict=True)

@@ -22,6 +22,7 @@ from assay.workloads.capabilities import (
     Foreseen,
     Importing,
     MeasuresIo,
+    OfServers,
     OverHosts,
     Reporting,
     Varied,
@@ -59,6 +60,7 @@ class IoWorkload(
     MeasuresIo[IoPlan],
     Varied[IoPlan],
     Foreseen[IoPlan],
+    OfServers,
     Examining,
     OverHosts[IoPlan],
     Importing,
@@ -89,6 +91,15 @@ class IoWorkload(
             if name != "activity":
                 changed[name] = {**data.get(name, {}), **table}  # type: ignore[assignment]
         return self.load_plan({**data, "seed": seed, **changed}, source=source)
+
+    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, Any]:
+        """Activities at so many times their rate."""
+        activities = [dict(one) for one in data.get("activity") or [{}]]
+        for one in activities:
+            if not isinstance(one.get("rate"), int | float):
+                raise UsageError(f"{source}: the load of several servers is that of a rate; give each activity a rate")
+            one["rate"] *= servers
+        return {**data, "activity": activities}
 
     def estimate_s(self, plan: IoPlan) -> tuple[float, float]:
         """Shortest and longest time its points take."""

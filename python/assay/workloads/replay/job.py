@@ -133,7 +133,7 @@ def _accesses(laid: Overlay) -> Accesses:
     pace = {"timed": "", "closed": ", without times", "think": ", with its pauses"}[laid.plan.pace]
     return {
         "kind": "replay",
-        "name": ", ".join(laid.names) + pace,
+        "name": laid.title + pace,
         "role": "data",
         "read_share": round(reads / max(moving, 1), 6),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -52,8 +53,18 @@ class Overlay:
     @property
     def names(self) -> list[str]:
         """A name for each trace."""
-        stems = [PurePath(one.path).name.removesuffix(".trace") or "trace" for one in self.plan.traces]
+        stems = self._stems
         return [f"{stem} {place + 1}" if stems.count(stem) > 1 else stem for place, stem in enumerate(stems)]
+
+    @property
+    def title(self) -> str:
+        """The traces in words; copies of one are counted."""
+        stems = Counter(self._stems)
+        return ", ".join(stem if count == 1 else f"{stem} {count} times" for stem, count in stems.items())
+
+    @property
+    def _stems(self) -> list[str]:
+        return [PurePath(one.path).name.removesuffix(".trace") or "trace" for one in self.plan.traces]
 
     @property
     def writes(self) -> bool:

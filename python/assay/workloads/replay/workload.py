@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
@@ -13,11 +13,11 @@ from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration, format_latency
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget
-from assay.workloads.capabilities import Foreseen, OverHosts, Reporting
+from assay.workloads.capabilities import Foreseen, OfServers, OfTraces, OverHosts, Reporting, Varied
 from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
 from assay.workloads.replay.figures import FIGURES
-from assay.workloads.replay.plan import ReplayPlan
+from assay.workloads.replay.plan import TRACES_MAX, ReplayPlan
 from assay.workloads.replay.shapes import SHAPES, done_of
 from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search
@@ -32,7 +32,19 @@ if TYPE_CHECKING:
     from assay.workloads.replay.survey import Survey
 
 
-class ReplayWorkload(Workload[ReplayPlan], Foreseen[ReplayPlan], OverHosts[ReplayPlan], Reporting):
+OFFSETS_SHARE = 0.1
+"""Copies of a trace begin within this share of its length, so that not all peaks coincide."""
+
+
+class ReplayWorkload(
+    Workload[ReplayPlan],
+    Varied[ReplayPlan],
+    Foreseen[ReplayPlan],
+    OfServers,
+    OfTraces,
+    OverHosts[ReplayPlan],
+    Reporting,
+):
     """The I/Os of traces, asked for again."""
 
     kind = "replay"
@@ -57,6 +69,38 @@ class ReplayWorkload(Workload[ReplayPlan], Foreseen[ReplayPlan], OverHosts[Repla
         """A replay."""
         workload = {"kind": self.kind, "name": plan.title, "role": "data"}
         yield workload, {"pace": plan.pace, "speed": plan.speed, "workers": 1}
+
+    # Studies
+
+    def study_plan(self, data: Record, tables: Mapping[str, Record], *, seed: int, source: str) -> ReplayPlan:
+        """The plan of a combination of levels, which have a name in the study alone."""
+        changed = {name: {**data.get(name, {}), **table} for name, table in tables.items() if table}
+        own = {key: value for key, value in data.items() if key != "name"}
+        return self.load_plan({**own, "seed": seed, **changed}, source=source)
+
+    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, Any]:
+        """The traces so many times, each copy begun a little later, and measured once all have begun."""
+        plan = self.study_plan(data, {}, seed=0, source=source)
+        seconds = max(at.at_s + one.seconds for at, one in zip(plan.traces, _surveys(plan), strict=True))
+        step_s = round(OFFSETS_SHARE * seconds / servers, 3)
+        copies = [
+            {"path": one.path, "at_s": one.at_s + number * step_s} for number in range(servers) for one in plan.traces
+        ]
+        if len(copies) > TRACES_MAX:
+            raise UsageError(f"{source}: {len(copies)} traces over each other are too many; at most {TRACES_MAX}")
+        return {**data, "traces": copies, "timing": {"warmup_s": (servers - 1) * step_s}}
+
+    def of_traces(self, traces: Sequence[str], *, searches: bool) -> dict[str, Any]:
+        """A replay whose places fit every target."""
+        plan: dict[str, Any] = {"kind": self.kind, "traces": list(traces), "fit": "fold"}
+        return plan | ({"search": {"axis": "speed"}} if searches else {})
+
+    def compared(self, traces: Sequence[str], *, searches: bool) -> Sequence[str]:
+        """Times the recorded load where that is searched for, else latencies."""
+        found = _surveys(ReplayPlan.model_validate({"traces": list(traces)}))
+        sides = [side for side in ("read", "write") if any(one.sides[side].count for one in found)]
+        latencies = [f"{side}_latency" for side in sides]
+        return ["times_recorded", "iops"] if searches else latencies
 
     # Targets
 
