@@ -1,4 +1,4 @@
-"""Ten million mutated bytes of each format that `assay import` reads: rows, or one line; never a traceback.
+"""Ten million mutated bytes of each format of `assay import` and `assay trace import`: never a traceback.
 
     python tests/fuzz/formats.py [FORMAT...]
 
@@ -42,6 +42,7 @@ from assay.workloads.imported import RunImporter  # noqa: E402
 from assay.workloads.registry import workloads  # noqa: E402
 from binary_logs import Declared, Values, binary_log  # noqa: E402
 from fuzz import mutation  # noqa: E402
+from fuzz.traces import trace_samples, trace_titles  # noqa: E402
 
 BYTES = int(os.environ.get("ASSAY_FUZZ_BYTES", "10_000_000"))
 LIMIT_S = 20.0
@@ -65,7 +66,8 @@ class Tried(NamedTuple):
 def main() -> int:
     warnings.simplefilter("error")
     wanted, first = sys.argv[1:], int(os.environ.get("ASSAY_SEED", "1"))
-    formats = {name: samples for name, samples in samples_of_formats().items() if not wanted or name in wanted}
+    known = samples_of_formats()
+    formats = {name: samples for name, samples in known.items() if not wanted or name in wanted}
     print(f"{'format':44} {'inputs':>8} {'bytes':>12} {'read':>8} failures")
     failed = False
     for name, samples in formats.items():
@@ -74,7 +76,7 @@ def main() -> int:
         for text in found.failures:
             print(text, flush=True)
         failed |= bool(found.failures)
-    without = sorted({one.title for one in (*IMPORTERS, *run_formats())} - samples_of_formats().keys())
+    without = sorted(({one.title for one in (*IMPORTERS, *run_formats())} | trace_titles()) - known.keys())
     if without:
         print(f"no sample: {', '.join(without)}")
     return 1 if failed or without else 0
@@ -105,6 +107,9 @@ def samples_of_formats() -> dict[str, list[Sample]]:
     for path in sorted((TESTS / "workloads" / "imported").glob("*.*")):
         chosen = next(one for one in run_formats() if one.recognises(path.read_text()[:65536]))
         found.setdefault(chosen.title, []).append(Sample(path.name, path.read_bytes(), results))
+    with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as folder:
+        for title, samples in trace_samples(Path(folder)).items():
+            found[title] = [Sample(*sample) for sample in samples]
     return found
 
 

@@ -10,16 +10,25 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from assay.base.errors import UsageError
 from assay.traces.file import read_trace
 from assay.traces.head import TraceHead
 from assay.traces.importers import importing
 from assay.traces.importers.importing import ImportedTrace, import_traces
+from assay.traces.importers.joining import EVENT, BlockEvents, Joiner
 from assay.traces.ios import UNKNOWN_NS, IoFlag, Ios, joined_ios
+
+if TYPE_CHECKING:
+    from assay.traces.importers.sources import Source
 
 R, W = int(IoFlag.READ), int(IoFlag.WRITE)
 
@@ -203,6 +212,52 @@ def test_a_blktrace_that_is_cut_off_or_damaged_gives_what_comes_before(tmp_path:
     assert any("is damaged after" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_magic_number_in_what_a_record_carries_begins_no_record(tmp_path: Path, order: str) -> None:
+    magic = struct.pack(f"{order}I", 0x65617407) * 16
+    one, other = cpus(order)
+    found, _, ios = imported(tmp_path, one + event(9500, 0, [NOTIFY], pdu=magic, order=order) + other)
+    assert (len(ios), found.notes) == (2, ())
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1, 1, 2, 6, 7, 7, 8, 8]), st.integers(0, 5), st.sampled_from([8, 8, 8, 16, 0])),
+        min_size=1, max_size=120,
+    )
+)  # fmt: skip
+def test_events_that_are_joined_at_once_give_what_they_give_one_by_one(drawn: list[tuple[int, int, int]]) -> None:
+    """Events of few places, so that I/Os are handed back, end in parts, and overlap."""
+    table = np.zeros(len(drawn), EVENT)
+    letters = {1: "Q", 2: "M", 6: "R", 7: "D", 8: "C"}
+    for place, (action, sector, sectors) in enumerate(drawn):
+        table[place] = (
+            100 * place,
+            8 * sector,
+            512 * sectors,
+            8 << 20,
+            place % 3,
+            1 + sector % 2,
+            ord(letters[action]),
+        )
+
+    def joined(joiner: Joiner) -> list[tuple[object, ...]]:
+        source = cast("Source", SimpleNamespace(note=lambda _: None))
+        found = joined_ios(list(joiner.ios([iter([BlockEvents(table)])], source)))
+        columns = (found.t_ns, found.queue_ns, found.device_ns, found.place_bytes, found.size_bytes, found.flags)
+        return sorted(zip(*(one.tolist() for one in columns), found.process.column(), strict=True))
+
+    assert joined(Joiner("abc")) == joined(_OneByOne("abc"))
+
+
+class _OneByOne(Joiner):
+    """Joins event by event."""
+
+    def _apart(self, table: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
+        return table[:0], table
+
+
 def test_an_io_that_a_driver_handed_back_is_one_and_a_flush_neither_reads_nor_writes(tmp_path: Path) -> None:
     events = [
         event(1000, 7, [WRITE, ISSUE], sector=800, size=8192),
@@ -219,11 +274,15 @@ def test_an_io_that_a_driver_handed_back_is_one_and_a_flush_neither_reads_nor_wr
     assert found.notes == ("1 I/O had not completed when the trace ended",)
 
 
+def vscsi_records(order: str, count: int) -> bytes:
+    """Reads, writes and synchronisations of a cache in turn."""
+    return b"".join(struct.pack(f"{order}IIIHHQQ", n, 4096, 1, (0x28, 0x2A, 0x35)[n % 3], 0x0100, n * 8, n * 50)
+                    for n in range(count))  # fmt: skip
+
+
 def test_records_of_vscsistats_have_either_byte_order(tmp_path: Path) -> None:
     for order in "<>":
-        records = b"".join(struct.pack(f"{order}IIIHHQQ", n, 4096, 1, (0x28, 0x2A, 0x35)[n % 3], 0x0100, n * 8, n * 50)
-                           for n in range(9))  # fmt: skip
-        found, _, ios = imported(tmp_path, records)
+        found, _, ios = imported(tmp_path, vscsi_records(order, 9))
         assert ios.place_bytes.tolist() == [n * 4096 for n in range(9) if n % 3 < 2]
         assert "3 commands that neither read nor write" in found.notes[0]
 
