@@ -19,8 +19,8 @@ from assay.traces.importers.registry import TRACE_FORMS, form_named, form_of
 from made_traces import poisson_trace
 
 OWN = "trace of Assay"
-TIMES = 12
-"""A sample is so many of the small cases, one behind the other: an input of a few KiB."""
+TIMES = 100
+"""A sample is so many of the small cases, one behind the other: an input of tens of KiB."""
 
 
 def trace_titles() -> set[str]:

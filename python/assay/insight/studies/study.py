@@ -16,16 +16,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from assay.base.errors import UsageError
 from assay.base.fields import Strict
 from assay.base.reading import EXPECTED, nearest, shortened, validated
-from assay.base.tables import Record, TableValue
+from assay.base.tables import TableValue
 from assay.insight.calibration.published_papers import sentence_named
 from assay.insight.studies.result import study_figures
+from assay.insight.studies.servers import load_of_servers
 from assay.insight.studies.targets import Kind, is_on_array, is_on_flash, target_kind
 from assay.run.chains import points_least
 from assay.targets.databases.common.spec import Kind as DatabaseKind
-from assay.workloads.capabilities import MeasuresIo, OfServers, OnDatabases, study_plan
+from assay.workloads.capabilities import MeasuresIo, OnDatabases, study_plan
 from assay.workloads.plan import COMBINATIONS_MAX
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
-from assay.workloads.workload import Workload
 
 Scalar = str | int | float | bool
 
@@ -48,9 +48,6 @@ NOWHERE, GIVEN = "none", "given"
 PLACES = ("same", "apart", "second", "column")
 """Places of other targets: beside the study's on the same storage, on other storage, a second database with the same
 tables, an engine that keeps tables by columns."""
-
-SERVERS_MAX = 64
-"""Servers whose loads are laid over each other."""
 
 SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""
@@ -456,7 +453,7 @@ def combination_plan(
             tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
     data |= tables.pop("plan", {})
     for servers in tables.pop("load", {}).values():
-        data = _of_servers(workload, data, servers, where)
+        data = load_of_servers(workload, data, servers, where)
     if is_first and study.precondition:
         data["precondition"] = study.precondition
     for name in ("activity", "search", "timing"):
@@ -465,15 +462,6 @@ def combination_plan(
         data["limits"] = combination.case.limits
     seed = study.seed + SEED_STEP * repeat
     return study_plan(workload, data, tables, seed=seed, source=where)
-
-
-def _of_servers(workload: Workload[Any], data: Record, servers: TableValue, where: str) -> dict[str, TableValue]:
-    """The plan of a load with that of so many servers."""
-    if not isinstance(servers, int) or not 1 <= servers <= SERVERS_MAX:
-        raise UsageError(f"{where}: a level of load is a number of servers from 1 to {SERVERS_MAX} (given {servers})")
-    if not isinstance(workload, OfServers):
-        raise UsageError(f"{where}: a {workload.kind} workload has no load of several servers")
-    return workload.of_servers(data, servers, source=where)
 
 
 def combination_places(study: StudyPlan, combination: Combination, of: str) -> tuple[str, ...]:
