@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from assay.base.errors import UsageError
-from assay.base.tables import Record
+from assay.base.tables import Record, TableValue
 from assay.record.merged import merged, merged_point
 from assay.workloads.plan import ExaminationPart, P, Part
 
@@ -101,7 +101,7 @@ class OfServers(ABC):
     """A kind whose load is that of a server, of which several may be on one target."""
 
     @abstractmethod
-    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, Any]:
+    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, TableValue]:
         """The table of a plan with the load of this many servers.
 
         Raises
@@ -115,7 +115,7 @@ class OfTraces(ABC):
     """A kind whose load is recorded in traces."""
 
     @abstractmethod
-    def of_traces(self, traces: Sequence[str], *, searches: bool) -> dict[str, Any]:
+    def of_traces(self, traces: Sequence[str], *, searches: bool) -> dict[str, TableValue]:
         """The table of a plan that asks for the I/Os of traces, at their speed or at one that is searched for."""
 
     @abstractmethod

@@ -19,7 +19,8 @@ from assay.document.elements import (
     Section,
     Table,
 )
-from assay.document.text import DASH, moment, percent, shorten
+from assay.document.text import DASH, moment, shorten
+from assay.document.text import percent as exact_percent
 from assay.report import figures_trace as figures
 from assay.traces.character.places import HOT_SHARES
 from assay.traces.character.reuse import UsedAgain
@@ -32,6 +33,11 @@ RANDOM_DISPERSION = 2.0
 """Counts whose variance is up to twice their mean are called as even as random arrivals are."""
 BURST_PEAK = 1.5
 """Peaks below so many times the mean are no bursts that storage would have to be sized for."""
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage; digits of one below a thousandth say nothing of a load."""
+    return "< 0.1 %" if share is not None and 0 < share < 0.001 else exact_percent(share)
 
 
 def trace_document(trace: Trace, found: TraceCharacter, version: str) -> Document:

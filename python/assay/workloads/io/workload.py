@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from assay.base.errors import RefusedTarget, UsageError
 from assay.base.paths import printable
 from assay.base.progress import Display
-from assay.base.tables import Record
+from assay.base.tables import Record, TableValue
 from assay.record.shapes.access import Accesses
 from assay.record.shapes.point import Point
 from assay.targets.files.formatting import refuse_format
@@ -92,7 +92,7 @@ class IoWorkload(
                 changed[name] = {**data.get(name, {}), **table}  # type: ignore[assignment]
         return self.load_plan({**data, "seed": seed, **changed}, source=source)
 
-    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, Any]:
+    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, TableValue]:
         """Activities at so many times their rate."""
         activities = [dict(one) for one in data.get("activity") or [{}]]
         for one in activities:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.progress import Display
-from assay.base.tables import Record
+from assay.base.tables import Record, TableValue
 from assay.base.units import format_bytes, format_duration, format_latency
 from assay.record.shapes.point import Point
 from assay.targets.files.target import StorageTarget
@@ -78,7 +78,7 @@ class ReplayWorkload(
         own = {key: value for key, value in data.items() if key != "name"}
         return self.load_plan({**own, "seed": seed, **changed}, source=source)
 
-    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, Any]:
+    def of_servers(self, data: Record, servers: int, *, source: str) -> dict[str, TableValue]:
         """The traces so many times, each copy begun a little later, and measured once all have begun."""
         plan = self.study_plan(data, {}, seed=0, source=source)
         seconds = max(at.at_s + one.seconds for at, one in zip(plan.traces, _surveys(plan), strict=True))
@@ -90,9 +90,9 @@ class ReplayWorkload(
             raise UsageError(f"{source}: {len(copies)} traces over each other are too many; at most {TRACES_MAX}")
         return {**data, "traces": copies, "timing": {"warmup_s": (servers - 1) * step_s}}
 
-    def of_traces(self, traces: Sequence[str], *, searches: bool) -> dict[str, Any]:
+    def of_traces(self, traces: Sequence[str], *, searches: bool) -> dict[str, TableValue]:
         """A replay whose places fit every target."""
-        plan: dict[str, Any] = {"kind": self.kind, "traces": list(traces), "fit": "fold"}
+        plan: dict[str, TableValue] = {"kind": self.kind, "traces": list(traces), "fit": "fold"}
         return plan | ({"search": {"axis": "speed"}} if searches else {})
 
     def compared(self, traces: Sequence[str], *, searches: bool) -> Sequence[str]:
