@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -58,6 +59,24 @@ def test_a_run_whose_answer_cannot_be_told_shows_the_rest(
     found = answers.view(profile)
     assert found["lead"] == []
     assert len(found["points"]) == 9
+
+
+def test_histories_are_those_of_the_command_and_leave_room_for_a_contract(results: Path) -> None:
+    manifest = json.loads((results / "profile" / "run.json").read_text())
+    for number in range(1, 4):
+        shutil.copytree(results / "profile", results / f"later-{number}")
+        told = manifest | {"run_id": f"later-{number}", "started_utc_ns": manifest["started_utc_ns"] + number * 10**9}
+        (results / f"later-{number}" / "run.json").write_text(json.dumps(told))
+    (results / "later-3" / "run.json").write_text("{")
+    found = answers.histories({"paths": [str(path) for path in sorted(results.iterdir())]})
+    shown = next(one for one in found["targets"] if "later-1" in one["history"]["runs"])
+    trend = shown["history"]["loads"][0]["trends"][0]
+    assert len(trend["values"]) == len(trend["runs"]) == 3
+    assert len({*trend["values"]}) == 1
+    assert trend["changes"] == []
+    assert shown["contract"] is None
+    assert found["skipped"][0].startswith("later-3: ")
+    json.dumps(found, allow_nan=False)
 
 
 def test_a_database_has_its_own_figures(results: Path) -> None:

@@ -20,7 +20,7 @@ import uvicorn
 
 from assay.apps.ui.app import pages
 from assay.apps.ui.guard import Guard
-from assay.apps.ui.runs import id_of
+from assay.apps.ui.runs import Runs, id_of
 from assay.record import live as live_file
 from assay.record.folder import Folder
 from assay.record.run_folder import RunFolder
@@ -170,7 +170,14 @@ def test_every_page_is_shown_without_a_complaint(tab: Tab, results: Path) -> Non
 def test_no_page_is_wider_than_its_window(browser: Browser, address: str, results: Path, width: int) -> None:
     tab = Tab(browser, address, color_scheme="dark")
     tab.page.set_viewport_size({"width": width, "height": 800})
-    for place in ("", "runs", f"run/{id_of(results / 'oltp')}", f"run/{id_of(results / 'oltp')}/bottlenecks"):
+    target_id = Runs([results]).rows()[0]["target_id"]
+    for place in (
+        "",
+        "runs",
+        f"target/{target_id}",
+        f"run/{id_of(results / 'oltp')}",
+        f"run/{id_of(results / 'oltp')}/bottlenecks",
+    ):
         tab.go(place)
         assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
     tab.context.close()
@@ -225,10 +232,16 @@ def test_a_target_lists_its_runs_and_a_run_says_what_became_since_last_time(tab:
     shutil.copytree(results / "profile", results / "later")
     manifest = json.loads((results / "later" / "run.json").read_text())
     manifest["started_utc_ns"] += 10**9
+    manifest["run_id"] = "later"
     (results / "later" / "run.json").write_text(json.dumps(manifest))
-    tab.until(lambda: "2 runs" in tab.text)
+    target_id = next(row["target_id"] for row in Runs([results]).rows() if row["name"] == "later")
+    tab.until(lambda: tab.page.locator(".spark").count() == 1)
+    assert "over 2 runs" in (tab.page.locator(".spark").get_attribute("aria-label") or "")
     tab.page.get_by_role("link", name="assay.dat in").click()
-    tab.until(lambda: "2 runs, the newest first" in tab.text)
+    tab.until(lambda: "2 runs, the newest first" in tab.text and tab.plots() >= 1)
+    assert "No level changed." in tab.text
+    tab.go(f"target/{target_id}/1")
+    tab.until(lambda: tab.page.locator("#load").input_value() == "1")
     tab.go(f"run/{id_of(results / 'later')}")
     tab.until(lambda: "Against last time: No difference" in tab.text)
 
@@ -250,8 +263,17 @@ def test_two_runs_are_compared(tab: Tab, results: Path) -> None:
     tab.until(lambda: "profile-again" in tab.text)
     for name in ("profile", "profile-again"):
         tab.page.get_by_label(f"choose {name} to compare", exact=True).check()
-    tab.page.get_by_role("button", name="Compare two").click()
+    tab.page.get_by_role("button", name="Compare").click()
     tab.until(lambda: "No difference" in tab.text and tab.plots() >= 2)
+
+
+@slow
+def test_many_runs_are_laid_over_each_other(tab: Tab, results: Path) -> None:
+    shutil.copytree(results / "profile", results / "profile-again")
+    runs = "+".join(id_of(results / name) for name in ("profile", "profile-again", "oltp"))
+    tab.go(f"many/{runs}+none+<img>")
+    tab.until(lambda: "3 runs beside each other" in tab.text and tab.plots() >= 4)
+    assert tab.page.get_by_role("link", name="what changed, with intervals").count() == 2
 
 
 @slow

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from assay.apps.ui.histories import histories
 from assay.apps.ui.lines import FigurePanel, FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, grouped
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import plain
@@ -383,7 +384,7 @@ def table(asked: PageQuestion) -> str:
 
 
 ANSWERS: Mapping[str, Answer] = {
-    one.__name__: one for one in (view, findings, series, matrix, compare, comparison_page, report, table)
+    one.__name__: one for one in (view, findings, series, matrix, histories, compare, comparison_page, report, table)
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -67,6 +68,7 @@ class Pages:
                 Route("/", self._page, methods=["GET"]),
                 Route("/api/runs", _taking(self._list), methods=["GET"]),
                 Route("/api/events", _taking(self._events, "run"), methods=["GET"]),
+                Route("/api/histories", _taking(self._histories), methods=["GET"]),
                 Route("/api/compare", _taking(self._compare, "a", "b"), methods=["GET"]),
                 Route("/api/runs/{run_id}/live", _taking(self._live), methods=["GET"]),
                 Route("/api/runs/{run_id}/series", _taking(self._series, "q"), methods=["GET"]),
@@ -127,6 +129,13 @@ class Pages:
             return _wrong(str(error))
         asked: PageQuestion = {"question": question.asked()} if question is not None else {}
         return self._answered("series", {**asked, "path": str(place.path)}, stamp_of(place.path)[:2])
+
+    async def _histories(self, request: Request) -> Response:
+        """All targets over time; one answer for all pages until a run's files change."""
+        del request
+        places = await run_in_threadpool(self._runs.measured)
+        state = hashlib.sha256(repr([(place.id, stamp_of(place.path)[:2]) for place in places]).encode())
+        return self._answered("histories", {"paths": [str(place.path) for place in places]}, state.hexdigest())
 
     async def _compare(self, request: Request) -> Response:
         places = self._two(request)

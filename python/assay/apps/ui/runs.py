@@ -78,9 +78,13 @@ class RunHeadline(TypedDict):
 
 
 class RunListed(RunHeadline):
-    """A run in a list; `target_id` is the number of its target: of its words, or of the recording itself."""
+    """A run in a list; `run_id` is what its manifest calls it.
+
+    `target_id` is the number of its target: of its words, or of the recording itself.
+    """
 
     id: str
+    run_id: str
     target_id: str
     name: str
     folder: str
@@ -129,6 +133,14 @@ class Runs:
                 place = RunPlace(id_of(path), path)
                 found.setdefault(place.id, place)
         return list(found.values())
+
+    def measured(self) -> list[RunPlace]:
+        """Every run that measured something and could be read; no recording."""
+        return [
+            place
+            for place in self.places()
+            if not (kept := self._kept(place).row)["is_recording"] and not kept["error"]
+        ]
 
     def find(self, run_id: str) -> RunPlace | None:
         """A run by its number; None where it is not there, or there no more."""
@@ -218,6 +230,7 @@ def _shown(place: RunPlace, kept: _Kept, title: str = "") -> RunRow:
 def _row(place: RunPlace) -> tuple[RunListed, str]:
     row: RunListed = {
         "id": place.id,
+        "run_id": "",
         "target_id": place.id,
         "name": printable(place.path.name or place.path)[:TEXT_MAX],
         "folder": printable(place.path.parent)[-TEXT_MAX:],
@@ -244,7 +257,8 @@ def _row(place: RunPlace) -> tuple[RunListed, str]:
             manifest = cast("Manifest", folder.manifest)
             told = _told(manifest)
             target_id = place.id if told["is_recording"] else _target_id(manifest, place)
-            return {**row, **told, "target_id": target_id}, whole_title(manifest)
+            run_id = _text(manifest.get("run_id")) or row["name"]
+            return {**row, **told, "run_id": run_id, "target_id": target_id}, whole_title(manifest)
     except (AssayError, OSError, ValueError) as error:
         return {**row, "status": "not readable", "error": " ".join(str(error).split())[:TEXT_MAX]}, ""
 

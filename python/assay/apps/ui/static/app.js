@@ -4,6 +4,7 @@ import { announce } from "./dom.js";
 import { comparePage } from "./compare.js";
 import { homePage } from "./home.js";
 import { listPage } from "./list.js";
+import { manyPage } from "./many.js";
 import { runPage } from "./run.js";
 import { targetPage } from "./target.js";
 
@@ -23,6 +24,7 @@ function show() {
   shownPath = path;
   if (words[0] === "run" && words[1]) page = runPage(words[1], words[2] ?? "");
   else if (words[0] === "compare" && words[2]) page = comparePage(words[1], words[2]);
+  else if (words[0] === "many" && words[1]) page = manyPage([...new Set(words[1].split("+"))].filter((id) => /^[0-9a-f]{16}$/.test(id)).slice(0, 8));
   else if (words[0] === "target" && words[1]) page = targetPage(words[1], words[2] ?? "");
   else if (words[0] === "runs") page = listPage();
   else page = homePage();

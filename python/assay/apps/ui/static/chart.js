@@ -15,6 +15,11 @@ const BINARY = [0, 10, 20, 30, 40].flatMap((power) => [1, 2, 4, 8, 16, 32, 64, 1
 // Loads are counted.
 const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((power) => [1, 2, 5].map((one) => one * 10 ** power));
 
+// Times are whole seconds on an axis: below, uPlot never comes to the end of its steps with a clock of seconds.
+const [MINUTE, HOUR, DAY, YEAR] = [60, 3600, 86400, 365 * 86400];
+const TIMES = [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((one) => one * MINUTE), ...[1, 2, 3, 4, 6, 8, 12].map((one) => one * HOUR),
+  ...[1, 2, 3, 5, 7, 10, 15, 30, 60, 90, 120, 180].map((one) => one * DAY), ...[1, 2, 5, 10].map((one) => one * YEAR)];
+
 // A time on an axis, as exactly as its steps need it.
 const tick = (seconds, step) => {
   const text = new Date(seconds * 1000).toISOString();
@@ -62,7 +67,7 @@ export class Chart {
     this.u = new uPlot({
       width, height: this.height,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      scales: { x: { time: this.time, distr: this.log ? 3 : 1 }, y: { range: (u, low, high) => this.range(low, high) } },
+      scales: { x: { time: this.time, distr: this.log ? 3 : 1, ...(this.time ? { range: (u, low, high) => this.times(low, high) } : {}) }, y: { range: (u, low, high) => this.range(low, high) } },
       cursor: { drag: { x: true, y: false }, points: { size: 6 } },
       legend: { live: true },
       series: [
@@ -76,7 +81,7 @@ export class Chart {
       ],
       axes: [
         { ...axis, label: this.time ? undefined : this.xTitle, labelSize: 18, size: 34, space: this.time ? 70 : 50,
-          ...(this.time || this.log || this.xUnit ? {} : { incrs: WHOLE }),
+          ...(this.time ? { incrs: TIMES } : this.log || this.xUnit ? {} : { incrs: WHOLE }),
           values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step))
             : this.xUnit ? (u, ticks) => ticks.map((one) => (one === null ? "" : value(one, this.xUnit))) : undefined },
         { ...axis, size: 80, values: (u, ticks) => ticks.map(shown), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
@@ -106,10 +111,18 @@ export class Chart {
     ctx.restore();
   }
 
+  // Of one moment alone an hour to either side.
+  times(low, high) {
+    if (low === null || high === null) return [0, 1];
+    return high > low ? [low, high] : [low - HOUR, high + HOUR];
+  }
+
   range(low, high) {
     if (low === null || high === null) return [0, 1];
+    // Values that differ in their last digit alone would have an axis without end.
+    if (!this.zero && high - low <= 1e-6 * Math.abs(high)) return [low - Math.abs(low) * 0.05 - (low === 0), high + Math.abs(high) * 0.05 + (high === 0)];
     const bottom = this.zero ? Math.min(0, low) : low;
-    return [bottom, high === bottom ? bottom + 1 : high + (high - bottom) * 0.05];
+    return [bottom, high - bottom <= 1e-9 * Math.abs(high) ? bottom + 1 : high + (high - bottom) * 0.05];
   }
 
   update(data, lines = null) {

@@ -33,7 +33,7 @@ export function reading(what, promise, show) {
   return box;
 }
 
-const STACKED_MIN = 3;
+const STACKED_MIN = 2;
 
 // A table; cells are text, or {text, class, node}.
 export function table(caption, columns, rows, className = "") {

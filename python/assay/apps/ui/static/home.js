@@ -1,6 +1,7 @@
 // What one wants to know in the morning: each target and each recording as a card.
 
 import { get, h } from "./dom.js";
+import { histories, historyOf, trendSummary } from "./trend.js";
 import { ago, duration, standing } from "./words.js";
 
 const CARDS_MAX = 200;
@@ -49,6 +50,7 @@ function card({ id, rows, newest }) {
     h("p", { class: "quiet" }, `${newest.is_recording ? "since" : "last measured"} ${ago(newest.started_s)}${newest.live ? "" : took}; ${rows.length} ${rows.length === 1 ? (newest.is_recording ? "recording" : "run") : "runs"}`),
     newest.error ? h("p", { class: "bad" }, newest.error) : null,
     limits ? h("p", { class: limits.class }, limits.text) : null,
+    h("div", { class: "over-time", "data-target": id }),
     newest.headline ? h("p", { class: "headline" }, newest.headline) : null,
     h("p", {}, findings ? [h("span", {}, "Open: "), h("a", { href: `#/run/${newest.id}/findings` }, findings)] : h("span", { class: "quiet" }, "no open finding")),
     h("p", { class: "quiet small" }, `${newest.name} in ${newest.folder}`));
@@ -65,12 +67,26 @@ export function homePage() {
       const live = runs.filter((row) => row.live).length;
       count.textContent = targets.length ? `${targets.length} ${targets.length === 1 ? "target" : "targets"}, ${runs.length} ${runs.length === 1 ? "run" : "runs"}, ${live} going on`
         + (shown.length < targets.length ? `; the ${shown.length} measured last are shown` : "") : "";
+      const overTime = runs.length > 1 ? histories(runs) : null;
       box.replaceChildren(targets.length ? h("div", { class: "targets" }, shown.map(card)) : emptyPage(folders));
+      if (overTime) drawTrends(overTime, shown);
     } catch (error) {
       box.replaceChildren(h("p", { class: "bad", role: "alert" }, error.message));
     }
     box.removeAttribute("aria-busy");
   }
+
+  // The cards are there at once; what targets did over time follows.
+  async function drawTrends(found, targets) {
+    let told = null;
+    try { told = await found; } catch { return; }
+    for (const { id, rows } of targets) {
+      const place = box.querySelector(`[data-target="${id}"]`), own = historyOf(told, rows);
+      if (place && own) place.replaceChildren(...trendSummary(own.history), ...contractLeft(own.contract));
+    }
+  }
+
+  const contractLeft = (left) => (left ? [h("p", {}, `${Math.round(left.minutes)} minutes left of ${left.clause}`)] : []);
   read();
   return { el, title: "Targets and recordings", on_list: read };
 }

@@ -1,9 +1,10 @@
-// All runs and recordings: filtered, sorted, two of them chosen to be compared.
+// All runs and recordings: filtered, sorted, two to eight of them chosen to be compared.
 
 import { announce, get, h, table } from "./dom.js";
 import { duration, moment, standing } from "./words.js";
 
 const ROWS_MAX = 300;
+const CHOSEN_MAX = 8;
 
 export function listPage() {
   let rows = [];
@@ -11,10 +12,10 @@ export function listPage() {
   const chosen = new Set();
   const box = h("div", { "aria-busy": "true" }, h("p", { class: "quiet" }, "Reading the list…"));
   const compare = h("button", { type: "button", disabled: true, onclick: () => {
-    // The older one is what the newer is compared with.
-    const [b, a] = rows.filter((row) => chosen.has(row.id)).map((row) => row.id);
-    location.hash = `#/compare/${a}/${b}`;
-  } }, "Compare two");
+    // The oldest is what the newer ones are compared with.
+    const ids = rows.filter((row) => chosen.has(row.id)).map((row) => row.id).reverse();
+    location.hash = ids.length === 2 ? `#/compare/${ids[0]}/${ids[1]}` : `#/many/${ids.join("+")}`;
+  } }, "Compare");
   const filter = h("input", { type: "search", id: "filter", value: wanted, oninput: () => {
     wanted = filter.value;
     sessionStorage.setItem("filter", wanted);
@@ -32,14 +33,14 @@ export function listPage() {
   function choose(row, input) {
     if (input.checked) chosen.add(row.id);
     else chosen.delete(row.id);
-    if (chosen.size > 2) {
+    if (chosen.size > CHOSEN_MAX) {
       const first = [...chosen][0];
       chosen.delete(first);
-      const box = document.getElementById(`choose-${first}`);
-      if (box) box.checked = false;
+      const other = document.getElementById(`choose-${first}`);
+      if (other) other.checked = false;
     }
-    compare.disabled = chosen.size !== 2;
-    announce(`${chosen.size} of 2 chosen`);
+    compare.disabled = chosen.size < 2;
+    announce(`${chosen.size} chosen, at most ${CHOSEN_MAX}`);
   }
 
   function line(row) {
