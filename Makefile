@@ -33,7 +33,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # Without kept bytecode each worker of the tests compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help set-up build assess test test-all proof test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean docs wheel packages container release
+.PHONY: help set-up build assess test test-all proof crash test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean docs wheel packages container release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs, the tests marked 
 
 proof: ## prove the verifier with 1,000 seeds of each class of fault, or ASSAY_SEEDS
 	ASSAY_SEEDS=$${ASSAY_SEEDS:-1000} cargo test --locked -p assay-integrity --test proof
+
+crash: $(BUILT) $(SET_UP_DEV) ## try 20,000 states of a toy log, some hundred of SQLite; needs root
+	ASSAY_ALL=1 cargo test --locked -p assay-crash
+	$(PYTEST) -m "" tests/insight/test_crash_states.py
 
 test-packaging: $(BUILT) $(SET_UP_RELEASE) ## run the slow tests: wheel, pip install, bundle without index, packages, commands of README, tour and recipes, a fresh Debian
 	$(PYTEST) -m packaging --timeout 1800

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from typing import final
 
 __all__ = [
@@ -9,6 +10,9 @@ __all__ = [
     "ChunkRows",
     "ColumnBuffer",
     "CrashCheck",
+    "CrashMinimiser",
+    "CrashStates",
+    "CrashVolume",
     "Histogram",
     "MailboxRun",
     "ModelSession",
@@ -239,6 +243,62 @@ class CrashCheck:
         """Figures of a finished phase; a check has none."""
     def engine(self) -> str:
         """No engine is measured."""
+
+@final
+class CrashVolume:
+    """A volume served as a file by FUSE: set up, recorded, and shown in states after a crash."""
+
+    def __new__(cls, folder: PathLike[str], base: PathLike[str], *, volume_bytes: int) -> CrashVolume:
+        """Serve the file `base` as the file `volume` in an empty folder; the file is made if it is not there."""
+    @property
+    def path(self) -> Path:
+        """Path of the file."""
+    def record(self, log: PathLike[str]) -> None:
+        """Record further requests into a new log, and leave the base unchanged."""
+    def mark(self, text: str) -> None:
+        """Mark in the log that a client was told something."""
+    def finish(self) -> int:
+        """End the log; its length in bytes."""
+    def show(self, states: CrashStates, name: str) -> None:
+        """Show the volume in a state; what was written since another was shown is forgotten."""
+    def close(self) -> None:
+        """Take the file away."""
+
+@final
+class CrashStates:
+    """States of a log that promises of storage, as JSON text, allow."""
+
+    def __new__(cls, log: PathLike[str], base: PathLike[str], promises_json: str) -> CrashStates: ...
+    def plan(self, seed: int, most: int) -> tuple[list[tuple[str, str, int]], dict[str, int]]:
+        """Choose up to `most` states, and say what they cover.
+
+        Of each its name, the number of its contents, and the number of acknowledgements before it.
+        """
+    def counts(self) -> dict[str, int]:
+        """Counts of requests in the log, by kind."""
+    def marks(self, name: str) -> list[str]:
+        """Acknowledgements before a state, in order."""
+    def missing(self, name: str) -> list[int]:
+        """Pieces of outstanding writes that a state lacks, counted from 0."""
+    def lacking(self, name: str, pieces: list[int]) -> str:
+        """Name of the state at the same crash point that lacks these pieces alone."""
+    def lost(self, name: str) -> list[tuple[int, int, int, int, int]]:
+        """Writes that a state lacks, whole or in part.
+
+        Of each the number of its request, time, offset and length, and the bytes that the state lacks.
+        """
+
+@final
+class CrashMinimiser:
+    """Search for the smallest set with which something still fails."""
+
+    def __new__(cls, failing: list[int]) -> CrashMinimiser: ...
+    def ask(self) -> list[int] | None:
+        """The next set to be tried; None when the set is as small as it can be made."""
+    def answer(self, fails: bool) -> None:
+        """Say whether the set that was asked for fails."""
+    def failing(self) -> list[int]:
+        """The smallest set known to fail."""
 
 @final
 class RowsLoad:

@@ -29,6 +29,7 @@ ORDER = (
     ("fleet",),
     ("insight.calibration",),
     ("insight.studies",),
+    ("insight.crash",),
     (
         "insight.__init__",
         "insight.comparable",

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod content;
 mod crash;
+mod crash_states;
 mod errors;
 mod feeds;
 mod finding;
@@ -32,6 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::{
         crash::CrashCheck,
+        crash_states::{CrashMinimiser, CrashStates, CrashVolume},
         feeds::TraceFeeds,
         histogram::Histogram,
         loading::{ChunkRows, ColumnBuffer, RowsLoad},

@@ -190,6 +190,14 @@ _WITH_COMMANDS = (
         typed=("sla",),
     ),
     Verb(
+        name="crash",
+        short="Try the states that a crash may leave on a real program.",
+        uses=("fusermount3", "mkfs.ext4", "mounting FUSE", *EMBEDDED),
+        place="assay.apps.cli.crash:app",
+        help="The states that storage may be in after a crash, tried on a real program: which promises it needs.",
+        typed=("crashmonkey", "lazyfs", "power-cut"),
+    ),
+    Verb(
         name="study",
         uses=(*SERVING, *DRAWING, *EMBEDDED),
         section=ASK,

@@ -1,0 +1,82 @@
+"""The folder of an examination: a folder for each row, with its request, volume, log and results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from assay.base.errors import RunFolderError, UsageError
+from assay.base.paths import printable
+from assay.insight.crash.requests import SubjectRequest
+from assay.insight.crash.stage import FILE_SYSTEMS
+
+_REQUEST = "request.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownTrial:
+    """A trial that was begun."""
+
+    folder: Path
+    subject: SubjectRequest
+    size_bytes: int
+    file_system: str
+    options: str
+
+
+def trial_folder(
+    at: Path, row: int, subject: SubjectRequest, *, size_bytes: int, file_system: str, options: str
+) -> Path:
+    """The folder of a row, made if it is not there.
+
+    Raises
+    ------
+    UsageError
+        It is of another request, or holds something else.
+    """
+    folder = at / f"row-{row}"
+    asked = json.dumps(
+        {"subject": asdict(subject), "size_bytes": size_bytes, "file_system": file_system, "options": options}
+    )
+    try:
+        kept = (folder / _REQUEST).read_text()
+    except FileNotFoundError:
+        kept = None
+    except OSError as error:
+        raise UsageError(f"--at: {printable(folder)}: {error.strerror}; name another folder") from None
+    if kept == asked:
+        return folder
+    if kept is not None or (folder.exists() and any(folder.iterdir())):
+        raise UsageError(f"--at: {printable(folder)} holds another trial; name another folder, or remove this one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _REQUEST).write_text(asked)
+    except OSError as error:
+        raise UsageError(f"--at: {printable(folder)}: {error.strerror}; name another folder") from None
+    return folder
+
+
+def known_trial(at: Path, row: int) -> KnownTrial:
+    """A trial of a folder.
+
+    Raises
+    ------
+    RunFolderError
+        There is none.
+    """
+    folder = at / f"row-{row}"
+    try:
+        found = json.loads((folder / _REQUEST).read_text())
+        if found["file_system"] not in FILE_SYSTEMS:
+            raise ValueError
+        subject = {**found["subject"], "settings": tuple(found["subject"]["settings"])}
+        return KnownTrial(
+            folder=folder,
+            subject=SubjectRequest(**subject),
+            size_bytes=int(found["size_bytes"]),
+            file_system=str(found["file_system"]),
+            options=str(found["options"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        raise RunFolderError(f"--at: {printable(folder)}: is no row of an examination of crashes") from None

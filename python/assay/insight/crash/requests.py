@@ -1,0 +1,128 @@
+"""What a process that shows states is asked, and what it answers: lines of JSON over its standard streams."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from assay.insight.crash.subject import CrashFinding, Kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubjectRequest:
+    """The program that is tried.
+
+    Attributes
+    ----------
+    kind
+        A user's own command, or a PostgreSQL that Assay initialises on the volume.
+    load, check, prepare
+        Commands of the user; of PostgreSQL empty.
+    cwd
+        Where the commands run.
+    patience_s
+        How long the check of one state may take.
+    settings
+        Settings of the server, `name=value`.
+    transactions, clients
+        Length of the load.
+    """
+
+    kind: Literal["command", "postgresql"]
+    load: str = ""
+    check: str = ""
+    prepare: str = ""
+    cwd: str = "/"
+    patience_s: float = 60.0
+    settings: tuple[str, ...] = ()
+    transactions: int = 600
+    clients: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageRequest:
+    """The volume and its file system."""
+
+    base: str
+    log: str
+    work: str
+    size_bytes: int
+    file_system: str = "ext4"
+    options: str = ""
+    checks_file_system: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """The recording of a load.
+
+    Attributes
+    ----------
+    title
+        Program, version and settings.
+    load_s
+        How long the load took.
+    told
+        How much clients were told.
+    """
+
+    title: str
+    load_s: float
+    told: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostWrite:
+    """A write that a state lacks, whole or in part; `place` names the file, where one is known."""
+
+    request: int
+    at_ns: int
+    offset_bytes: int
+    length_bytes: int
+    lost_bytes: int
+    place: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedState:
+    """The check of one state."""
+
+    name: str
+    finding: CrashFinding | None
+    seconds: float
+
+
+def to_line(value: SubjectRequest | StageRequest | Recorded | CheckedState | LostWrite) -> dict[str, object]:
+    """A value as JSON."""
+    return asdict(value)
+
+
+def stage_of(text: str) -> tuple[StageRequest, SubjectRequest]:
+    """The first line that a process is sent."""
+    found = json.loads(text)
+    subject = {**found["subject"], "settings": tuple(found["subject"]["settings"])}
+    return StageRequest(**found["stage"]), SubjectRequest(**subject)
+
+
+def checked_of(found: dict[str, object]) -> CheckedState:
+    """The answer about one state."""
+    finding = found["finding"]
+    kind: Kind
+    if isinstance(finding, dict):
+        kind = finding["kind"]
+        told = CrashFinding(kind=kind, message=str(finding["message"]))
+    else:
+        told = None
+    return CheckedState(name=str(found["name"]), finding=told, seconds=float(str(found["seconds"])))
+
+
+def log_path(folder: Path) -> Path:
+    """The log of writes in the folder of a trial."""
+    return folder / "writes.log"
+
+
+def base_path(folder: Path) -> Path:
+    """The volume as it was when the load began."""
+    return folder / "base.img"

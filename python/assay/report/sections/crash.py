@@ -1,0 +1,194 @@
+"""The page of a crash examination: which promises a program needs of its storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.base.units import count_of, format_bytes, format_duration
+from assay.document.elements import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    FactList,
+    Notice,
+    Notices,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from assay.document.text import shorten
+from assay.insight.crash.examination import CrashAnswer, Row, Tried
+from assay.insight.crash.requests import LostWrite
+from assay.insight.crash.subject import KIND_WORDS
+from assay.insight.crash.trial import CrashOutcome
+
+WRITES_SHOWN = 12
+
+
+def crash_document(answer: CrashAnswer, version: str) -> Document:
+    """Build the page."""
+    first = answer.rows[0]
+    facts = (
+        f"{answer.file_system} on {format_bytes(answer.size_bytes)}" if answer.file_system != "none" else "one file",
+        f"{first.recorded.told:,} acknowledgements",
+        f"{sum(one.outcome.tried for row in answer.rows for one in row.tried):,} states",
+        f"seed {answer.seed}",
+    )
+    sections = [
+        Section(name="crash-answer", title="Answer", blocks=list(answer_blocks(answer)), place="answer"),
+        Section(name="crash-matrix", title="Settings and promises", blocks=[_matrix(answer)]),
+        *_examples(answer),
+        Section(name="crash-covered", title="What was tried", blocks=list(_covered(answer))),
+    ]
+    return Document(
+        title=f"{shorten(first.recorded.title, 80)} after a crash",
+        facts_line=" · ".join(facts),
+        sections=sections,
+        footer=f"Assay {version}",
+        version=version,
+        started="",
+    )
+
+
+def answer_blocks(answer: CrashAnswer) -> Iterator[Block]:
+    """The sentences that answer, worst first; the terminal shows them, too."""
+    passing = answer.passing_controls
+    if passing:
+        text = "no answer: a control that must fail passed (" + "; ".join(passing) + "), so that passes mean nothing"
+        yield Notices([Notice(text, "bad")])
+        return
+    for number, row in enumerate(answer.rows):
+        if row.must_fail:
+            continue
+        asked = row.tried[0].outcome
+        yield Paragraph(_sentence(row, asked), strong=number == 0, tone="bad" if asked.failed else "good")
+        needs = [_needed(one) for one in row.tried[1:] if not one.must_fail]
+        if needs:
+            yield Bullets(needs)
+    yield Paragraph(_gain(answer)) if len(answer.rows) > 1 else Paragraph(_control_words(answer))
+    if len(answer.rows) > 1:
+        yield Paragraph(_control_words(answer))
+
+
+def _sentence(row: Row, asked: CrashOutcome) -> str:
+    title, words = row.recorded.title, asked.promises.words
+    if not asked.failed:
+        return (
+            f"{title}: with {words}, all {asked.tried:,} states that were tried are consistent and complete."
+            " Others are possible; see what was tried."
+        )
+    kinds = "; ".join(f"{KIND_WORDS[kind]} in {count:,}" for kind, count in asked.kinds.items())
+    return f"{title}: with {words}, {asked.failed:,} of {asked.tried:,} states fail: {kinds}."
+
+
+def _needed(tried: Tried) -> str:
+    outcome = tried.outcome
+    if outcome.failed:
+        kinds = "; ".join(f"{KIND_WORDS[kind]} in {count:,}" for kind, count in outcome.kinds.items())
+        example = f", the smallest {outcome.failure.name}" if outcome.failure else ""
+        return f"{tried.what}: {outcome.failed:,} of {outcome.tried:,} states fail ({kinds}{example})."
+    return f"{tried.what}: all {outcome.tried:,} states pass."
+
+
+def _gain(answer: CrashAnswer) -> str:
+    first, *others = answer.rows
+    gains = [
+        f"{' '.join(row.settings[len(first.settings) :])} brings {row.told_per_s / first.told_per_s - 1:+.0%}"
+        for row in others
+        if first.told_per_s
+    ]
+    return f"Acknowledgements a second while the load was recorded, once each: {'; '.join(gains)}."
+
+
+def _control_words(answer: CrashAnswer) -> str:
+    controls = [one for row in answer.rows for one in row.tried if one.must_fail]
+    seen = ", ".join(f"{one.outcome.failed} of {one.outcome.tried}" for one in controls)
+    return f"A drive that ignores flushes fails, as it must: in {seen} states; the control ends at its first failure."
+
+
+def _matrix(answer: CrashAnswer) -> Table:
+    titles = [one.what for one in answer.rows[0].tried]
+    columns = [
+        Column("settings", weight=2.0),
+        *(Column(title) for title in titles),
+        Column("told a second", number=True),
+    ]
+    rows = [
+        [
+            Cell(row.recorded.title + (" (control)" if row.must_fail else "")),
+            *(_cell(one) for one in row.tried),
+            Cell(f"{row.told_per_s:,.0f}"),
+        ]
+        for row in answer.rows
+    ]
+    return Table(name="crash-matrix", caption="States that fail of those that were tried", columns=columns, rows=rows)
+
+
+def _cell(tried: Tried) -> Cell:
+    outcome = tried.outcome
+    is_expected = bool(outcome.failed) == tried.must_fail
+    tone: Tone = "good" if is_expected else "bad"
+    return Cell(f"{outcome.failed:,} of {outcome.tried:,}", tone)
+
+
+def _examples(answer: CrashAnswer) -> Iterator[Section]:
+    blocks: list[Block] = []
+    for row in answer.rows:
+        for one in row.tried:
+            failure = one.outcome.failure
+            if failure is None:
+                continue
+            smallest = "the smallest that fails" if failure.is_smallest else "the smallest found in the checks allowed"
+            blocks.append(Paragraph(f"{row.recorded.title}, {one.what}: state {failure.name}", strong=True))
+            blocks.append(Paragraph(f"{KIND_WORDS[failure.finding.kind]}: {failure.finding.message} ({smallest})."))
+            shown = [_lost_words(lost) for lost in failure.lost[:WRITES_SHOWN]]
+            more = len(failure.lost) - len(shown)
+            blocks.append(
+                Bullets([*shown, *([f"and {count_of(more, 'other write')}"] if more else [])] or ["lacks nothing"])
+            )
+    if blocks:
+        yield Section(name="crash-examples", title="Failing states", blocks=blocks)
+
+
+def _lost_words(lost: LostWrite) -> str:
+    what = "lost" if lost.lost_bytes == lost.length_bytes else f"torn, {format_bytes(lost.lost_bytes)} lost"
+    place = f" of {lost.place}" if lost.place else ""
+    return (
+        f"write {lost.request} at {lost.at_ns / 1e9:.3f} s: {format_bytes(lost.length_bytes)}{place}"
+        f" at byte {lost.offset_bytes:,} of the volume: {what}"
+    )
+
+
+def _covered(answer: CrashAnswer) -> Iterator[Block]:
+    row = answer.rows[0]
+    counts = row.counts
+    asked = row.tried[0].outcome
+    coverage = asked.coverage
+    yield FactList("crash-log", _facts(counts, coverage, asked, answer.jobs))
+    notes = ["Bit rot and writes to a wrong place are not among the states: assay verify looks for those."]
+    if not counts["fua"]:
+        why = ": a loop device turns each into a write and a flush" if answer.file_system != "none" else ""
+        notes.append(f"No FUA write reached the volume{why}, so that the promise about FUA was not tried.")
+    if not counts["discards"]:
+        notes.append("Nothing was discarded, so that the promise about discards was not tried.")
+    yield Bullets(notes)
+
+
+def _facts(counts: dict[str, int], coverage: dict[str, int], asked: CrashOutcome, jobs: int) -> list[tuple[str, str]]:
+    rate = asked.tried / asked.seconds * 3600 / jobs if asked.seconds else 0
+    log = (
+        f"{counts['writes']:,} writes of {format_bytes(counts['written_bytes'])}, {counts['flushes']:,} flushes,"
+        f" {counts['fua']:,} FUA, {counts['discards']:,} discards, {counts['marks']:,} acknowledgements"
+    )
+    points = (
+        f"{coverage['points_tried']:,} of {coverage['points']:,} have a state that was tried;"
+        f" every possible state was considered at {coverage['points_exhausted']:,}"
+    )
+    pieces = coverage["pieces_max"]
+    most = f"at most {count_of(pieces, 'piece')} of writes at a crash point, which allow 2^{pieces} states there"
+    states = f"{coverage['considered']:,} considered, {coverage['equivalent']:,} of them equal to others in contents"
+    speed = f"{format_duration(asked.seconds)}, {rate:,.0f} states an hour and process"
+    return [("log", log), ("crash points", points), ("outstanding", most), ("states", states), ("speed", speed)]
