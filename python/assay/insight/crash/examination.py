@@ -131,9 +131,9 @@ def _weaker(asked: Promises) -> list[tuple[str, Promises]]:
     default = Promises()
     found = []
     if asked.atomic_bytes != default.atomic_bytes:
-        found.append(("without atomic writes", replace(asked, atomic_bytes=default.atomic_bytes)))
+        found.append(("512 B atomic", replace(asked, atomic_bytes=default.atomic_bytes)))
     if asked.order != default.order:
-        found.append(("without order", replace(asked, order=default.order)))
+        found.append(("in any order", replace(asked, order=default.order)))
     if not asked.volatile_cache:
         found.append(("with a volatile cache", replace(asked, volatile_cache=True)))
     return found
