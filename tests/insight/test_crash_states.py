@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from assay.apps.cli.app import app
-from assay.base.errors import UsageError
+from assay.base.errors import AssayError, ExitCode, UsageError
 from assay.insight.crash.promises import Promises
 
 RECORDS = Path(__file__).parents[1] / "fixtures/crash/records.py"
@@ -105,5 +105,6 @@ def test_what_is_wrong_is_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = crash(*arguments)
-    assert isinstance(found.exception, UsageError) or found.exit_code == 2
+    assert isinstance(found.exception, AssayError)
+    assert found.exception.exit_code == ExitCode.USAGE
     assert words in str(found.exception)
