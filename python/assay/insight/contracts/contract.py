@@ -27,7 +27,7 @@ WINDOWS_MAX = 2000
 
 
 class PromisedMix(Strict):
-    """The I/O that a clause is promised for, as an acceptance test asks for it."""
+    """The I/O that a clause is promised for; a recording is not judged by it."""
 
     block: Block = 8192
     read: PromisedShare = 0.7
