@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from assay.apps.ui.histories import histories
 from assay.apps.ui.lines import FigurePanel, FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, grouped
+from assay.apps.ui.metrics import history_metrics
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import plain
 from assay.record.judgement import UNDECIDED, WORDS, standing_word, verdict_of
@@ -384,7 +385,8 @@ def table(asked: PageQuestion) -> str:
 
 
 ANSWERS: Mapping[str, Answer] = {
-    one.__name__: one for one in (view, findings, series, matrix, histories, compare, comparison_page, report, table)
+    one.__name__: one
+    for one in (view, findings, series, matrix, histories, history_metrics, compare, comparison_page, report, table)
 }
 
 

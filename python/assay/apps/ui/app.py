@@ -14,11 +14,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from assay.apps.ui.asking import AnswerStream, Asking
+from assay.apps.ui.asking import AnswerStream, Asking, NotAnswered
 from assay.apps.ui.guard import REPORT_POLICY
 from assay.apps.ui.lines import FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, parse_question
+from assay.apps.ui.metrics import CONTENT_TYPE, Sample, exposed, live_samples, run_samples
 from assay.apps.ui.recordings import catalogue_of, lines_of
-from assay.apps.ui.runs import REPORTS, RunPlace, Runs, live_of, stamp_of
+from assay.apps.ui.runs import REPORTS, RunPlace, RunRow, Runs, live_of, stamp_of
 from assay.apps.ui.watch import Events, RunsWatch, bounded
 from assay.base.errors import AssayError
 from assay.base.paths import plain
@@ -34,6 +35,7 @@ TYPES = {
     ".pdf": "application/pdf",
 }
 REPORT_BYTES_MAX = 256 * 2**20
+METRICS_BYTES_MAX = 2**22
 CHUNK_BYTES = 2**18
 SHOWN_MAX = 100
 
@@ -69,6 +71,7 @@ class Pages:
                 Route("/api/runs", _taking(self._list), methods=["GET"]),
                 Route("/api/events", _taking(self._events, "run"), methods=["GET"]),
                 Route("/api/histories", _taking(self._histories), methods=["GET"]),
+                Route("/metrics", _taking(self._metrics), methods=["GET"]),
                 Route("/api/compare", _taking(self._compare, "a", "b"), methods=["GET"]),
                 Route("/api/runs/{run_id}/live", _taking(self._live), methods=["GET"]),
                 Route("/api/runs/{run_id}/series", _taking(self._series, "q"), methods=["GET"]),
@@ -133,9 +136,31 @@ class Pages:
     async def _histories(self, request: Request) -> Response:
         """All targets over time; one answer for all pages until a run's files change."""
         del request
-        places = await run_in_threadpool(self._runs.measured)
+        return self._answered("histories", *await run_in_threadpool(self._measured))
+
+    def _measured(self) -> tuple[PageQuestion, str]:
+        """Every run that measured something, and the state of its files."""
+        places = self._runs.measured()
         state = hashlib.sha256(repr([(place.id, stamp_of(place.path)[:2]) for place in places]).encode())
-        return self._answered("histories", {"paths": [str(place.path) for place in places]}, state.hexdigest())
+        return {"paths": [str(place.path) for place in places]}, state.hexdigest()
+
+    async def _metrics(self, request: Request) -> Response:
+        """What Prometheus reads; histories come from a process of their own, and are left out where it fails."""
+        del request
+        rows = await run_in_threadpool(self._runs.rows)
+        told = exposed([*run_samples(rows), *await run_in_threadpool(self._live_samples, rows)])
+        try:
+            asked, state = await run_in_threadpool(self._measured)
+            async with self._asking.answered("history_metrics", asked, state) as answer:
+                told += os.pread(answer, METRICS_BYTES_MAX, 0).decode(errors="replace")
+        except NotAnswered as error:
+            told += f"# histories are missing: {plain(str(error))[:SHOWN_MAX]}\n"
+        return Response(told, headers={"content-type": CONTENT_TYPE})
+
+    def _live_samples(self, rows: Sequence[RunRow]) -> list[Sample]:
+        known = {place.id: place for place in self._runs.places()}
+        live = [(row, known[row["id"]]) for row in rows if row["live"] and row["id"] in known]
+        return [one for row, place in live for one in live_samples(row, bounded(live_of(place.path)))]
 
     async def _compare(self, request: Request) -> Response:
         places = self._two(request)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 METHODS = ("GET", "HEAD")
+METRICS = "/metrics"
+"""What a program may ask for with the token as a bearer, without a cookie."""
 
 POLICY = "; ".join(
     (
@@ -105,7 +107,7 @@ class Guard:
             if not hmac.compare_digest(given[-1].encode(), self._token):
                 return _refused(scope, 403, "The token is wrong", WHERE_IT_IS)
             return 200, {"set-cookie": self._set_cookie(), "content-type": HTML}, _ENTER
-        if not self._has_cookie(headers):
+        if not self._has_cookie(headers) and not self._has_bearer(scope, headers):
             return _refused(scope, 403, "A token is missing", WHERE_IT_IS)
         sites = [value for name, value in headers if name == b"sec-fetch-site"]
         if any(site == b"cross-site" for site in sites):
@@ -120,6 +122,12 @@ class Guard:
             for one in cookies
             if one.startswith(wanted)
         )
+
+    def _has_bearer(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Whether a program shows the token; it opens the metrics alone."""
+        shown = [value for name, value in headers if name == b"authorization"]
+        wanted = b"Bearer " + self._token
+        return scope["path"] == METRICS and len(shown) == 1 and hmac.compare_digest(shown[0], wanted)
 
     def _set_cookie(self) -> str:
         secure = "; Secure" if self._secure else ""
