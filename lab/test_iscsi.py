@@ -176,7 +176,7 @@ def strike(array: Array, fault: str) -> None:
             array.end()
             array.serve()
         case "disk":
-            array.command("pull", "member0/disk3")
+            array.command("pull", "member0/disk3", "--no-spare")
         case "delay":
             array.command("delay-path", "0", "20ms")
 
@@ -335,8 +335,8 @@ def test_a_cut_path_costs_no_transaction(
     lab.wait_for_run(running)
     enough = lab.writes(device) + CUT_AFTER_WRITES
     lab.wait_until(lambda: lab.writes(device) > enough, running, every_s=1.0)
-    portal = array.command("fail-path").split()[1].removesuffix(":3260")
-    (lost,) = [path.disk for path in initiator.paths("data01") if path.portal == portal]
+    portals = {path.portal: path.disk for path in initiator.paths("data01")}
+    lost = portals[array.command("fail-path").split()[1].removesuffix(":3260")]
     done = running.end()
     lab.kill(recording, signal.SIGTERM)
     diagnosis = lab.assay("diagnose", "/tmp/recording", "--json").checked().document

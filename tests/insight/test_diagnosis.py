@@ -376,6 +376,20 @@ def test_a_path_that_is_lost_for_seconds_is_named() -> None:
     assert "dm-0/sdc" not in json.dumps(cause)
 
 
+def test_the_lost_paths_of_all_multipath_devices_are_named() -> None:
+    parts = []
+    for device, path in (("dm-0", "sda"), ("dm-1", "sdc")):
+        parts += [
+            rows("multipath", device, "paths_failed_count", [0.0] * 30 + [1.0] * 30, tier="storage"),
+            rows("path", f"{device}/{path}", "read_ios_count", [9.0] * 30 + [0.0] * 30, kind="delta", tier="storage"),
+            rows("path", f"{device}/other", "read_ios_count", [9.0] * 60, kind="delta", tier="storage"),
+        ]
+
+    (cause,) = of(*parts).record()["causes"]
+    assert all(name in cause["advice"] for name in ("dm-0/sda", "dm-1/sdc"))
+    assert "other" not in cause["advice"].split(",")[0]
+
+
 def test_a_path_without_io_that_runs_is_not_lost() -> None:
     found = of(
         rows("multipath", "dm-0", "paths_failed_count", [0.0] * 30, tier="storage"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from assay.document.text import joined
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
-from assay.insight.diagnosis.observed import Numbers, Observations, Track, summed
+from assay.insight.diagnosis.observed import Flags, Numbers, Observations, Track, summed
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
 
@@ -33,36 +33,46 @@ def slow_path(observed: Observations) -> list[Suspicion]:
 
 
 def lost_path(observed: Observations) -> list[Suspicion]:
-    """A path of a multipath device that the kernel does not use, because its port, session or link is gone."""
-    return those(*(_lost(observed, failed) for failed in observed.find("paths_failed_count", source="multipath")))
+    """Paths of multipath devices that the kernel does not use, because their port, session or link is gone."""
+    failed = observed.find("paths_failed_count", source="multipath")
+    return those(*(_lost(observed, [one for one in failed if one.host == host]) for host in observed.hosts))
 
 
-def _lost(observed: Observations, failed: Track) -> Suspicion | None:
+def _lost(observed: Observations, maps: Sequence[Track]) -> Suspicion | None:
+    """What a host lost: a cable, port or portal takes a path of several multipath devices away at once."""
     signals = CauseSignals(observed)
-    words = f"{failed.entity}: paths that do not run"
-    signals.add("failed", words, failed, at.PATH_LOST, required=True, strong=True)
-    paths = {
-        track.entity: ios
-        for track in observed.find("read_ios_count", source="path", host=failed.host)
-        if track.entity.startswith(f"{failed.entity}/") and (ios := observed.ios_per_s(track)) is not None
-    }
-    lost = []
-    for name, own in paths.items():
-        others = summed([ios for other, ios in paths.items() if other != name])
-        silent = (own == 0) & (others > 0) & failed.above(at.PATH_LOST.value)
-        if signals.add_where("silent", f"{name}: no I/Os while other paths have some", silent, entity=name):
-            lost.append(name)
-    named = joined(lost) or f"the paths of {failed.entity}"
+    silent_steps: dict[str, int] = {}
+    for failed in maps:
+        words = f"{failed.entity}: paths that do not run"
+        signals.add("failed", words, failed, at.PATH_LOST, required=True, strong=True)
+        for name, silent in _silent(observed, failed):
+            words = f"{name}: no I/Os while other paths have some"
+            if signals.add_where("silent", words, silent, entity=name, host=failed.host):
+                silent_steps[name] = int(silent.sum())
+    names = sorted(silent_steps, key=lambda name: -silent_steps[name])
+    named = joined(names) or "the paths of " + joined(sorted({failed.entity for failed in maps}))
     return signals.agree(
         "lost-path",
         resource="network",
         advice=f"Look at the port, cable, switch and session of {named}, and at the kernel's log of that time;"
         " `multipath -ll` says whether it is back.",
         against=["The path was taken out on purpose."],
-        explains=("slow-path", "slow-disk", "device-stands-still", "throttled-queue", "log-flush"),
+        explains=("slow-path", "slow-disk", "drive-errors", "device-stands-still", "throttled-queue", "log-flush"),
         confirm="which path it was: `multipath -ll`, and I/Os of each path beside each other",
         always=True,
     )
+
+
+def _silent(observed: Observations, failed: Track) -> Iterator[tuple[str, Flags]]:
+    """Steps in which a path of a multipath device has no I/Os although others of it have, while one is lost."""
+    paths = {
+        track.entity: ios
+        for track in observed.find("read_ios_count", source="path", host=failed.host)
+        if track.entity.startswith(f"{failed.entity}/") and (ios := observed.ios_per_s(track)) is not None
+    }
+    for name, own in paths.items():
+        others = summed([ios for other, ios in paths.items() if other != name])
+        yield name, (own == 0) & (others > 0) & failed.above(at.PATH_LOST.value)
 
 
 def _carried(observed: Observations, busy: Track) -> Track | None:
