@@ -54,7 +54,7 @@ def test_a_program_that_flushes_before_it_acknowledges_passes_and_goes_on_where_
     asked, control = row["tried"]
     assert (asked["outcome"]["failed"], asked["outcome"]["tried"]) == (0, 12)
     assert control["must_fail"]
-    assert control["outcome"]["failed"] == 1
+    assert control["outcome"]["failed"] >= 1
     assert row["counts"]["flushes"] == row["counts"]["marks"] == 24
     kept = (tmp_path / "at/row-0/results.jsonl").read_text()
     assert records(tmp_path / "at").exit_code == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.base.errors import IoFailed, NotSupported, error_named
+from assay.base.programs import SYSTEM_FOLDERS, require_program
 from assay.insight.crash.promises import Promises
 from assay.insight.crash.requests import (
     CheckedState,
@@ -54,6 +55,8 @@ class CrashProcess:
                 f"crash: {file_system} on a served volume needs a loop device and mounts, which root alone may make;"
                 " run Assay as root, or give --fs none for a program that writes to one file"
             )
+        if file_system == "ext4":
+            require_program("crash", "mkfs.ext4")
         self._work = Path(tempfile.mkdtemp(prefix="assay-crash-"))
         self._work.chmod(0o711)
         stage = StageRequest(
@@ -74,6 +77,7 @@ class CrashProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            env={**os.environ, "PATH": os.pathsep.join((os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS))},
             start_new_session=True,
         )
         try:
