@@ -354,6 +354,36 @@ class OltpRun:
     def finish(self, timeout_s: float) -> str:
         """Stop, wait for what is under way, and report as `poll` does."""
 
+class StatementLog:
+    """Logs of statements, read one after the other and sorted by sessions."""
+
+    def __new__(cls, options_json: str) -> StatementLog: ...
+    def open(self, path: str | PathLike[str]) -> str:
+        """Open the next log; gives its format. Raises UsageError where it cannot be read or is none."""
+    def read_some(self, bytes: int) -> bool:
+        """Read about as many bytes of the log that was opened last; false at its end."""
+    def finish(self) -> str:
+        """Sort what was read; gives what it holds as JSON text. Raises UsageError where there is nothing to replay."""
+
+class StatementReplay:
+    """The sessions of a log at work on a database."""
+
+    def __new__(cls, log: StatementLog, plan_json: str) -> StatementReplay: ...
+    def poll(self) -> str:
+        """How the replay stands, and the ticks completed since the last poll."""
+    def measure_from(self, tick: int) -> None:
+        """Forget the ticks before this one."""
+    def point(self, from_tick: int, to_tick: int) -> str:
+        """Figures of the complete ticks `from_tick..to_tick`."""
+    def acknowledged(self) -> str:
+        """None: a replay keeps no acknowledged transactions."""
+    def told(self) -> str:
+        """What became of the statements, as JSON text."""
+    def stop(self) -> None:
+        """End after the statements that are under way."""
+    def finish(self, timeout_s: float) -> str:
+        """Stop, wait for what is under way, and report as `poll` does."""
+
 def allocate(descriptor: int, path: str | PathLike[str], size_bytes: int) -> None:
     """Give an open file its size and reserve the space; errors name the path."""
 

@@ -36,4 +36,4 @@ def test_only_what_assay_starts_itself_is_left_out_of_the_list() -> None:
 def test_verbs_of_several_kinds_are_commands_of_one() -> None:
     groups = {verb.group.name for verb in declared() if verb.group is not None}
     commands = {name: [*verbs()[name].commands] for name in groups}
-    assert commands == {"oltp": ["tpcc", "brokerage", "sql"], "dss": ["tpch"]}
+    assert commands == {"oltp": ["tpcc", "brokerage", "sql", "replay"], "dss": ["tpch"]}

@@ -53,7 +53,7 @@ ORDER = (
 )
 """What stands on one line may import what stands on it or above."""
 
-KINDS = ("brokerage", "integrity", "io", "mailbox", "replay", "sql", "tpcc", "tpch")
+KINDS = ("brokerage", "integrity", "io", "mailbox", "replay", "sql", "statements", "tpcc", "tpch")
 """Folders of workloads."""
 
 BUILDS_ON = {"replay": "io"}

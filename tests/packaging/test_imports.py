@@ -47,7 +47,8 @@ def called(*words: str) -> str:
 
 
 KINDS = tuple(
-    f"assay.workloads.{name}." for name in ("io", "integrity", "mailbox", "replay", "tpcc", "tpch", "brokerage", "sql")
+    f"assay.workloads.{name}."
+    for name in ("io", "integrity", "mailbox", "replay", "tpcc", "tpch", "brokerage", "sql", "statements")
 )
 
 

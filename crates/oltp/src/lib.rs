@@ -2,7 +2,7 @@
 //!
 //! Start with [`OltpRun`]: threads (`users.rs`) host users as tasks; a user draws an input (`inputs.rs`), runs it as statements or
 //! as a procedure on a connection of `assay-sql`, and counts it (`counts.rs`).
-//! `workload.rs` says what a workload is, `workloads.rs` which there are.
+//! `workload.rs` says what a workload is, `workloads.rs` which there are. Logs of statements are replayed without users (`statements/`).
 
 mod brokerage;
 mod counts;
@@ -15,6 +15,7 @@ mod run;
 mod script;
 mod serial;
 mod shared;
+mod statements;
 mod talk;
 #[cfg(test)]
 mod text_rows;
@@ -28,4 +29,5 @@ pub use run::{DatabaseSum, OltpRun, RunStatus, State, TransactionSum, Transactio
 pub use script::{check as check_scripts, statements as sql_statements};
 pub use serial::SerialCount;
 pub use shared::Gap;
+pub use statements::{LogIntake, LogOptions, Report, StatementReplay, StoredLog, Survey};
 pub use workloads::{DATASETS, Registered, workload, workload_of};

@@ -114,6 +114,20 @@ pub struct Window {
     pub backlog: Option<(u64, u64)>,
 }
 
+/// What a run is made of: its threads at work, and where they count.
+pub(crate) struct Parts {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) exchanges: Vec<Exchange<TransactionTally>>,
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    /// Threads that have not ended.
+    pub(crate) alive: Arc<AtomicU32>,
+    /// Names of what is counted.
+    pub(crate) transactions: Vec<Arc<str>>,
+    /// Names of the databases.
+    pub(crate) names: Vec<String>,
+    pub(crate) acknowledged: Box<dyn Fn() -> Value + Send>,
+}
+
 /// Users at work. Dropping it stops them.
 pub struct OltpRun {
     shared: Arc<Shared>,
@@ -197,6 +211,23 @@ impl OltpRun {
         let exchanges: Vec<_> = (0..threads).map(|_| Exchange::new(SPARE_INTERVALS)).collect();
         let alive = Arc::new(AtomicU32::new(threads));
         let handles = start_threads(&shared, &workload, &exchanges, &alive, places, interval_ns)?;
+        Self::assembled(Parts {
+            shared,
+            exchanges,
+            threads: handles,
+            alive,
+            transactions,
+            names,
+            acknowledged: Box::new(move || workload.acknowledged()),
+        })
+    }
+
+    /// Makes a run of threads that are at work.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Other`] when no thread can watch over them.
+    pub(crate) fn assembled(parts: Parts) -> Result<Self, DatabaseError> {
+        let Parts { shared, exchanges, threads, alive, transactions, names, acknowledged } = parts;
         let collector = TransactionCollector::new(exchanges.into_iter().map(|exchange| ((), exchange)));
         let began = shared.epoch.subscribe();
         let now_ns = move || began.borrow().map(|epoch| epoch.elapsed().as_nanos() as u64);
@@ -204,16 +235,17 @@ impl OltpRun {
             shared.stop();
             DatabaseError::Other(format!("no thread: {error}"))
         })?;
+        let interval_ns = shared.plan.interval_ns;
         Ok(Self {
             shared,
             collector,
             told_ticks: 0,
-            threads: handles,
+            threads,
             alive,
             transactions,
             names,
             interval_ns,
-            acknowledged: Box::new(move || workload.acknowledged()),
+            acknowledged,
             _heartbeat: heartbeat,
         })
     }

@@ -16,6 +16,7 @@ mod oltp;
 mod rows;
 mod serving;
 mod session;
+mod statements;
 mod summary;
 mod trace;
 mod verification;
@@ -42,6 +43,7 @@ mod _core {
         oltp::OltpRun,
         serving::ServedArray,
         session::Session,
+        statements::{StatementLog, StatementReplay},
         trace::BlockCapture,
         verification::Verification,
     };

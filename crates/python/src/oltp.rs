@@ -43,13 +43,7 @@ impl OltpRun {
 
     /// Counts of the complete ticks `from_tick..to_tick`.
     fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64) -> String {
-        py.detach(|| {
-            let run = locked(&self.0);
-            let window = run.window(from_tick, to_tick);
-            let interval_s = run.interval_ns() as f64 / 1e9;
-            let seconds = to_tick.saturating_sub(from_tick) as f64 * interval_s;
-            to_json(&Figures::of(&window, run.names(), seconds))
-        })
+        py.detach(|| figures(&locked(&self.0), from_tick, to_tick))
     }
 
     /// Recent acknowledged transactions, if the workload keeps them.
@@ -111,7 +105,16 @@ struct Away<'a> {
     reason: &'a str,
 }
 
-fn run_report(status: &RunStatus) -> String {
+/// Counts of a run's complete ticks `from_tick..to_tick`, as JSON text.
+pub(crate) fn figures(run: &Run, from_tick: u64, to_tick: u64) -> String {
+    let window = run.window(from_tick, to_tick);
+    let interval_s = run.interval_ns() as f64 / 1e9;
+    let seconds = to_tick.saturating_sub(from_tick) as f64 * interval_s;
+    to_json(&Figures::of(&window, run.names(), seconds))
+}
+
+/// How a run stands, as JSON text.
+pub(crate) fn run_report(status: &RunStatus) -> String {
     let state = match status.state {
         State::Connecting => "connecting",
         State::Running => "running",

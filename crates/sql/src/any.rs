@@ -91,6 +91,10 @@ impl Driver for AnyDriver {
         each!(self, driver => driver.in_transaction())
     }
 
+    fn leave_open(&mut self) {
+        each!(self, driver => driver.leave_open());
+    }
+
     async fn roll_back(&mut self) -> Result<(), DbError> {
         each!(self, driver => driver.roll_back().await)
     }

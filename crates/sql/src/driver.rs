@@ -72,6 +72,9 @@ pub trait Driver: Sized {
         false
     }
 
+    /// From now on an error of the user's own statements leaves a transaction as the server has it; the client ends it.
+    fn leave_open(&mut self) {}
+
     /// Ends a transaction that statements of the user's own left open.
     async fn roll_back(&mut self) -> Result<(), DbError>;
 

@@ -39,6 +39,12 @@ use crate::{
     workload::{Desk, Done, Transaction, Workload},
 };
 
+/// What sessions of the user's own statements begin with on a server.
+pub(crate) fn session_statements(kind: Kind) -> Vec<String> {
+    let sections = <Scripts as Workload>::sections(kind, "session").unwrap_or_default();
+    sections.into_iter().map(|section| section.text).collect()
+}
+
 /// The workload of scripts: its fields of a plan, and the scripts once they are ready.
 #[derive(Debug, Deserialize)]
 #[serde(from = "ScriptsPlan")]

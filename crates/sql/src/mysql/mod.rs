@@ -39,6 +39,8 @@ pub(crate) struct Mysql {
     /// Statements of the user's own that are not prepared.
     as_text: ByStatement<()>,
     reads_files: bool,
+    /// Whether the client ends transactions that failed.
+    leaves_open: bool,
 }
 
 impl Mysql {
@@ -129,7 +131,8 @@ impl Driver for Mysql {
     async fn connect(connection: &Connection, setup: Setup<'_>) -> Result<Self, DbError> {
         let conn = Self::open(connection, setup.statements.len()).await?;
         let (prepared, as_text) = (ByStatement::default(), ByStatement::default());
-        let mut driver = Self { conn, kind: connection.kind, prepared, as_text, reads_files: false };
+        let mut driver =
+            Self { conn, kind: connection.kind, prepared, as_text, reads_files: false, leaves_open: false };
         if let Some(statement) = isolation_statement(connection.kind, setup.isolation) {
             driver.execute(&statement).await?;
         }
@@ -178,8 +181,13 @@ impl Driver for Mysql {
     async fn ask(&mut self, asked: Asked<'_>, answers: Option<&mut Answers>) -> Result<(), DbError> {
         match self.ask_own(asked, answers).await {
             Ok(()) => Ok(()),
+            Err(error) if self.leaves_open => Err(error),
             Err(error) => Err(self.recover(error).await),
         }
+    }
+
+    fn leave_open(&mut self) {
+        self.leaves_open = true;
     }
 
     fn in_transaction(&self) -> bool {

@@ -344,6 +344,10 @@ impl Driver for Postgresql {
         self.own.in_transaction()
     }
 
+    fn leave_open(&mut self) {
+        self.own.leave_open();
+    }
+
     async fn roll_back(&mut self) -> Result<(), DbError> {
         self.own.roll_back(&mut self.wire).await
     }

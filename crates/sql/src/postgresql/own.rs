@@ -27,6 +27,8 @@ pub(super) struct OwnState {
     syncs: u32,
     is_simple: bool,
     in_transaction: bool,
+    /// Whether the client ends transactions that failed.
+    leaves_open: bool,
 }
 
 impl OwnState {
@@ -46,6 +48,11 @@ impl OwnState {
     /// Whether the last statement left a transaction open.
     pub(super) fn in_transaction(&self) -> bool {
         self.in_transaction
+    }
+
+    /// Leaves transactions that failed to the client.
+    pub(super) fn leave_open(&mut self) {
+        self.leaves_open = true;
     }
 
     /// Puts a statement into the bytes that go next.
@@ -118,7 +125,8 @@ impl OwnState {
         self.flush(wire, None).await
     }
 
-    /// Sends the statements that were put, and reads until the server is ready. After an error the transaction is ended.
+    /// Sends the statements that were put, and reads until the server is ready. After an error the transaction is ended, unless that is
+    /// left to the client.
     pub(super) async fn flush(&mut self, wire: &mut Wire, mut answers: Option<&mut Answers>) -> Result<(), DbError> {
         wire.send().await?;
         let mut failed: Option<DbError> = None;
@@ -167,7 +175,9 @@ impl OwnState {
         self.preparing.clear();
         self.in_transaction = status != b'I';
         let Some(error) = failed else { return Ok(()) };
-        self.roll_back(wire).await?;
+        if !self.leaves_open {
+            self.roll_back(wire).await?;
+        }
         Err(error)
     }
 

@@ -19,7 +19,7 @@ from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.shapes.manifest import Database
-from assay.record.shapes.point import Generator
+from assay.record.shapes.point import Generator, Offered
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import tick_length_of_s
@@ -31,7 +31,7 @@ from assay.workloads.transactions.background import BackgroundWork
 from assay.workloads.transactions.counted import ServersCounted
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import CutPower
-from assay.workloads.transactions.reports import OltpAway, OltpFigures, OltpReport, OltpTick, tick_readings
+from assay.workloads.transactions.reports import CoreRun, OltpAway, OltpFigures, OltpReport, OltpTick, tick_readings
 from assay.workloads.transactions.shapes import Gap, MeasuredOltp, number_of, of_kind, with_own
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class OltpMeasurement:
         clocks = time.time_ns(), time.monotonic_ns()
         self.memory_bytes.append(_resident_bytes())
         self.context.begin_together()
-        core = _core.OltpRun(self._core_plan())
+        core = self.start()
         try:
             self._watch(core)
         finally:
@@ -141,6 +141,10 @@ class OltpMeasurement:
                 window.started_ns, self.interval_s, window.from_tick, window.to_tick
             )
         return self._point(json.loads(core.point(window.from_tick, window.to_tick)))
+
+    def start(self) -> CoreRun:
+        """Begin what is measured."""
+        return _core.OltpRun(self._core_plan())
 
     @property
     def rates(self) -> Rates:
@@ -189,7 +193,7 @@ class OltpMeasurement:
 
     # Following
 
-    def _watch(self, core: _core.OltpRun) -> None:
+    def _watch(self, core: CoreRun) -> None:
         """Follow the core to the end of the window, or to what ends it before."""
         is_measuring = False
         while self.complete_ticks < self.window.to_tick:
@@ -218,7 +222,7 @@ class OltpMeasurement:
             time.sleep(min(self.interval_s / 2, LOOK_S))
         self._look_closely()
 
-    def _follow_power(self, core: _core.OltpRun) -> None:
+    def _follow_power(self, core: CoreRun) -> None:
         """Keep what was acknowledged when the power is cut, and look for it when it is back."""
         known = len(self.context.under_load.cuts)
         try:
@@ -316,7 +320,7 @@ class OltpMeasurement:
         self.context.display.point(
             Moment(
                 part=self.part,
-                what=f"transactions of {count_of(self.plan.users, 'user')}",
+                what=self._what(),
                 phase=phase,
                 left_s=max((self.window.to_tick - done) * self.interval_s, 0),
                 gauges=(
@@ -338,6 +342,10 @@ class OltpMeasurement:
                 waiting=waiting,
             )
         )
+
+    def _what(self) -> str:
+        """What is at work, for the display."""
+        return f"transactions of {count_of(self.plan.users, 'user')}"
 
     def _compare_counters(self, before: tuple[float, dict[str, float]] | None) -> None:
         """Every transaction of the first kind that a user saw committed must be there."""
@@ -398,11 +406,10 @@ class OltpMeasurement:
         window.warmup_s = window.from_tick * self.interval_s
         window.ended_by = "time" if self.error is None else "failed"
         firsts = self._in_window(self.firsts)
-        window.judge_steady([float(count) for count in firsts])
+        self._judge_steady(firsts)
         oltp = self._oltp(figures)
         seconds, batches = window.rate_batches(firsts, rate.seconds)
         stored, (busy, saturated) = oltp.get("storage"), self._generator(figures)
-        asked_for, backlog = self.plan.rate, figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
         return measured_point(
             window,
             {
@@ -414,17 +421,10 @@ class OltpMeasurement:
                 "errors": {"count": figures["errors"]["count"], "kinds": figures["errors"]["kinds"]},
                 "engine": None,
                 "oltp": {**oltp, **({"power_cuts": [cut.told() for cut in self.power]} if self.power else {})},
+                **self._own(figures, saturated),
             },
             generator=judge.generator(busy, saturated=saturated),
-            offered=None
-            if asked_for is None
-            else judge.offered(
-                asked_for,
-                figures["total"]["per_s"],
-                window.seconds,
-                unfinished=backlog["unfinished"],
-                oldest_ns=backlog["oldest_ns"],
-            ),
+            offered=self._offered(figures),
             batches={"seconds": seconds, "total": {rate.key: batches}},
             telemetry=summarise(
                 self.follower.written,
@@ -432,6 +432,28 @@ class OltpMeasurement:
                 window.end_ns,
                 devices={name for names in self.target.devices.values() for name in names},
             ),
+        )
+
+    def _judge_steady(self, firsts: Sequence[int]) -> None:
+        """Judge whether the throughput neither drifted nor spread too much."""
+        self.window.judge_steady([float(count) for count in firsts])
+
+    def _own(self, figures: OltpFigures, saturated: bool) -> dict[str, object]:
+        """Keys of the point that a kind adds; `saturated`: the load itself was too slow."""
+        del figures, saturated
+        return {}
+
+    def _offered(self, figures: OltpFigures) -> Offered | None:
+        """Whether a rate was kept; None of a closed loop."""
+        if self.plan.rate is None:
+            return None
+        backlog = figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
+        return judge.offered(
+            self.plan.rate,
+            figures["total"]["per_s"],
+            self.window.seconds,
+            unfinished=backlog["unfinished"],
+            oldest_ns=backlog["oldest_ns"],
         )
 
     def _generator(self, figures: OltpFigures) -> tuple[Generator, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NotRequired, TypedDict
+from typing import NotRequired, Protocol, TypedDict
 
 from assay.record.shapes.point import Gaps, Latency
 from assay.telemetry.columns import Reading
@@ -12,6 +12,30 @@ from assay.workloads.transactions.shapes import ScheduleKept, Transaction, Trans
 
 TICK_LATENCIES = ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 TICK_COUNTS = ("committed", "rolled_back", "retried", "failed")
+
+
+class CoreRun(Protocol):
+    """Transactions at work in the core."""
+
+    def poll(self) -> str:
+        """How the run stands, and the ticks completed since the last poll."""
+        ...
+
+    def measure_from(self, tick: int) -> None:
+        """Forget the ticks before this one."""
+        ...
+
+    def point(self, from_tick: int, to_tick: int) -> str:
+        """Figures of the complete ticks `from_tick..to_tick`."""
+        ...
+
+    def acknowledged(self) -> str:
+        """What was acknowledged lately, where the workload keeps it."""
+        ...
+
+    def finish(self, timeout_s: float) -> str:
+        """Stop, wait for what is under way, and report as `poll` does."""
+        ...
 
 
 class OltpTick(TypedDict):

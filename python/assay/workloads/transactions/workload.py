@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from assay.document.remarks import Remarks
     from assay.record.figures import Figure
     from assay.record.source import RunFacts
+    from assay.targets.databases.common.spec import Kind as DatabaseKind
     from assay.workloads.seen import SeenIo
 
 P = TypeVar("P", bound=TransactionsPlan)
@@ -47,7 +48,7 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
     """How much is loaded where the plan does not say, in words."""
 
     title = "Transaction"
-    database_kinds = ("embedded", "postgresql", "mariadb", "mssql")
+    database_kinds: ClassVar[tuple[DatabaseKind, ...]] = ("embedded", "postgresql", "mariadb", "mssql")
     document_key = DOCUMENT_KEY
     apart = ("loading, restoring, checking",)
 

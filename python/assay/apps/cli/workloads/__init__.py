@@ -68,6 +68,16 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             typed=("pgbench", "sql"),
         ),
     ),
+    "statements": (
+        Verb(
+            group=_OLTP,
+            name="replay",
+            uses=ON_DATABASES,
+            place="assay.apps.cli.workloads.statements:replay",
+            help="Replay the statements that a server logged, and tell which became slower.",
+            typed=("pgreplay", "pt-upgrade", "percona-playback"),
+        ),
+    ),
     "tpch": (
         Verb(
             group=_DSS,

@@ -1,0 +1,103 @@
+"""Response times of a replay beside those of the log, statement by statement, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypedDict
+
+from assay.record.student import quantile
+from assay.workloads.statements.shapes import StatementCompared, StatementTimes
+
+BATCHES_LEAST = 5
+"""Parts of the time that a statement must be in for an interval."""
+
+NOTABLE_SHARE = 0.05
+"""A difference below this share is called none, however sure it is."""
+
+
+class Batch(TypedDict):
+    """Statements of a part of the log's time: how many, their time as recorded and as replayed."""
+
+    count: int
+    recorded_ns: float
+    replayed_ns: float
+
+
+class CoreStatement(TypedDict):
+    """Statements of one fingerprint, as the core tells them."""
+
+    text: str
+    kind: str
+    count: int
+    failed: int
+    recorded_ns: StatementTimes | None
+    replayed_ns: StatementTimes | None
+    batches: list[Batch]
+
+
+def times_slower(batches: Sequence[Batch]) -> tuple[float | None, tuple[float, float] | None]:
+    """Time in the replay over time in the log, with its 95 % interval.
+
+    The ratio of sums over equal parts of the time, and its variance by the residuals of these parts (Cochran, Sampling
+    Techniques, 3rd ed., section 6.4): statements that ran next to each other are not independent, parts nearly are.
+
+    Examples
+    --------
+    >>> part = {"count": 10, "recorded_ns": 100.0, "replayed_ns": 200.0}
+    >>> times_slower([part] * 6)
+    (2.0, (2.0, 2.0))
+    >>> times_slower([part])
+    (2.0, None)
+    """
+    recorded = sum(batch["recorded_ns"] for batch in batches)
+    replayed = sum(batch["replayed_ns"] for batch in batches)
+    if recorded <= 0:
+        return None, None
+    ratio, count = replayed / recorded, len(batches)
+    if count < BATCHES_LEAST:
+        return ratio, None
+    residuals = sum((batch["replayed_ns"] - ratio * batch["recorded_ns"]) ** 2 for batch in batches)
+    error = math.sqrt(count / (count - 1) * residuals) / recorded
+    half = quantile(count - 1, 0.975) * error
+    return ratio, (max(ratio - half, 0.0), ratio + half)
+
+
+def change_of(ratio: float | None, interval: tuple[float, float] | None) -> str:
+    """`slower`, `faster` or `alike`, or `unknown` where the interval does not decide.
+
+    Examples
+    --------
+    >>> change_of(2.0, (1.5, 2.5)), change_of(1.01, (0.99, 1.03)), change_of(1.5, (0.5, 2.5)), change_of(2.0, None)
+    ('slower', 'alike', 'unknown', 'unknown')
+    """
+    if ratio is None or interval is None:
+        return "unknown"
+    low, high = interval
+    if low > 1 and ratio > 1 + NOTABLE_SHARE:
+        return "slower"
+    if high < 1 and ratio < 1 - NOTABLE_SHARE:
+        return "faster"
+    is_near = high < 1 + 2 * NOTABLE_SHARE and low > 1 - 2 * NOTABLE_SHARE
+    return "alike" if is_near else "unknown"
+
+
+def compared(found: Sequence[CoreStatement]) -> list[StatementCompared]:
+    """Statements with the ratio of their times, those that took most of the time first."""
+    told: list[StatementCompared] = []
+    for one in found:
+        ratio, interval = times_slower(one["batches"])
+        told.append(
+            {
+                "text": one["text"],
+                "kind": one["kind"],
+                "count": one["count"],
+                "failed": one["failed"],
+                "recorded_ns": one["recorded_ns"],
+                "replayed_ns": one["replayed_ns"],
+                "times": ratio,
+                "interval_95": None if interval is None else list(interval),
+                "change": change_of(ratio, interval),
+            }
+        )
+    return told
