@@ -1,6 +1,6 @@
-"""What `assay ui` costs and how late it is: resident memory, the first page over 200 runs, the delay of live points.
+"""What `assay ui` costs and how late it is: resident memory, the first page over 500 runs, the delay of live points.
 
-    python benches/ui.py [--runs 200]
+    python benches/ui.py [--runs 500]
 
 The runs are copies of one that is measured first. The delay of a finished point is from the end of its window to the
 event at the browser's end of the connection, that of a figure from when it was taken. Memory is that of the process
@@ -148,7 +148,7 @@ def spread(values: list[float]) -> str:
 def main() -> None:
     """Measure, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=500)
     count = parser.parse_args().runs
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "many"

@@ -74,5 +74,10 @@ def test_the_bearer_opens_the_metrics_alone(results: Path) -> None:
     assert site.ask("/metrics", authorization=f"Bearer {TOKEN}", host="evil.example").status == 421
 
 
+def test_a_series_has_one_value() -> None:
+    samples = [Sample("assay_live_points", {"run": run}, value) for run, value in (("a", 1), ("b", 2), ("a", 3))]
+    assert exposed(samples).splitlines()[2:] == ['assay_live_points{run="b"} 2', 'assay_live_points{run="a"} 1']
+
+
 def test_a_value_that_is_no_number_is_left_out() -> None:
     assert exposed([Sample("assay_runs", {}, float("nan"))]) == ""

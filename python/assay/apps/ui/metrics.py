@@ -63,15 +63,17 @@ def exposed(samples: Iterable[Sample]) -> str:
             by_metric.setdefault(sample.metric, []).append(sample)
     lines: list[str] = []
     for metric, words in METRICS.items():
-        own = by_metric.get(metric)
+        # Of several values with the same labels, as of two folders of one name, the first counts.
+        own = {_series(sample): sample.value for sample in reversed(by_metric.get(metric, []))}
         if own:
-            lines += [f"# HELP {metric} {words}", f"# TYPE {metric} gauge", *dict.fromkeys(map(_line, own))]
+            lines += [f"# HELP {metric} {words}", f"# TYPE {metric} gauge"]
+            lines += [f"{series} {value:.15g}" for series, value in reversed(own.items())]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _line(sample: Sample) -> str:
+def _series(sample: Sample) -> str:
     told = ",".join(f'{name}="{_label(text)}"' for name, text in sample.labels.items())
-    return f"{sample.metric}{f'{{{told}}}' if told else ''} {sample.value:.15g}"
+    return f"{sample.metric}{f'{{{told}}}' if told else ''}"
 
 
 def _label(text: str) -> str:
@@ -120,12 +122,16 @@ def history_metrics(asked: PageQuestion) -> str:
     from assay.apps.ui.histories import histories
 
     def samples() -> Iterator[Sample]:
+        seen: dict[str, int] = {}
         for target in histories(asked)["targets"]:
             history = target["history"]
+            # Two hosts may have a target of one name; a series has one value at a time.
+            number = seen[history["title"]] = seen.get(history["title"], 0) + 1
+            title = history["title"] if number == 1 else f"{history['title']} ({number})"
             for load in history["loads"]:
                 for trend in load["trends"]:
                     labels = {
-                        "target": history["title"], "load": f"{load['workload']}, {load['load']}",
+                        "target": title, "load": f"{load['workload']}, {load['load']}",
                         "state": load["state"], "figure": trend["title"], "unit": trend["unit"],
                     }  # fmt: skip
                     now = trend["levels"][-1]
