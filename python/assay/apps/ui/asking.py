@@ -20,7 +20,7 @@ AT_ONCE = 2
 """Processes at a time: more would take the processors from what is measured."""
 ANSWER_S = 300.0
 CHUNK_BYTES = 2**18
-KEPT_BYTES_MAX = 2**19
+KEPT_BYTES_MAX = 2**21
 KEPT_ALL_BYTES_MAX = 2**22
 """An answer is kept up to this size, and so much of all."""
 WORDS_BYTES_MAX = 4000
