@@ -30,14 +30,34 @@ CONFORMANCE = Path(__file__).parents[1] / "fixtures" / "iscsi-conformance.txt"
 class Initiator:
     """An initiator that asks for one thing at a time (RFC 7143)."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+    def __init__(self, port: int, name: str = "one") -> None:
         self.number = 1
-        keys = f"InitiatorName=iqn.2026-11.test:one\0TargetName={TARGET}\0"
-        self._send(bytes([0x43, 0x87]), keys.encode(), {24: self.number}, session=True)
-        header, _ = self._take()
-        assert header[36:38] == b"\0\0"
+        self.name = name
+        self.port = port
+        status, data = self._asks_to_log_in()
+        if status == b"\x01\x01":
+            # The group sends the login to a portal.
+            self.socket.close()
+            self.port = int(data.removesuffix(b",1\0").rpartition(b":")[2])
+            status, data = self._asks_to_log_in()
+        assert status == b"\0\0"
         self.command(bytes(6))  # A new session is told that it is new.
+
+    def _asks_to_log_in(self) -> tuple[bytes, bytes]:
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        keys = f"InitiatorName=iqn.2026-11.test:{self.name}\0TargetName={TARGET}\0"
+        self._send(bytes([0x43, 0x87]), keys.encode(), {24: self.number}, session=True)
+        header, data = self._take()
+        return header[36:38], data
+
+    def obeys(self, group: int) -> Initiator:
+        """Log out as the target asks, and log in again through the group."""
+        header, _ = self._take()
+        assert (header[0], header[36]) == (0x32, 1), "the target asks for a logout"
+        self._send(bytes([0x46, 0x80]), b"", {24: self.number})
+        assert self._take()[0][0] == 0x26
+        self.socket.close()
+        return Initiator(group, self.name)
 
     def __enter__(self) -> Self:
         return self
@@ -122,6 +142,45 @@ def test_an_initiator_finds_the_bytes_of_a_volume_through_a_pull_and_a_lost_path
         Initiator(first).socket.close()
         with direct(served.data) as file:
             assert read(file, len(content), 12 << 10) == content
+
+
+def test_sessions_move_to_the_portal_of_a_member_that_joins_and_away_from_one_that_is_retired(bench: Bench) -> None:
+    group, first, second = free_ports(3)
+    alone = "ps6100xv?raid=5&members=1&volumes=data:1,log:1"
+    portals = ("--iscsi", f"127.0.0.1:{group}", "--portals", f"127.0.0.1:{first}")
+    with serving(bench, *portals, array=alone) as served:
+        content = pattern(32 << 10)
+        with Initiator(group, "stays") as stays, Initiator(group, "moves") as asked:
+            assert (stays.port, asked.port) == (first, first)
+            assert stays.write(0, content) == 0
+            joined = served.command("add-member", f"127.0.0.1:{second}")
+            assert joined.stdout.startswith("member1: joins the group")
+            what = [event["what"] for event in served.status()["events"]]
+            assert f"portal 127.0.0.1:{second} is the new member's; 1 sessions were asked to move there" in what
+            with asked.obeys(group) as moved:
+                assert moved.port == second
+                assert moved.read(0, len(content)) == content
+                assert "1 were asked to log in elsewhere" in served.command("retire-path", "0").stdout
+                with stays.obeys(group) as last:
+                    assert last.port == second
+                    assert last.read(0, len(content)) == content
+        assert "no other one" in served.command("retire-path", "1").stderr
+        # The new member's paths are not those of the first one, whose controller is lost.
+        assert served.command("fail-controller").code == 0
+        with Initiator(second) as other:
+            assert other.read(0, len(content)) == content
+
+
+def test_a_portal_of_a_member_is_refused_where_no_group_sends_logins_to_it(bench: Bench) -> None:
+    (one,) = free_ports(1)
+    alone = "ps6100xv?raid=5&members=1&volumes=data:1,log:1"
+    with serving(bench, array=alone) as served:
+        refused = served.command("add-member", f"127.0.0.1:{one}")
+        assert (refused.code, "a portal is for disks of iSCSI" in refused.stderr) == (2, True)
+    with serving(bench, "--iscsi", f"127.0.0.1:{one}", array=alone) as served:
+        refused = served.command("add-member", "127.0.0.9:3260")
+        assert (refused.code, "no group could send logins to the portal" in refused.stderr) == (2, True)
+        assert len(served.status()["members"]) == 1
 
 
 def test_what_is_of_iscsi_alone_is_refused_without_it(bench: Bench) -> None:
