@@ -23,7 +23,7 @@ def every_error() -> list[type[AssayError]]:
 def test_exit_codes_are_those_documented() -> None:
     assert {code.name: int(code) for code in ExitCode} == {
         "DONE": 0, "LIMIT_MISSED": 1, "USAGE": 2, "TARGET_FAILED": 3, "INTEGRITY_FAILED": 4, "LIMIT_UNKNOWN": 5,
-        "INTERRUPTED": 130,
+        "WORSE": 6, "INTERRUPTED": 130,
     }  # fmt: skip
 
 

@@ -24,6 +24,8 @@ class ExitCode(IntEnum):
     """Data came back wrong."""
     LIMIT_UNKNOWN = 5
     """Whether a limit the user gave, or a search's limits, can be met is unknown; none is missed."""
+    WORSE = 6
+    """A run is worse than its baseline allows."""
     INTERRUPTED = 130
     """Ended by Ctrl-C or SIGTERM; what was finished is kept."""
 

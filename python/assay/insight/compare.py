@@ -79,6 +79,7 @@ def compare_runs(
     smallest_share: float = SMALLEST_SHARE,
     history: Sequence[ComparedSide] = (),
     paired: bool = False,
+    every: bool = False,
 ) -> RunComparison:
     """Compare every run, or every side of several runs, with the first.
 
@@ -92,6 +93,8 @@ def compare_runs(
         Other runs, those of one target together.
     paired
         Whether the runs of sides were made in turns: the first of each side belong together, and so on.
+    every
+        Whether figures that follow from others are judged on their own, too.
 
     Raises
     ------
@@ -113,7 +116,7 @@ def compare_runs(
     for at in range(1, len(runs)):
         for key, points in pools[0].items():
             if key in pools[at]:
-                evidence = _Evidence(smallest_share, past, key, paired)
+                evidence = _Evidence(smallest_share, past, key, paired, every)
                 differences += _compare_point(points, pools[at][key], at, evidence)
         answers += compare_answers(sides[0], sides[at], at, smallest_share, past)
         unmatched += unmatched_lines(*_only_in(pools[0], pools[at]), run_letter(at))
@@ -147,6 +150,7 @@ class _Evidence:
     past: History
     key: str
     paired: bool
+    every: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ def _compare_point(a: _Measured, b: _Measured, run: int, evidence: _Evidence) ->
     for figure in figures_of(points[0]):
         if figure.compared and any(figure.value(point) is not None for point in points):
             row = _compare_figure(figure, a, b, run, evidence)
-            first = rows.get(figure.follows(points[0]) or "")
+            first = None if evidence.every else rows.get(figure.follows(points[0]) or "")
             rows[figure.name] = row if first is None or row.relative is None else _following(row, first)
     return list(rows.values())
 

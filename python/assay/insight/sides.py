@@ -61,13 +61,24 @@ class ReadSides:
         UsageError
             The targets of two sides were in different states.
         """
-        found = None if any_state else states_apart(_points(side) for side in self.sides)
+        if not any_state:
+            self.refuse_states()
+        return compare_runs(self.sides, smallest_share=smallest_share, history=self.history, paired=paired)
+
+    def refuse_states(self) -> None:
+        """Refuse sides whose targets were in different states.
+
+        Raises
+        ------
+        UsageError
+            Two were.
+        """
+        found = states_apart(_points(side) for side in self.sides)
         if found is not None:
             raise UsageError(
                 f"compare: one target was {found[0]}, another {found[1]}: the difference would be that of the states;"
                 " precondition both (--precondition), or compare all the same with --any-state"
             )
-        return compare_runs(self.sides, smallest_share=smallest_share, history=self.history, paired=paired)
 
 
 def _points(side: ComparedSide) -> list[Point]:

@@ -23,6 +23,7 @@ EXIT_CODES: dict[int, str] = {
     ExitCode.TARGET_FAILED: "target or environment failed",
     ExitCode.INTEGRITY_FAILED: "integrity failure",
     ExitCode.LIMIT_UNKNOWN: "unknown whether a limit can be met",
+    ExitCode.WORSE: "a run is worse than its baseline allows",
     ExitCode.INTERRUPTED: "interrupted",
 }
 

@@ -11,6 +11,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.taken import answer
+from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.units import parse_percent
 
@@ -30,6 +31,8 @@ Examples:
 `assay compare before/* after/* --paired`
 
 `assay compare A B C --html comparison.html --smallest 3`
+
+`assay compare RUN --to baseline --fail-on "iops<-5%" --fail-on "read.p99>+10%"`
 """
 
 ROWS_SHOWN = 20
@@ -40,7 +43,7 @@ def compare(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN RUN...",
+            metavar="RUN...",
             help="Run folders, or folders of repeats, the reference first; runs in one folder are repeats: before/*"
             " after/*.",
         ),
@@ -52,6 +55,26 @@ def compare(
     any_state: Annotated[
         bool, typer.Option("--any-state", help="Compare targets in different states, such as purged and steady.")
     ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="Compare with this baseline instead: its name, or the path of its folder."),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option("--fail-on", help="With --to: fail where a figure changed for sure: iops<-5%, read.p99>+10%."),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="With --fail-on: text, json, junit, sarif or markdown.")
+    ] = "text",
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "-o", "--output", help="With --fail-on: also write .xml (JUnit), .sarif, .md or .json; repeat it."
+        ),
+    ] = None,
+    baselines: Annotated[
+        Path, typer.Option("--baselines", metavar="DIR", help="Folder in which baselines are kept.")
+    ] = Path("assay-baselines"),
     html: Annotated[Path | None, typer.Option(help="Also write a page with the tables and figures.")] = None,
     json: opt.Json = False,
     details: opt.Details = False,
@@ -63,9 +86,21 @@ def compare(
         from assay.report.files import refuse_foreign
 
         refuse_foreign(html, what=f"--html {printable(html)}")
+    if fail_on and to is None:
+        raise UsageError("--fail-on: needs --to BASELINE too; keep one with assay baseline set RUN")
+    if (form != "text" or output) and not fail_on:
+        raise UsageError("--format, --output: give --fail-on too; a comparison alone has --json and --html")
+    if to is not None:
+        from assay.apps.cli.gate import sides_to
+
+        runs = sides_to(runs, to, baselines)
     from assay.insight.sides import read_sides
 
     read = read_sides(runs)
+    if fail_on:
+        from assay.apps.cli.gate import tell_gate
+
+        tell_gate(read, fail_on, form="json" if json else form, outputs=output or [], any_state=any_state)
     comparison = read.compared(
         smallest_share=parse_percent(smallest, what="--smallest"), paired=paired, any_state=any_state
     )

@@ -163,6 +163,12 @@ _OTHERS = (
 
 _WITH_COMMANDS = (
     Verb(
+        name="baseline",
+        section=RESULTS,
+        place="assay.apps.cli.baseline:app",
+        help="Keep runs as a baseline, which later runs are compared with.",
+    ),
+    Verb(
         name="record",
         short="Record host, storage and databases within a budget of disk.",
         uses=(*DRIVES, *SERVERS, *TRACING),

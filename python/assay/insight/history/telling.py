@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypedDict
 
 from assay.base.units import count_of
 from assay.insight.differences import signed_percent
+from assay.insight.history.baseline import KeptBaseline
 from assay.insight.history.change_points import FALSE_ALARMS_A_YEAR
 from assay.insight.history.facts import FactChange
 from assay.insight.history.reading import PastRun
@@ -115,6 +117,44 @@ class HistoryDocument(TypedDict):
     runs: int
     targets: list[TargetDocument]
     skipped: list[SkippedDocument]
+
+
+class BaselineDocument(TypedDict):
+    """A baseline that is kept: its folder, and its runs in order of time."""
+
+    name: str
+    folder: str
+    runs: list[str]
+
+
+class BaselinesDocument(TypedDict):
+    """The JSON document of `assay baseline`."""
+
+    schema_version: int
+    verb: str
+    baselines: list[BaselineDocument]
+
+
+def baseline_document(kept: Sequence[KeptBaseline]) -> BaselinesDocument:
+    """Baselines as one JSON document."""
+    found: list[BaselineDocument] = [
+        {"name": one.name, "folder": str(one.folder), "runs": [run.run_id for run in one.runs]} for one in kept
+    ]
+    return {"schema_version": 1, "verb": "baseline", "baselines": found}
+
+
+BASELINE_COLUMNS = ("name", "runs", "first", "last", "loads", "title")
+
+
+def baseline_rows(kept: Sequence[KeptBaseline]) -> list[tuple[str, ...]]:
+    """A row for each baseline, in the columns of `BASELINE_COLUMNS`."""
+    return [
+        (
+            one.name, str(len(one.runs)), day_of(one.runs[0]), day_of(one.runs[-1]),
+            str(len({load.key for run in one.runs for load in run.loads})), one.runs[-1].title,
+        )
+        for one in kept
+    ]  # fmt: skip
 
 
 def history_document(history: RunsHistory) -> HistoryDocument:
