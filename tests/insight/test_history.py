@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from past_runs import past_folder, point
 
+from assay.insight.history import reading
 from assay.insight.history.facts import FactChange, RunFact, fact_changes, facts_of, rare_changes
+from assay.insight.history.kept import read_folders
 from assay.insight.history.reading import PastRun, read_runs, run_paths
 from assay.insight.history.telling import (
     change_words,
@@ -150,3 +152,27 @@ def test_a_fact_that_differs_in_every_run_explains_nothing() -> None:
 def test_runs_without_a_believable_time_are_told_without_one(started: int | None) -> None:
     run = PastRun("r", "r", "t", "t", started or 0, (), ())
     assert day_of(run) == "an unknown day"
+
+
+def test_what_was_read_is_kept_until_a_run_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    results = tmp_path / "results"
+    made = [past_folder(results, day, [point(1000.0)]) for day in range(3)]
+    first = read_folders([results])
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "past_run", lambda path: pytest.fail(f"read again: {path}"))
+        assert read_folders([results]) == first
+    (made[1] / "points.jsonl").write_text(json.dumps(point(777.0)) + "\n")
+    assert 777.0 in [value.value for run in read_folders([results]).runs for value in run.loads[0].values]
+    (cache,) = (tmp_path / "cache" / "assay").iterdir()
+    assert cache.stat().st_mode & 0o777 == 0o600
+    for damaged in ("", "[", json.dumps({"form": "0", "runs": {}}), "[" * 100_000):
+        cache.write_text(damaged)
+        assert len(read_folders([results]).runs) == 3
+
+
+def test_a_copy_of_a_run_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for results in ("a", "b"):
+        past_folder(tmp_path / results, 0, [point(1000.0)])
+    assert len(read_folders([tmp_path / "a", tmp_path / "b"]).runs) == 1

@@ -44,6 +44,7 @@ ORDER = (
         "insight.diagnosis",
     ),
     ("insight.rules",),
+    ("insight.ranking",),
     ("insight.sizing",),
     ("insight.contracts",),
     ("report",),

@@ -35,6 +35,20 @@ Examples:
 `assay compare RUN --to baseline --fail-on "iops<-5%" --fail-on "read.p99>+10%"`
 """
 
+To = Annotated[
+    str | None, typer.Option("--to", help="Compare with this baseline instead: its name, or the path of its folder.")
+]
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option("--fail-on", help="With --to: fail where a figure changed for sure: iops<-5%, read.p99>+10%."),
+]
+Form = Annotated[str, typer.Option("--format", help="With --fail-on: text, json, junit, sarif or markdown.")]
+Outputs = Annotated[
+    list[Path] | None,
+    typer.Option("-o", "--output", help="With --fail-on: also write .xml (JUnit), .sarif, .md or .json; repeat it."),
+]
+Baselines = Annotated[Path, typer.Option("--baselines", metavar="DIR", help="Folder in which baselines are kept.")]
+
 ROWS_SHOWN = 20
 """Rows of points that are printed without --details."""
 
@@ -55,26 +69,11 @@ def compare(
     any_state: Annotated[
         bool, typer.Option("--any-state", help="Compare targets in different states, such as purged and steady.")
     ] = False,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", help="Compare with this baseline instead: its name, or the path of its folder."),
-    ] = None,
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option("--fail-on", help="With --to: fail where a figure changed for sure: iops<-5%, read.p99>+10%."),
-    ] = None,
-    form: Annotated[
-        str, typer.Option("--format", help="With --fail-on: text, json, junit, sarif or markdown.")
-    ] = "text",
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "-o", "--output", help="With --fail-on: also write .xml (JUnit), .sarif, .md or .json; repeat it."
-        ),
-    ] = None,
-    baselines: Annotated[
-        Path, typer.Option("--baselines", metavar="DIR", help="Folder in which baselines are kept.")
-    ] = Path("assay-baselines"),
+    to: To = None,
+    fail_on: FailOn = None,
+    form: Form = "text",
+    output: Outputs = None,
+    baselines: Baselines = Path("assay-baselines"),
     html: Annotated[Path | None, typer.Option(help="Also write a page with the tables and figures.")] = None,
     json: opt.Json = False,
     details: opt.Details = False,
@@ -86,10 +85,7 @@ def compare(
         from assay.report.files import refuse_foreign
 
         refuse_foreign(html, what=f"--html {printable(html)}")
-    if fail_on and to is None:
-        raise UsageError("--fail-on: needs --to BASELINE too; keep one with assay baseline set RUN")
-    if (form != "text" or output) and not fail_on:
-        raise UsageError("--format, --output: give --fail-on too; a comparison alone has --json and --html")
+    _refuse_half_a_gate(to, fail_on, form, output)
     if to is not None:
         from assay.apps.cli.gate import sides_to
 
@@ -115,6 +111,14 @@ def compare(
         json=json,
         details=details,
     )
+
+
+def _refuse_half_a_gate(to: str | None, fail_on: list[str] | None, form: str, output: list[Path] | None) -> None:
+    """Refuse options of a gate that lack the others."""
+    if fail_on and to is None:
+        raise UsageError("--fail-on holds a run against a baseline; give --to BASELINE too")
+    if (form != "text" or output) and not fail_on:
+        raise UsageError("--format and --output are of a gate; give --fail-on too")
 
 
 def comparison_blocks(comparison: RunComparison, runs: Sequence[SideName]) -> list[Block | Details]:

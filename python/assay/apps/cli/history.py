@@ -68,17 +68,17 @@ def history_of_folders(folders: Sequence[Path], target: str | None = None) -> Ru
     UsageError
         A folder is missing, holds no run, or no target has the text in its title.
     """
-    from assay.insight.history.reading import read_runs, run_paths
+    from assay.insight.history.kept import read_folders
     from assay.insight.history.trends import history_of
 
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{printable(folder)}: is no folder; give folders that hold runs")
-    paths = run_paths(folders)
-    if not paths:
+    read = read_folders(folders)
+    if not read.runs and not read.skipped:
         where = ", ".join(printable(folder) for folder in folders)
         raise UsageError(f"{where}: holds no run; measure one first, or name a run folder")
-    found = history_of(read_runs(paths))
+    found = history_of(read)
     if target is None:
         return found
     from dataclasses import replace

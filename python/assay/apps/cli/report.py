@@ -39,6 +39,21 @@ Markdown = Annotated[
 ]
 
 
+NewTemplate = Annotated[
+    Path | None,
+    typer.Option("--new-template", help="Write the templates into this folder, and stop.", rich_help_panel=PAPER),
+]
+Anonymise = Annotated[
+    bool, typer.Option("--anonymise", help="Aliases for hosts, paths, users and databases.", rich_help_panel=PAPER)
+]
+Share = Annotated[
+    Path | None,
+    typer.Option("--share", help="Show the run's figures without names; with --yes write them to this file."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="With --share: write what was shown.")]
+StorageClass = Annotated[str, typer.Option("--class", help="With --share: class of the storage, such as tlc-pcie4.")]
+
+
 @usual("--html", "--pdf", "--export", "--paper", "-o", "--markdown", "--anonymise", "--units")
 def report(
     runs: Annotated[
@@ -68,14 +83,8 @@ def report(
         Path | None,
         typer.Option("--template", help="Folder of your own templates for the paper's texts.", rich_help_panel=PAPER),
     ] = None,
-    new_template: Annotated[
-        Path | None,
-        typer.Option("--new-template", help="Write the templates into this folder, and stop.", rich_help_panel=PAPER),
-    ] = None,
-    anonymise: Annotated[
-        bool,
-        typer.Option("--anonymise", help="Aliases for hosts, paths, users and databases.", rich_help_panel=PAPER),
-    ] = False,
+    new_template: NewTemplate = None,
+    anonymise: Anonymise = False,
     units: Annotated[
         str | None,
         typer.Option("--units", help="Throughput in both, binary (MiB/s) or decimal (MB/s).", rich_help_panel=PAPER),
@@ -87,6 +96,9 @@ def report(
     short: Annotated[
         bool, typer.Option("--short", help="Accept less than an hour of recording.", rich_help_panel=PAPER)
     ] = False,
+    share: Share = None,
+    yes: Yes = False,
+    storage_class: StorageClass = "shared",
     debug: opt.Debug = False,
 ) -> None:
     """Write report.html and report.pdf of a run, finished or not; or a paper of one or several runs."""
@@ -99,6 +111,9 @@ def report(
         return
     if not runs:
         raise UsageError("report: give the folder of a run")
+    if share is not None:
+        _share(runs, share, storage_class, yes=yes)
+        return
     pdf = _is_pdf_wanted(pdf, paper=paper)
     only = {"--output": output, "--check": check, "--template": template, "--anonymise": anonymise, "--units": units,
             "--several-targets": several_targets, "--short": short}  # fmt: skip
@@ -120,6 +135,26 @@ def report(
             "report: takes one run; of several runs --paper makes a paper, and `assay compare` compares them"
         )
     _report(runs[0], html=html, pdf=pdf, export=export or [])
+
+
+def _share(runs: list[Path], to: Path, storage_class: str, *, yes: bool) -> None:
+    """Show the figures of a run without names, and write them where that is confirmed; nothing is sent."""
+    from assay.base.paths import printable
+    from assay.insight.ranking.share import shared_text
+    from assay.insight.rules.written import write_findings
+    from assay.record.points import current_points
+    from assay.record.run_folder import RunFolder
+
+    if len(runs) != 1:
+        raise UsageError(f"--share: takes one run (given {len(runs)})")
+    folder = RunFolder.open(runs[0])
+    text = shared_text(current_points(folder.points()), folder.manifest.get("started_utc_ns") or 0, storage_class)
+    print(text, end="")
+    if not yes:
+        say(f"nothing is written and nothing is sent; --yes writes this to {printable(to)}")
+        return
+    write_findings(text, to)
+    say(f"written: {printable(to)}; nothing is sent")
 
 
 def _is_pdf_wanted(asked: bool | None, *, paper: bool) -> bool:

@@ -60,6 +60,13 @@ _OTHERS = (
         typed=("trend", "trends"),
     ),
     Verb(
+        name="rank",
+        short="Say where a run stands among drives of each class.",
+        section=RESULTS,
+        place="assay.apps.cli.rank:rank",
+        help="Say where a run stands among drives of each class, published figures and your own runs.",
+    ),
+    Verb(
         name="report",
         uses=DRAWING,
         section=RESULTS,
