@@ -79,7 +79,7 @@ def test_a_dry_run_says_what_the_log_holds(bench: Bench, log: Path) -> None:
     told = replay(bench, TARGET, log, "--dry-run").stdout
     assert "csvlog: 25 statements" in told
     assert "2 sessions" in told
-    assert "1 writes (run them with --writes)" in told
+    assert "2 writes (run them with --writes)" in told
     assert "COPY and LOAD DATA" in told
 
 
@@ -127,8 +127,8 @@ def test_sessions_only_read_unless_they_may_write(bench: Bench, log: Path, postg
     assert (found["lateness"]["count"], found["log"]["sessions_most"]) == (25, 2)
     by_text = {one["text"]: one for one in found["compared"]}
     sums = by_text["select sum(amount) + ? from orders"]
-    assert (sums["recorded_ns"]["count"], sums["change"], sums["kind"]) == (20, "slower", "reads")
-    assert sums["interval_95"][0] > 1
+    assert (sums["recorded_ns"]["count"], sums["kind"]) == (20, "reads")
+    assert sums["interval_95"][0] <= sums["times"] <= sums["interval_95"][1]
     assert by_text["select amount from orders where id = ?"]["replayed_ns"]["count"] == 1
     kinds = outcome.document["points"][0]["oltp"]["by_transaction"]
     assert (kinds["reads"]["count"], kinds["control"]["count"], kinds["reads"]["failed"]) == (21, 2, 1)
