@@ -21,6 +21,8 @@ __all__ = [
     "RowsLoad",
     "ServedArray",
     "Session",
+    "StatementLog",
+    "StatementReplay",
     "TraceFeeds",
     "Verification",
     "WarmCaches",
@@ -354,6 +356,7 @@ class OltpRun:
     def finish(self, timeout_s: float) -> str:
         """Stop, wait for what is under way, and report as `poll` does."""
 
+@final
 class StatementLog:
     """Logs of statements, read one after the other and sorted by sessions."""
 
@@ -365,6 +368,7 @@ class StatementLog:
     def finish(self) -> str:
         """Sort what was read; gives what it holds as JSON text. Raises UsageError where there is nothing to replay."""
 
+@final
 class StatementReplay:
     """The sessions of a log at work on a database."""
 

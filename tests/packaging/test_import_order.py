@@ -54,11 +54,11 @@ ORDER = (
 )
 """What stands on one line may import what stands on it or above."""
 
-KINDS = ("brokerage", "integrity", "io", "mailbox", "replay", "sql", "statements", "tpcc", "tpch")
+KINDS = ("brokerage", "integrity", "io", "mailbox", "replay", "sql", "sqllog", "tpcc", "tpch")
 """Folders of workloads."""
 
-BUILDS_ON = {"replay": "io"}
-"""A kind that is another with something changed: the I/Os of a replay come from a trace, all else is that of I/O."""
+BUILDS_ON = {"replay": "io", "sqllog": "sql"}
+"""A kind that is another with something changed: I/Os come from a trace, SQL from a log of statements."""
 
 KEYS = {*KINDS, "dss", "oltp"}
 """How results name a kind: no text of the program is just one of these."""

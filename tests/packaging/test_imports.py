@@ -48,7 +48,7 @@ def called(*words: str) -> str:
 
 KINDS = tuple(
     f"assay.workloads.{name}."
-    for name in ("io", "integrity", "mailbox", "replay", "tpcc", "tpch", "brokerage", "sql", "statements")
+    for name in ("io", "integrity", "mailbox", "replay", "tpcc", "tpch", "brokerage", "sql", "sqllog")
 )
 
 

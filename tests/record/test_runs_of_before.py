@@ -24,7 +24,7 @@ VERBS = {"profile": ("profile",), "oltp": ("oltp", "tpcc")}
 """Verbs that show a finished run again; what `verify` expects is gone when it ends."""
 
 
-SINCE = {"brokerage", "mailbox", "replay", "sql", "statements", "tpch"}
+SINCE = {"brokerage", "mailbox", "replay", "sql", "sqllog", "tpch"}
 """Kinds that came later: no run of theirs is older than the shapes."""
 
 

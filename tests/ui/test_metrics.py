@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from asking_pages import TOKEN, Site
-from assay.apps.ui.metrics import METRICS, Sample, exposed
+from assay.apps.ui.metrics import METRICS, MetricSample, exposed
 from assay.apps.ui.runs import id_of
 
 DASHBOARD = Path(__file__).parents[2] / "packaging" / "grafana" / "assay.json"
@@ -75,9 +75,9 @@ def test_the_bearer_opens_the_metrics_alone(results: Path) -> None:
 
 
 def test_a_series_has_one_value() -> None:
-    samples = [Sample("assay_live_points", {"run": run}, value) for run, value in (("a", 1), ("b", 2), ("a", 3))]
+    samples = [MetricSample("assay_live_points", {"run": run}, value) for run, value in (("a", 1), ("b", 2), ("a", 3))]
     assert exposed(samples).splitlines()[2:] == ['assay_live_points{run="b"} 2', 'assay_live_points{run="a"} 1']
 
 
 def test_a_value_that_is_no_number_is_left_out() -> None:
-    assert exposed([Sample("assay_runs", {}, float("nan"))]) == ""
+    assert exposed([MetricSample("assay_runs", {}, float("nan"))]) == ""

@@ -23,7 +23,7 @@ _DECLARED = {
         Declaration("tpcc", "assay.workloads.tpcc.workload:TpccWorkload"),
         Declaration("brokerage", "assay.workloads.brokerage.workload:BrokerageWorkload"),
         Declaration("sql", "assay.workloads.sql.workload:SqlWorkload"),
-        Declaration("statements", "assay.workloads.statements.workload:StatementsWorkload"),
+        Declaration("sqllog", "assay.workloads.sqllog.workload:StatementsWorkload"),
         Declaration("tpch", "assay.workloads.tpch.workload:TpchWorkload"),
         Declaration("mailbox", "assay.workloads.mailbox.workload:MailboxWorkload"),
         Declaration("replay", "assay.workloads.replay.workload:ReplayWorkload"),

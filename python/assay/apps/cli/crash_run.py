@@ -29,9 +29,9 @@ Examples:
 
 `assay crash run postgresql --at crash-pg --states 5000`
 
-`assay crash run postgresql --at crash-matrix --matrix --vary full_page_writes=off --vary fsync=off`
+`assay crash run postgresql --at crash-matrix --matrix --vary fsync=off`
 
-`assay crash run 'python3 load.py {}' --check 'python3 check.py {}' --at crash-mine`
+`assay crash run './load {}' --check './check {}' --at crash-mine`
 
 `assay crash run './store {}' --check './store --verify {}' --fs none --size 16M --at crash-store`
 """
@@ -39,7 +39,7 @@ Examples:
 EVERY_S = 5.0
 
 
-@usual("--at", "--check", "--prepare", "--states", "--atomic", "--matrix", "--vary", "--fs", "--json", "--output")
+@usual("--at", "--check", "--states", "--matrix", "--vary", "--json", "--output")
 def crash_run(
     subject: Annotated[
         str, typer.Argument(metavar="PROGRAM", help="postgresql, or a command that prints a line for each commit.")

@@ -62,7 +62,7 @@ class RankDocument(TypedDict):
 def rank(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     references: Annotated[
-        list[Path] | None, typer.Option("--references", help="A file of reference figures besides those of Assay.")
+        list[Path] | None, typer.Option("--references", help="A file of further reference figures.")
     ] = None,
     json: opt.Json = False,
     details: opt.Details = False,

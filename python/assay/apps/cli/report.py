@@ -50,7 +50,7 @@ Share = Annotated[
     Path | None,
     typer.Option("--share", help="Show the run's figures without names; with --yes write them to this file."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="With --share: write what was shown.")]
+Yes = Annotated[bool, typer.Option("--yes", help="With --share: write the file.")]
 StorageClass = Annotated[str, typer.Option("--class", help="With --share: class of the storage, such as tlc-pcie4.")]
 
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from assay.apps.ui.asking import AnswerStream, Asking, NotAnswered
 from assay.apps.ui.guard import REPORT_POLICY
 from assay.apps.ui.lines import FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, parse_question
-from assay.apps.ui.metrics import CONTENT_TYPE, Sample, exposed, live_samples, run_samples
+from assay.apps.ui.metrics import CONTENT_TYPE, MetricSample, exposed, live_samples, run_samples
 from assay.apps.ui.recordings import catalogue_of, lines_of
 from assay.apps.ui.runs import REPORTS, RunPlace, RunRow, Runs, live_of, stamp_of
 from assay.apps.ui.watch import Events, RunsWatch, bounded
@@ -157,7 +157,7 @@ class Pages:
             told += f"# histories are missing: {plain(str(error))[:SHOWN_MAX]}\n"
         return Response(told, headers={"content-type": CONTENT_TYPE})
 
-    def _live_samples(self, rows: Sequence[RunRow]) -> list[Sample]:
+    def _live_samples(self, rows: Sequence[RunRow]) -> list[MetricSample]:
         known = {place.id: place for place in self._runs.places()}
         live = [(row, known[row["id"]]) for row in rows if row["live"] and row["id"] in known]
         return [one for row, place in live for one in live_samples(row, bounded(live_of(place.path)))]

@@ -36,7 +36,7 @@ METRICS: Mapping[str, str] = {
 """Every metric that is exported, and what it is; all are gauges."""
 
 
-class Sample(NamedTuple):
+class MetricSample(NamedTuple):
     """One value of a metric, with its labels."""
 
     metric: str
@@ -44,20 +44,20 @@ class Sample(NamedTuple):
     value: float
 
 
-def exposed(samples: Iterable[Sample]) -> str:
+def exposed(samples: Iterable[MetricSample]) -> str:
     r"""Samples as text, those of a metric together, each metric with its words.
 
     Examples
     --------
-    >>> print(exposed([Sample("assay_runs", {}, 3), Sample("assay_live_points", {"run": 'a"b'}, 1)]), end="")
+    >>> print(exposed([MetricSample("assay_runs", {}, 3), MetricSample("assay_live_points", {"run": 'a"'}, 1)]), end="")
     # HELP assay_runs Runs and recordings that are shown.
     # TYPE assay_runs gauge
     assay_runs 3
     # HELP assay_live_points Points that a run that goes on has finished.
     # TYPE assay_live_points gauge
-    assay_live_points{run="a\"b"} 1
+    assay_live_points{run="a\""} 1
     """
-    by_metric: dict[str, list[Sample]] = {}
+    by_metric: dict[str, list[MetricSample]] = {}
     for sample in samples:
         if math.isfinite(sample.value):
             by_metric.setdefault(sample.metric, []).append(sample)
@@ -71,7 +71,7 @@ def exposed(samples: Iterable[Sample]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _series(sample: Sample) -> str:
+def _series(sample: MetricSample) -> str:
     told = ",".join(f'{name}="{_label(text)}"' for name, text in sample.labels.items())
     return f"{sample.metric}{f'{{{told}}}' if told else ''}"
 
@@ -80,23 +80,23 @@ def _label(text: str) -> str:
     return text[:LABEL_MAX].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def run_samples(rows: Sequence[RunRow]) -> Iterator[Sample]:
+def run_samples(rows: Sequence[RunRow]) -> Iterator[MetricSample]:
     """How many runs there are, and how the newest of each target stands; `rows` has the newest first."""
-    yield Sample("assay_runs", {}, len(rows))
-    yield Sample("assay_runs_live", {}, sum(row["live"] for row in rows))
+    yield MetricSample("assay_runs", {}, len(rows))
+    yield MetricSample("assay_runs_live", {}, sum(row["live"] for row in rows))
     newest: dict[str, RunRow] = {}
     for row in rows:
         newest.setdefault(row["target_id"], row)
     for row in newest.values():
         labels = {"target": row["target"] or row["name"], "target_id": row["target_id"]}
         for standing, count in (("met", row["met"]), ("missed", row["missed"]), ("unknown", row["unknown"])):
-            yield Sample("assay_newest_run_limits", {**labels, "standing": standing}, count)
-        yield Sample("assay_newest_run_notices", labels, row["notices"])
+            yield MetricSample("assay_newest_run_limits", {**labels, "standing": standing}, count)
+        yield MetricSample("assay_newest_run_notices", labels, row["notices"])
         if row["started_s"] is not None:
-            yield Sample("assay_newest_run_started_timestamp_seconds", labels, row["started_s"])
+            yield MetricSample("assay_newest_run_started_timestamp_seconds", labels, row["started_s"])
 
 
-def live_samples(row: RunRow, told: object) -> Iterator[Sample]:
+def live_samples(row: RunRow, told: object) -> Iterator[MetricSample]:
     """What a run that goes on says of itself; it may say anything."""
     if not isinstance(told, Mapping):
         return
@@ -106,7 +106,7 @@ def live_samples(row: RunRow, told: object) -> Iterator[Sample]:
         value = gauge.get("value") if isinstance(gauge, Mapping) else None
         if isinstance(value, int | float):
             names = {"figure": str(gauge.get("name") or ""), "unit": str(gauge.get("unit") or "")}
-            yield Sample("assay_live_value", {**labels, **names}, value)
+            yield MetricSample("assay_live_value", {**labels, **names}, value)
     errors = told.get("errors")
     counts = {
         "assay_live_points": told.get("done"),
@@ -114,14 +114,14 @@ def live_samples(row: RunRow, told: object) -> Iterator[Sample]:
     }
     for metric, count in counts.items():
         if isinstance(count, int | float):
-            yield Sample(metric, labels, count)
+            yield MetricSample(metric, labels, count)
 
 
 def history_metrics(asked: PageQuestion) -> str:
     """The levels of all targets' figures as text; asked for in a process of its own."""
     from assay.apps.ui.histories import histories
 
-    def samples() -> Iterator[Sample]:
+    def samples() -> Iterator[MetricSample]:
         seen: dict[str, int] = {}
         for target in histories(asked)["targets"]:
             history = target["history"]
@@ -135,14 +135,14 @@ def history_metrics(asked: PageQuestion) -> str:
                         "state": load["state"], "figure": trend["title"], "unit": trend["unit"],
                     }  # fmt: skip
                     now = trend["levels"][-1]
-                    yield Sample("assay_history_level", labels, now["value"])
+                    yield MetricSample("assay_history_level", labels, now["value"])
                     for metric, end in zip(("low", "high"), now["interval_95"] or (), strict=False):
-                        yield Sample(f"assay_history_level_{metric}", labels, end)
-                    yield Sample("assay_history_runs", labels, len(trend["values"]))
-                    yield Sample("assay_history_changes", labels, len(trend["changes"]))
+                        yield MetricSample(f"assay_history_level_{metric}", labels, end)
+                    yield MetricSample("assay_history_runs", labels, len(trend["values"]))
+                    yield MetricSample("assay_history_changes", labels, len(trend["changes"]))
                     for change in trend["changes"][-1:]:
                         at_s = change["started_utc_ns"] / 1e9
-                        yield Sample("assay_history_last_change_ratio", labels, change["share"])
-                        yield Sample("assay_history_last_change_timestamp_seconds", labels, at_s)
+                        yield MetricSample("assay_history_last_change_ratio", labels, change["share"])
+                        yield MetricSample("assay_history_last_change_timestamp_seconds", labels, at_s)
 
     return exposed(samples()) or "# no history yet\n"

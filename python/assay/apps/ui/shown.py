@@ -57,7 +57,7 @@ class ShownVerdict(TypedDict):
     meaning: str | None
 
 
-class LatencyHistogram(TypedDict):
+class DrawnHistogram(TypedDict):
     """How many I/Os or transactions took how long: upper ends of the steps in ns, and counts."""
 
     name: str
@@ -83,7 +83,7 @@ class SecondsShown(TypedDict):
 class SinglePoint(TypedDict):
     """The one point of a run of one point."""
 
-    histograms: list[LatencyHistogram]
+    histograms: list[DrawnHistogram]
     seconds: list[SecondsShown]
 
 

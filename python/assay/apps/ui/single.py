@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from assay.apps.ui.shown import LatencyHistogram, SecondsLine, SecondsShown, SinglePoint
+from assay.apps.ui.shown import DrawnHistogram, SecondsLine, SecondsShown, SinglePoint
 from assay.record.histograms import histogram_of
 
 SIDES = ("read", "write", "total")
@@ -27,9 +27,9 @@ def single_point(point: Mapping[str, Any]) -> SinglePoint:
     return {"histograms": list(_histograms(point)), "seconds": _seconds(point.get("batches"))}
 
 
-def _histograms(point: Mapping[str, Any]) -> Iterator[LatencyHistogram]:
+def _histograms(point: Mapping[str, Any]) -> Iterator[DrawnHistogram]:
     """Reads and writes, or the transactions of a kind that has some."""
-    sides: Mapping[str, Any] = {side: point.get(side) for side in SIDES[:2]}
+    sides: Mapping[str, object] = {side: point.get(side) for side in SIDES[:2]}
     if not any(_has_histogram(one) for one in sides.values()):
         known = (one.get("by_transaction") for one in point.values() if isinstance(one, Mapping))
         sides = next((one for one in known if isinstance(one, Mapping)), {"total": point.get("total")})
@@ -43,7 +43,7 @@ def _has_histogram(side: object) -> bool:
     return isinstance(side, Mapping) and bool(side.get("histogram"))
 
 
-def drawn(name: str, bins: list[tuple[int, int]]) -> LatencyHistogram:
+def drawn(name: str, bins: list[tuple[int, int]]) -> DrawnHistogram:
     """A histogram in steps of a fourth of a doubling; every count is in the step of its latency.
 
     Examples

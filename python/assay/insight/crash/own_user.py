@@ -6,12 +6,20 @@ import os
 import pwd
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from assay.base.errors import NotSupported
 
 CANDIDATES = ("postgres", "mysql", "nobody")
 """Users of the system that own nothing of a user's; the first that is there is taken."""
+
+
+class UserOptions(TypedDict, total=False):
+    """User and groups of a process, as `subprocess.Popen` takes them."""
+
+    user: int
+    group: int | None
+    extra_groups: tuple[()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +29,7 @@ class OwnUser:
     uid: int | None = None
     gid: int | None = None
 
-    def as_options(self) -> dict[str, Any]:
+    def as_options(self) -> UserOptions:
         """Arguments of `subprocess.Popen`."""
         return {} if self.uid is None else {"user": self.uid, "group": self.gid, "extra_groups": ()}
 

@@ -173,7 +173,7 @@ def _answer(worker: Worker, asked: Sequence[str]) -> object:
             return [asdict(one) for one in worker.lost(name, promises)]
         case ["show", name, promises]:
             return str(worker.show(name, promises))
-    raise ValueError(f"{asked}: is not asked")
+    raise AssertionError(f"{asked}: no question of a worker")
 
 
 def serve(lines: IO[str], answers: IO[str]) -> None:

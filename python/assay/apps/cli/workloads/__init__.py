@@ -68,12 +68,12 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             typed=("pgbench", "sql"),
         ),
     ),
-    "statements": (
+    "sqllog": (
         Verb(
             group=_OLTP,
             name="replay",
             uses=ON_DATABASES,
-            place="assay.apps.cli.workloads.statements:replay",
+            place="assay.apps.cli.workloads.sqllog:replay",
             help="Replay the statements that a server logged, and tell which became slower.",
             typed=("pgreplay", "pt-upgrade", "percona-playback"),
         ),

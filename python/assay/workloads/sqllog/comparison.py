@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from assay.record.student import quantile
-from assay.workloads.statements.shapes import StatementCompared, StatementTimes
+from assay.workloads.sqllog.shapes import StatementCompared, StatementTimes
 
 BATCHES_LEAST = 5
 """Parts of the time that a statement must be in for an interval."""
@@ -16,7 +16,7 @@ NOTABLE_SHARE = 0.05
 """A difference below this share is called none, however sure it is."""
 
 
-class Batch(TypedDict):
+class StatementBatch(TypedDict):
     """Statements of a part of the log's time: how many, their time as recorded and as replayed."""
 
     count: int
@@ -33,10 +33,10 @@ class CoreStatement(TypedDict):
     failed: int
     recorded_ns: StatementTimes | None
     replayed_ns: StatementTimes | None
-    batches: list[Batch]
+    batches: list[StatementBatch]
 
 
-def times_slower(batches: Sequence[Batch]) -> tuple[float | None, tuple[float, float] | None]:
+def times_slower(batches: Sequence[StatementBatch]) -> tuple[float | None, tuple[float, float] | None]:
     """Time in the replay over time in the log, with its 95 % interval.
 
     The ratio of sums over equal parts of the time, and its variance by the residuals of these parts (Cochran, Sampling

@@ -6,7 +6,7 @@ from assay.workloads.sql.tables import TABLES
 from assay.workloads.transactions.application import Application, Rate
 from assay.workloads.transactions.figures import figures_of
 
-KIND = "statements"
+KIND = "sqllog"
 
 STATEMENTS = Application(
     kind=KIND,

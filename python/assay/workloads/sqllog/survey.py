@@ -21,7 +21,7 @@ SPAN_MAX_S = 90 * 86_400.0
 """No log of statements that is replayed lasts longer: its clock was wrong."""
 
 
-class Survey(TypedDict):
+class LogSurvey(TypedDict):
     """What logs hold, as the core tells it."""
 
     formats: list[str]
@@ -55,11 +55,11 @@ Fingerprint = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Log:
+class StatementLog:
     """Logs, ready to be replayed."""
 
     core: _core.StatementLog
-    survey: Survey
+    survey: LogSurvey
     fingerprint: Fingerprint
 
     @property
@@ -74,7 +74,7 @@ def read_log(
     writes: bool,
     prefix: str | None,
     database: str | None,
-) -> Log:
+) -> StatementLog:
     """Read logs through; those that were read before are not read again.
 
     Raises
@@ -96,15 +96,15 @@ def _read(
     writes: bool,
     prefix: str | None,
     database: str | None,
-) -> Log:
+) -> StatementLog:
     options = {"writes": writes, "prefix": prefix, "database": database, "folder": tempfile.gettempdir()}
     core = _core.StatementLog(json.dumps(options))
     for path in paths:
         core.open(path)
         while core.read_some(PIECE_BYTES):
             pass
-    survey = cast(Survey, json.loads(core.finish()))
-    log = Log(core=core, survey=survey, fingerprint=fingerprint)
+    survey = cast(LogSurvey, json.loads(core.finish()))
+    log = StatementLog(core=core, survey=survey, fingerprint=fingerprint)
     if log.span_s > SPAN_MAX_S:
         raise UsageError(
             f"{printable(paths[0])}: its statements span {log.span_s / 86_400:,.0f} days; cut out the part to replay"

@@ -17,11 +17,11 @@ from assay.workloads.databases.job import actions_done
 from assay.workloads.databases.opening import prepare
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
-from assay.workloads.statements.application import FIGURES, STATEMENTS
-from assay.workloads.statements.job import StatementsJob
-from assay.workloads.statements.plan import StatementsPlan
-from assay.workloads.statements.report import changes_sentence, headline, lateness_words
-from assay.workloads.statements.shapes import SHAPES, done_of
+from assay.workloads.sqllog.application import FIGURES, STATEMENTS
+from assay.workloads.sqllog.job import StatementsJob
+from assay.workloads.sqllog.plan import StatementsPlan
+from assay.workloads.sqllog.report import changes_sentence, headline, lateness_words
+from assay.workloads.sqllog.shapes import SHAPES, done_of
 from assay.workloads.transactions.opening import OWN_CONNECTIONS
 from assay.workloads.transactions.workload import TransactionsWorkload
 from assay.workloads.workload import Conclusion
@@ -176,7 +176,7 @@ class StatementsWorkload(TransactionsWorkload[StatementsPlan]):
 
     def sections(self, facts: RunFacts) -> Sequence[Section]:
         """What was replayed; searches and storage as transactions have them."""
-        from assay.workloads.statements.report import statements_section
+        from assay.workloads.sqllog.report import statements_section
         from assay.workloads.transactions.report.section import search_section
         from assay.workloads.transactions.report.storage import oltp_storage_section
         from assay.workloads.transactions.report.timeline import oltp_timeline_section

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from assay.base.units import count_of, format_duration, format_latency
 from assay.document.elements import Block, Cell, Column, FactList, Paragraph, Section, Table
 from assay.document.text import DASH, load_label, percent, shorten
-from assay.workloads.statements.application import KIND
-from assay.workloads.statements.shapes import LogReplayed, StatementCompared, StatementsDone, done_of
+from assay.workloads.sqllog.application import KIND
+from assay.workloads.sqllog.shapes import LogReplayed, StatementCompared, StatementsDone, done_of
 
 if TYPE_CHECKING:
     from assay.record.shapes.point import Point

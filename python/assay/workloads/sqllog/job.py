@@ -8,10 +8,10 @@ from assay.targets.databases import Database
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.job import PartContext
 from assay.workloads.plan import Part
-from assay.workloads.statements.application import STATEMENTS
-from assay.workloads.statements.measurement import StatementsMeasurement
-from assay.workloads.statements.plan import StatementsPlan
-from assay.workloads.statements.shapes import done_of
+from assay.workloads.sqllog.application import STATEMENTS
+from assay.workloads.sqllog.measurement import StatementsMeasurement
+from assay.workloads.sqllog.plan import StatementsPlan
+from assay.workloads.sqllog.shapes import done_of
 from assay.workloads.steps import Ask, Steps
 from assay.workloads.transactions.job import TransactionsJob
 from assay.workloads.transactions.point import OltpMeasurement

@@ -13,8 +13,8 @@ from assay.apps.cli.verb import Given, measuring
 from assay.base.errors import UsageError
 from assay.targets.databases.common.spec import is_database
 from assay.workloads.plan import Part
-from assay.workloads.statements.application import KIND
-from assay.workloads.statements.plan import StatementsPlan
+from assay.workloads.sqllog.application import KIND
+from assay.workloads.sqllog.plan import StatementsPlan
 
 EXAMPLES = """
 Examples:

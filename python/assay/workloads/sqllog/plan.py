@@ -11,9 +11,9 @@ from assay.record.shapes.point import Load
 from assay.targets.databases.common.target import DatabaseTarget
 from assay.workloads.databases.plan import Action
 from assay.workloads.options import TIME, Fixed, Option
-from assay.workloads.statements.application import KIND
-from assay.workloads.statements.shapes import StatementsFacts
-from assay.workloads.statements.survey import Log, read_log
+from assay.workloads.sqllog.application import KIND
+from assay.workloads.sqllog.shapes import StatementsFacts
+from assay.workloads.sqllog.survey import StatementLog, read_log
 from assay.workloads.transactions.plan import USERS, TransactionsPlan, TransactionsSearch, TransactionsTiming
 
 LOG = "Log"
@@ -48,7 +48,7 @@ class StatementsPlan(TransactionsPlan):
 
     takes_others: ClassVar[bool] = True
 
-    kind: Literal["statements"] = "statements"
+    kind: Literal["sqllog"] = "sqllog"
     title: str = "Statements of a log"
     actions: Annotated[tuple[Action, ...], Fixed()] = ("run",)
     logs: Annotated[tuple[str, ...], Field(min_length=1, max_length=LOGS_MAX), Fixed()]
@@ -81,7 +81,7 @@ class StatementsPlan(TransactionsPlan):
     timing: StatementsTiming = StatementsTiming()
     search: StatementsSearch = StatementsSearch()
 
-    def log(self) -> Log:
+    def log(self) -> StatementLog:
         """The logs, read through.
 
         Raises

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypedDict, cast
+from functools import cached_property
+from typing import TypedDict, cast
 
 from assay import _core
 from assay.base.units import count_of
 from assay.measure import judge
 from assay.record.shapes.point import Generator, Offered
-from assay.workloads.statements.comparison import CoreStatement, compared
-from assay.workloads.statements.plan import StatementsPlan
-from assay.workloads.statements.shapes import LogReplayed, OutcomeDiffers, StatementLateness, StatementsDone
-from assay.workloads.statements.survey import Log
+from assay.workloads.sqllog.comparison import CoreStatement, compared
+from assay.workloads.sqllog.plan import StatementsPlan
+from assay.workloads.sqllog.shapes import LogReplayed, OutcomeDiffers, StatementLateness, StatementsDone
+from assay.workloads.sqllog.survey import StatementLog
 from assay.workloads.transactions.point import LAG_MIN_NS, OltpMeasurement
 from assay.workloads.transactions.reports import CoreRun, OltpFigures
 from assay.workloads.transactions.shapes import MeasuredOltp
@@ -55,9 +56,10 @@ class StatementsMeasurement(OltpMeasurement):
     def _judge_steady(self, firsts: Sequence[int]) -> None:
         """Nothing: a log is what it is."""
 
-    def _point(self, figures: OltpFigures) -> dict[str, Any]:
-        self.told = cast(CoreTold, json.loads(self.replay.told()))
-        return super()._point(figures)
+    @cached_property
+    def told(self) -> CoreTold:
+        """What the core tells of the replay once it has ended."""
+        return cast(CoreTold, json.loads(self.replay.told()))
 
     def _own(self, figures: OltpFigures, saturated: bool) -> dict[str, object]:
         told = self.told
@@ -101,7 +103,7 @@ class StatementsMeasurement(OltpMeasurement):
         return facts, saturated or late
 
 
-def log_told(plan: StatementsPlan, log: Log) -> LogReplayed:
+def log_told(plan: StatementsPlan, log: StatementLog) -> LogReplayed:
     """What a log holds, as points say it."""
     survey = log.survey
     return {
