@@ -2,16 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{Base, Contents, CrashError, Image, Kind, Log, Name, Order, Promises, log::SECTOR_BYTES};
-
-/// A part of an outstanding write, which a crash keeps whole or not at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Number of the write or discard in the log.
-    pub request: usize,
-    /// Its sectors.
-    pub sectors: Range<u64>,
-}
+use crate::{Base, Contents, CrashError, Image, Kind, Log, Name, Order, Piece, Promises, log::SECTOR_BYTES};
 
 /// A moment at which the power may fail, just before outstanding writes become durable, or at the end of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]

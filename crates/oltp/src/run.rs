@@ -114,14 +114,14 @@ pub struct Window {
     pub backlog: Option<(u64, u64)>,
 }
 
-/// What a run is made of: its threads at work, and where they count.
+/// Parts of a run: its threads at work, and where they count.
 pub(crate) struct Parts {
     pub(crate) shared: Arc<Shared>,
     pub(crate) exchanges: Vec<Exchange<TransactionTally>>,
     pub(crate) threads: Vec<JoinHandle<()>>,
     /// Threads that have not ended.
     pub(crate) alive: Arc<AtomicU32>,
-    /// Names of what is counted.
+    /// Names of the transactions that it counts.
     pub(crate) transactions: Vec<Arc<str>>,
     /// Names of the databases.
     pub(crate) names: Vec<String>,

@@ -53,7 +53,7 @@ impl StatementLog {
         })
     }
 
-    /// Sorts what was read; gives what it holds as JSON text.
+    /// Sorts the statements read so far; gives the figures of the log as JSON text.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {
             let mut log = locked(&self.0);
@@ -103,7 +103,7 @@ impl StatementReplay {
         py.detach(|| locked(&self.0).run.acknowledged().to_string())
     }
 
-    /// What became of the statements, as JSON text.
+    /// Reports the outcomes of the statements as JSON text.
     fn told(&self, py: Python<'_>) -> String {
         py.detach(|| to_json(&locked(&self.0).told()))
     }

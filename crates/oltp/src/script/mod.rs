@@ -39,7 +39,7 @@ use crate::{
     workload::{Desk, Done, Transaction, Workload},
 };
 
-/// What sessions of the user's own statements begin with on a server.
+/// First statements of a session that runs the user's own SQL on a server.
 pub(crate) fn session_statements(kind: Kind) -> Vec<String> {
     let sections = <Scripts as Workload>::sections(kind, "session").unwrap_or_default();
     sections.into_iter().map(|section| section.text).collect()

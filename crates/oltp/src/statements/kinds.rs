@@ -23,7 +23,7 @@ const PROCEDURES: LeftOut = "procedures and DO (run them with --writes)";
 const ALLOWS_WRITES: LeftOut = "settings that would allow writes (run them with --writes)";
 const UNKNOWN: LeftOut = "statements of no known kind (run them with --writes)";
 
-/// What a statement is to a replay.
+/// A kind of statement: how a replay counts it and whether it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kind {
     /// Its place in [`COUNTED`].

@@ -16,10 +16,10 @@ const TEXTS_MAX_BYTES: usize = 32 << 20;
 /// A text without parameters beside it is shared if it is no longer: such texts come again, like `COMMIT`.
 const SIMPLE_MAX_BYTES: usize = 64;
 
-/// Stands for the fingerprints beyond those that are told apart.
+/// Number of the fingerprint that stands for all beyond [`FINGERPRINTS_MAX`].
 pub(super) const OTHERS: u32 = 0;
 
-/// What the log says of the statements of one fingerprint.
+/// Statements of one fingerprint in the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) text: String,
@@ -28,7 +28,7 @@ pub(crate) struct Known {
     pub(crate) recorded_ns: f64,
 }
 
-/// What is known of a text.
+/// Facts about a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextFacts {
     pub(super) fingerprint: u32,
@@ -59,7 +59,7 @@ impl Texts {
         }
     }
 
-    /// What is known of a text; one that comes again is kept.
+    /// Gives the facts about a text; keeps a text that will come again.
     pub(super) fn facts(&mut self, text: &str, way: Way) -> TextFacts {
         if let Some(facts) = self.by_text.get(text) {
             return *facts;

@@ -68,7 +68,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// What MySQL reads as SQL, and other servers as a comment.
+    /// Whether a comment begins here that MySQL runs as SQL, as it does with `/*! */`.
     fn is_executed_comment(&self) -> bool {
         self.dialect == Dialect::Mysql && (self.byte(2) == b'!' || self.rest().starts_with("/*M!"))
     }

@@ -37,7 +37,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads what was written, in its order.
+/// Reads the fields of a record in their order.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What [`write`] writes of a statement beside its text and parameters.
+/// Fields of a statement that [`write`] writes beside its text and parameters.
 pub(super) struct Facts<'a> {
     pub(super) start_ns: i64,
     pub(super) duration_ns: Option<u64>,

@@ -17,9 +17,10 @@ use super::{
     known::{Known, Texts},
     lex::Dialect,
     log::{
-        HEAD_BYTES, LogReader,
+        HEAD_BYTES,
         entry::{Account, Logged, News, Takes},
         open,
+        reader::LogReader,
     },
     record::{Facts, Record, Text, read_next, write},
     sketch::Sketch,
@@ -62,7 +63,7 @@ pub(super) struct Session {
     database: u32,
 }
 
-/// What a log holds, for people and plans.
+/// Contents of a log in figures, for people and plans.
 #[derive(Debug, Clone, Serialize)]
 pub struct Survey {
     pub formats: Vec<&'static str>,
@@ -272,7 +273,7 @@ impl LogIntake {
         Ok(goes_on)
     }
 
-    /// Sorts what was read by sessions.
+    /// Sorts the statements read so far by sessions.
     ///
     /// # Errors
     /// [`DatabaseError::InvalidPlan`] when there is nothing to replay.

@@ -3,10 +3,10 @@
 use std::io::{self, BufRead};
 
 use super::{
-    LogReader,
     entry::Takes,
     lines::Records,
     postgresql::{Assembler, Message, session_key},
+    reader::LogReader,
     times,
 };
 

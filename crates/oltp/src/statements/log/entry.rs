@@ -1,4 +1,4 @@
-//! What a log says of sessions, whatever its format.
+//! Entries of logs, whatever their format: sessions and their statements.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(crate) trait Takes {
     fn not_understood(&mut self, line: &[u8]);
 }
 
-/// What was left out or not understood of a log.
+/// Counts of the lines and statements of a log that are left out or not understood.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Account {
     pub(crate) left_out: BTreeMap<&'static str, u64>,

@@ -8,10 +8,10 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    LogReader,
     entry::Takes,
     lines::Lines,
     postgresql::{Assembler, Message, session_key},
+    reader::LogReader,
     times,
 };
 

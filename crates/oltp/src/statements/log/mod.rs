@@ -8,27 +8,22 @@ mod mysql_general;
 mod mysql_slow;
 mod postgresql;
 mod prefix;
+pub(super) mod reader;
 mod stderr;
 #[cfg(test)]
 mod tests;
 mod times;
 
-use std::io::{self, BufRead};
+use std::io::BufRead;
 
 use self::{
-    csvlog::CsvLog, entry::Takes, jsonlog::JsonLog, mysql_general::GeneralLog, mysql_slow::SlowLog, prefix::Prefix,
-    stderr::StderrLog,
+    csvlog::CsvLog, jsonlog::JsonLog, mysql_general::GeneralLog, mysql_slow::SlowLog, prefix::Prefix,
+    reader::LogReader, stderr::StderrLog,
 };
 use super::lex::Dialect;
 
 /// Bytes of a log that are looked at to recognise it.
 pub(super) const HEAD_BYTES: usize = 256 << 10;
-
-/// Reads a log from its beginning to its end.
-pub(super) trait LogReader: Send {
-    /// Reads about as many bytes; false at the end.
-    fn read_some(&mut self, bytes: u64, takes: &mut dyn Takes) -> io::Result<bool>;
-}
 
 /// A log that was recognised.
 pub(super) struct Opened<'a> {

@@ -7,10 +7,10 @@ use std::{
 };
 
 use super::{
-    LogReader,
     entry::{Logged, News, Takes, Way},
     lines::Lines,
     postgresql::{NO_STATEMENT, session_key},
+    reader::LogReader,
     times,
 };
 
@@ -66,7 +66,7 @@ struct Entry<'a> {
     argument: &'a str,
 }
 
-/// Reads a line that begins an entry; `None` of one that goes on.
+/// Reads the first line of an entry; gives `None` for a line that continues the entry before.
 fn entry_of(line: &str) -> Option<Entry<'_>> {
     let (at_ns, rest) = if let Some(rest) = line.strip_prefix("\t\t") {
         (None, rest)

@@ -4,10 +4,10 @@
 use std::io::{self, BufRead};
 
 use super::{
-    LogReader,
     entry::{Logged, News, Takes, Way},
     lines::Lines,
     postgresql::{NO_STATEMENT, session_key},
+    reader::LogReader,
     times,
 };
 

@@ -1,4 +1,4 @@
-//! What PostgreSQL's messages say of statements, whichever way they were written: `log_min_duration_statement`, `log_statement`,
+//! PostgreSQL's messages about statements, in each form of its log: `log_min_duration_statement`, `log_statement`,
 //! `log_duration` and errors (PostgreSQL's manual, "Error Reporting and Logging"; texts of `postgres.c`).
 
 use std::{
@@ -203,7 +203,7 @@ impl Assembler {
         takes.take(message.session, News::Statement(failed));
     }
 
-    /// Hands over what is still open, at the end of the log.
+    /// Hands over the statements that are still open at the end of the log.
     pub(super) fn end(&mut self, takes: &mut dyn Takes) {
         let mut left: Vec<_> = self.open.drain().filter_map(|(key, open)| Some((key, open.pending?))).collect();
         left.sort_by_key(|(key, pending)| (pending.start_ns, *key));

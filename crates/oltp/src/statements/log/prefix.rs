@@ -49,7 +49,7 @@ pub(super) struct Prefix {
     pieces: Vec<Piece>,
 }
 
-/// What a prefix says, and what follows it.
+/// Fields of a prefix, and the text behind it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Prefixed<'a> {
     pub(super) at_ns: i64,
@@ -68,7 +68,7 @@ impl Prefix {
     /// Reads a prefix as the server's configuration has it.
     ///
     /// # Errors
-    /// What it lacks: a time or a session.
+    /// The prefix lacks a time or a session.
     pub(super) fn new(template: &str) -> Result<Self, String> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut letters = template.chars();
@@ -106,7 +106,7 @@ impl Prefix {
         (best.0 > 0).then_some(best.1)
     }
 
-    /// What a line says; `None` of one that does not begin with this prefix and a severity.
+    /// Reads a line; gives `None` where it does not begin with this prefix and a severity.
     pub(super) fn read<'a>(&self, line: &'a str) -> Option<Prefixed<'a>> {
         let of_session = self.matched(line, &self.pieces);
         of_session.or_else(|| {

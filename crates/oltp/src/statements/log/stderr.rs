@@ -6,11 +6,11 @@ use std::{
 };
 
 use super::{
-    LogReader,
     entry::Takes,
     lines::Lines,
     postgresql::{Assembler, Message, session_key},
     prefix::{Prefix, Prefixed},
+    reader::LogReader,
 };
 
 /// Processes whose number may come again; one more begins anew.
@@ -143,7 +143,7 @@ fn go_on(held: &mut Held, more: &str) {
     part.push_str(more);
 }
 
-/// Takes a line that is a part of the message before it; false of one that begins a message.
+/// Adds a line to the message before it; gives false where the line begins a message of its own.
 fn belongs(held: Option<&mut Held>, found: &Prefixed<'_>) -> bool {
     let part = match found.word {
         "DETAIL" => Part::Detail,

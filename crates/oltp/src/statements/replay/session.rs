@@ -5,7 +5,7 @@ use std::{collections::HashMap, io, rc::Rc, sync::atomic::Ordering, time::Durati
 use assay_loading::DatabaseError;
 use assay_sql::{AnyDriver, Asked, Cause, DbError, Driver, Protocol, Setup, StatementId, Values};
 
-use super::run::Thread;
+use super::thread::Thread;
 use crate::{
     script::session_statements,
     statements::{

@@ -1,11 +1,13 @@
-//! What a replay tells besides its counts: each fingerprint's response times beside those of the log, statements that ended in another
-//! way than they did, and how late statements began.
+//! Findings of a replay besides its counts: each fingerprint's response times beside those of the log, statements that ended in another
+//! way than in the log, and how late statements began.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::statements::{kinds::COUNTED, known::Known, sketch::Sketch};
+use crate::statements::kinds::COUNTED;
+use crate::statements::known::Known;
+use crate::statements::sketch::Sketch;
 
 /// Equal parts of the log's time, whose means make the intervals of differences.
 pub(super) const BATCHES: usize = 20;
@@ -52,7 +54,7 @@ struct Different {
     example: String,
 }
 
-/// What one thread of a replay tells.
+/// Findings of one thread of a replay.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     compared: Vec<Option<Box<Compared>>>,
@@ -105,7 +107,7 @@ impl Told {
         }
     }
 
-    /// Adds what another thread tells.
+    /// Adds the findings of another thread.
     pub(super) fn merge(&mut self, other: &Self) {
         for (fingerprint, theirs) in (0_u32..).zip(&other.compared) {
             let Some(theirs) = theirs else { continue };
@@ -176,7 +178,7 @@ impl Told {
     }
 }
 
-/// What a replay tells besides its counts.
+/// Findings of a replay besides its counts.
 #[derive(Debug, Serialize)]
 pub struct Report {
     done: u64,
