@@ -67,7 +67,6 @@ impl Kind {
 
 /// The kind of a text of one statement or several.
 pub(crate) fn kind_of(text: &str, dialect: Dialect) -> Kind {
-    let mut tokens = Tokens::new(text, dialect);
     let mut words: Vec<String> = Vec::new();
     let mut found: Option<Kind> = None;
     let mut join = |words: &mut Vec<String>| {
@@ -77,7 +76,7 @@ pub(crate) fn kind_of(text: &str, dialect: Dialect) -> Kind {
             words.clear();
         }
     };
-    while let Some(token) = tokens.next() {
+    for token in Tokens::new(text, dialect) {
         match token {
             Token::Sign(';') => join(&mut words),
             Token::Word(word) => words.push(word.to_ascii_lowercase()),

@@ -76,18 +76,21 @@ impl Alarms {
     /// Rings alarms at their times, until `stops` says so; then those that wait are told that their time will not come.
     pub(super) async fn ring(&self, now_ns: impl Fn() -> u64, stops: impl Fn() -> bool) {
         while !stops() {
-            let now = now_ns();
-            let mut set = self.set.borrow_mut();
-            while set.peek().is_some_and(|Reverse(alarm)| alarm.due_ns <= now) {
-                if let Some(Reverse(alarm)) = set.pop() {
-                    let _ = alarm.bell.send(());
-                }
-            }
-            let rest = set.peek().map_or(SLEEP_MAX, |Reverse(alarm)| Duration::from_nanos(alarm.due_ns - now));
-            drop(set);
+            let rest = self.ring_due(now_ns());
             self.rest(rest.min(SLEEP_MAX)).await;
         }
         self.set.borrow_mut().clear();
+    }
+
+    /// Rings the alarms that are due; gives the time until the next.
+    fn ring_due(&self, now_ns: u64) -> Duration {
+        let mut set = self.set.borrow_mut();
+        while set.peek().is_some_and(|Reverse(alarm)| alarm.due_ns <= now_ns) {
+            if let Some(Reverse(alarm)) = set.pop() {
+                let _ = alarm.bell.send(());
+            }
+        }
+        set.peek().map_or(SLEEP_MAX, |Reverse(alarm)| Duration::from_nanos(alarm.due_ns - now_ns))
     }
 
     /// Rests so long, or until an earlier alarm is set.
