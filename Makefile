@@ -150,5 +150,5 @@ $(SET_UP_RELEASE): $(SET_UP_DEV) pyproject.toml
 # `maturin develop` installs assay editable, with its dependencies: only a change of Rust or of pyproject.toml needs it.
 $(BUILT): $(SET_UP) $(RUST_SOURCES)
 	@echo "building assay (release) and installing it with its dependencies into .venv"
-	@PIP_QUIET=1 CARGO_TERM_QUIET=true $(BIN)/maturin develop --release --locked --quiet --extras databases,dss,pdf,calibrate,frames,mcp
+	@PIP_QUIET=1 CARGO_TERM_QUIET=true $(BIN)/maturin develop --release --locked --quiet --extras databases,dss,pdf,calibrate,frames,mcp,seal
 	@touch $@

@@ -110,7 +110,7 @@ def fingerprint(key: str) -> str:
     Examples
     --------
     >>> fingerprint("00" * 32)[:10]
-    'SHA256:zYr'
+    'SHA256:kmY'
     """
     import base64
 

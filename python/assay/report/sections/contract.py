@@ -171,7 +171,7 @@ def minutes_words(minutes: float) -> str:
     Examples
     --------
     >>> minutes_words(0.0), minutes_words(61.0), minutes_words(4000.0)
-    ('-', '1 h 1 min', '2 d 18 h')
+    ('-', '1 h 1 min', '2 d 19 h')
     """
     if not minutes:
         return DASH

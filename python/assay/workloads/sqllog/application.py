@@ -28,6 +28,8 @@ STATEMENTS = Application(
     conditions_count=0,
     shape={},
     counts_all=True,
+    by_minute=False,
+    client="session",
     disclaimer="recorded times are the server's own, replayed ones include the way to it and back",
     tables=TABLES,
 )

@@ -67,6 +67,10 @@ class Application:
         How its throughput is told.
     counted_by
         Who counts commits of the first transaction within the database, in a sentence that goes on with a number.
+    by_minute
+        Whether transactions a minute are told beside the throughput.
+    client
+        Who waits for one answer at a time, in the singular.
     rolled_back
         Which transactions users roll back on purpose, as a caption says it.
     conditions
@@ -102,6 +106,8 @@ class Application:
     shape: Mapping[str, Mapping[str, str]]
     stall_s: float | None = None
     counts_all: bool = False
+    by_minute: bool = True
+    client: str = "user"
     disclaimer: str
     tables: TableSet
     find_acknowledged: FindAcknowledged | None = None

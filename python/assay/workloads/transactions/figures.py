@@ -34,8 +34,9 @@ def throughput_of(application: Application) -> Figure:
     def told(point: Point) -> str:
         """What a database did at a given load."""
         oltp = oltp_of(point)
-        held, all_of_them = rate.words(number_of(oltp, rate.key) or 0.0), tpm_words(oltp["tpm_client"] or 0.0)
-        meaning = f"{held} ({all_of_them}) with {count_of(oltp['users'] or 0, 'user')}"
+        held = rate.words(number_of(oltp, rate.key) or 0.0)
+        by_minute = f" ({tpm_words(oltp['tpm_client'] or 0.0)})" if application.by_minute else ""
+        meaning = f"{held}{by_minute} with {count_of(oltp['users'] or 0, application.client)}"
         latency_ns = latency_in(_transaction(point, application.first), "p90")
         names = list(oltp["by_transaction"] or {})
         plural = application.first_plural if application.first or len(names) < 2 else f"passes of {names[0]}"

@@ -145,7 +145,8 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
         """Transactions a minute, and the 90th percentile of each kind's response."""
         oltp = oltp_of(point)
         rate = self.application.rate
-        words = [f"{rate.words(number_of(oltp, rate.key) or 0.0)}, {tpm_words(oltp['tpm_client'] or 0.0)};"]
+        by_minute = f", {tpm_words(oltp['tpm_client'] or 0.0)}" if self.application.by_minute else ""
+        words = [f"{rate.words(number_of(oltp, rate.key) or 0.0)}{by_minute};"]
         for name, figures in (oltp["by_transaction"] or {}).items():
             latency_ns = figures["latency_ns"]
             if latency_ns is not None:

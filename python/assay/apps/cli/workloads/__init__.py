@@ -74,7 +74,7 @@ VERBS: dict[str, tuple[Verb, ...]] = {
             name="replay",
             uses=ON_DATABASES,
             place="assay.apps.cli.workloads.sqllog:replay",
-            help="Replay the statements that a server logged, and tell which became slower.",
+            help="Replay the statements that a server logged on another database, and tell which became slower.",
             typed=("pgreplay", "pt-upgrade", "percona-playback"),
         ),
     ),

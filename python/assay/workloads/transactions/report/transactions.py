@@ -71,7 +71,7 @@ def throughput_sentence(facts: RunFacts, application: Application) -> str | None
     if found.get(rate.key) is None:
         return None
     users, scale = found.get("users"), found.get(application.tables.scale)
-    size = [count_of(users, "user") if users else ""]
+    size = [count_of(users, application.client) if users else ""]
     size.append(application.tables.size.words(scale) if scale else "")
     latency = (found["by_transaction"].get(application.first) or {}).get("latency_ns") or {}
     tail = (
@@ -79,7 +79,9 @@ def throughput_sentence(facts: RunFacts, application: Application) -> str | None
         if latency.get("p90")
         else ""
     )
-    tpm = f" and {found['tpm_client']:,.0f} transactions a minute (TPM)" if found.get("tpm_client") else ""
+    tpm = ""
+    if application.by_minute and found.get("tpm_client"):
+        tpm = f" and {found['tpm_client']:,.0f} transactions a minute (TPM)"
     where = joined(text for text in size if text)
     held = in_memory(found)
     tail += f"; its data fit in memory: {held}, so that it says little of how the storage reads" if held else ""
