@@ -1,6 +1,8 @@
 //! Times as logs write them. Only differences matter to a replay: the zone is not looked at.
 
 const SECOND_NS: i64 = 1_000_000_000;
+/// Years of times that are believed: differences between them fit into nanoseconds of 64 bits.
+const YEARS: std::ops::Range<i64> = 1970..2200;
 
 /// Days from 1970-01-01 to a day of the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 fn days(year: i64, month: i64, day: i64) -> i64 {
@@ -31,7 +33,8 @@ fn fraction(text: &[u8]) -> (i64, usize) {
 
 fn of_parts(year: i64, month: i64, day: i64, clock: (i64, i64, i64)) -> Option<i64> {
     let (hour, minute, second) = clock;
-    let is_time = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+    let is_date = YEARS.contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let is_time = is_date && hour < 24 && minute < 60 && second <= 60;
     is_time.then(|| (days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second) * SECOND_NS)
 }
 
@@ -65,8 +68,9 @@ pub(super) fn epoch(text: &[u8]) -> Option<(i64, usize)> {
     if !(1..=10).contains(&count) {
         return None;
     }
+    let second = digits(text, 0, count).filter(|second| *second < days(YEARS.end, 1, 1) * 86_400)?;
     let (ns, length) = fraction(&text[count..]);
-    Some((digits(text, 0, count)? * SECOND_NS + ns, count + length))
+    Some((second * SECOND_NS + ns, count + length))
 }
 
 /// Nanoseconds of a decimal number of units of `unit_ns`; `None` where it is none or longer than 30 days.
@@ -89,6 +93,10 @@ mod tests {
         assert_eq!(epoch(b"1795773600.25 "), Some((1_795_773_600_250_000_000, 13)));
         assert_eq!(timestamp(b"2026-13-27 10:00:00"), None);
         assert_eq!(timestamp(b"2026-11"), None);
+        for too_far in ["9999-12-31 23:59:59", "0000-01-01 00:00:00"] {
+            assert_eq!(timestamp(too_far.as_bytes()), None);
+        }
+        assert_eq!(epoch(b"9999999999"), None);
         assert_eq!(duration("0.101", 1e6), Some(101_000));
         assert_eq!(duration("1e99", 1e6), None);
     }
