@@ -123,9 +123,9 @@ impl Assembler {
             let Some(mut pending) = open.pending.take() else {
                 return takes.left_out("durations without a statement", 1);
             };
-            let taken_ns = duration_ns + std::mem::take(&mut open.before_ns);
+            let taken_ns = duration_ns.saturating_add(std::mem::take(&mut open.before_ns));
             pending.duration_ns = Some(taken_ns);
-            pending.start_ns = message.at_ns - taken_ns as i64;
+            pending.start_ns = message.at_ns.saturating_sub_unsigned(taken_ns);
             return takes.take(message.session, News::Statement(pending));
         }
         if rest.starts_with("parse ") {
@@ -133,7 +133,7 @@ impl Assembler {
             return;
         }
         if rest.starts_with("bind ") {
-            open.before_ns += duration_ns;
+            open.before_ns = open.before_ns.saturating_add(duration_ns);
             return;
         }
         let Some((way, text)) = of_text(rest) else {
@@ -149,7 +149,8 @@ impl Assembler {
         if let Some(before) = before {
             takes.take(message.session, News::Statement(before));
         }
-        if let Some(statement) = self.statement(message, way, text, Some(duration_ns + before_ns), takes) {
+        if let Some(statement) = self.statement(message, way, text, Some(duration_ns.saturating_add(before_ns)), takes)
+        {
             takes.take(message.session, News::Statement(statement));
         }
     }
@@ -168,7 +169,7 @@ impl Assembler {
             return None;
         };
         Some(Logged {
-            start_ns: message.at_ns - duration_ns.unwrap_or(0) as i64,
+            start_ns: message.at_ns.saturating_sub_unsigned(duration_ns.unwrap_or(0)),
             duration_ns,
             way,
             text: text.to_owned(),
