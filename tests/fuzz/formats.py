@@ -67,6 +67,9 @@ def main() -> int:
     warnings.simplefilter("error")
     wanted, first = sys.argv[1:], int(os.environ.get("ASSAY_SEED", "1"))
     known = samples_of_formats()
+    if unknown := set(wanted) - set(known):
+        print(f"unknown: {', '.join(sorted(unknown))}; accepted: {', '.join(known)}", file=sys.stderr)
+        return 2
     formats = {name: samples for name, samples in known.items() if not wanted or name in wanted}
     print(f"{'format':44} {'inputs':>8} {'bytes':>12} {'read':>8} failures")
     failed = False
