@@ -85,15 +85,7 @@ impl Local {
 
     /// Waits until all are connected; false if that never comes.
     pub(crate) async fn begins(&self) -> bool {
-        let mut began = self.shared.epoch.subscribe();
-        let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else {
-            return false;
-        };
-        // The first of a thread to wake begins its counts.
-        if self.epoch.replace(epoch) != epoch {
-            self.counter.borrow_mut().begin();
-        }
-        true
+        self.shared.begins(&self.epoch, &self.counter).await
     }
 
     pub(crate) fn now_ns(&self) -> u64 {

@@ -2,6 +2,7 @@
 //! otherwise.
 
 use std::{
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     sync::{
         Mutex, OnceLock, PoisonError,
@@ -15,7 +16,7 @@ use assay_loading::DatabaseError;
 use assay_sql::Statement;
 use tokio::sync::watch;
 
-use crate::plan::RunPlan;
+use crate::{counts::ThreadCounter, plan::RunPlan};
 
 /// A server that goes down has ended all its connections by then.
 const GOES_DOWN_WITHIN_NS: u64 = 1_000_000_000;
@@ -95,6 +96,18 @@ impl Shared {
     pub(crate) fn stop(&self) {
         self.stopped_at.get_or_init(Instant::now);
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the time of the run begins; false if it never does. The first of a thread to wake begins its counts.
+    pub(crate) async fn begins(&self, known: &Cell<Instant>, counter: &RefCell<ThreadCounter>) -> bool {
+        let mut began = self.epoch.subscribe();
+        let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else {
+            return false;
+        };
+        if known.replace(epoch) != epoch {
+            counter.borrow_mut().begin();
+        }
+        true
     }
 
     #[inline]

@@ -256,7 +256,7 @@ mod tests {
             |disks: &Disks, address: &str| disks.reserve_portal(address.parse().unwrap()).unwrap_err().to_string();
         assert!(refused(&disks(false, 1, false), "127.0.0.1:0").contains("no group could send logins"));
         assert!(refused(&disks(true, 1, false), "192.0.2.1:3260").contains("other hosts reach this address"));
-        // Nothing listens at an address of nobody's, though all may come.
+        // No process can listen at an address that this host does not have.
         assert!(refused(&disks(true, 1, true), "192.0.2.1:3260").contains("cannot listen"));
     }
 

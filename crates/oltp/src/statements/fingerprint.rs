@@ -46,7 +46,7 @@ fn space(out: &mut String) {
     }
 }
 
-/// Adds a literal; one behind others of a list is already told.
+/// Adds a literal. A list of literals is told once: the second and later ones add nothing.
 fn literal(out: &mut String) {
     if out.ends_with(" -") || out.ends_with("(-") || out.ends_with(",-") {
         // The sign of a number is part of it where no value stands before.

@@ -149,14 +149,7 @@ impl Thread {
 
     /// Waits until the time of the log begins; false if it never does.
     pub(super) async fn begins(&self) -> bool {
-        let mut began = self.shared.epoch.subscribe();
-        let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else {
-            return false;
-        };
-        if self.epoch.replace(epoch) != epoch {
-            self.counter.borrow_mut().begin();
-        }
-        true
+        self.shared.begins(&self.epoch, &self.counter).await
     }
 
     /// Counts how late a statement began although its session was free.
