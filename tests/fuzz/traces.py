@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,8 @@ from assay.traces.importers.registry import TRACE_FORMS, form_named, form_of
 from made_traces import poisson_trace
 
 OWN = "trace of Assay"
-TIMES = 100
-"""A sample is so many of the small cases, one behind the other: an input of tens of KiB."""
+TIMES = (100, 1000)
+"""A sample is so many of the small cases, one behind the other: an input of tens or hundreds of KiB."""
 
 
 def trace_titles() -> set[str]:
@@ -35,13 +36,14 @@ def trace_samples(folder: Path) -> Mapping[str, list[tuple[str, bytes, Callable[
         form = form_named(name.split()[0])
         assert form is not None, name
         lines = text.splitlines(keepends=True)
-        content = "".join([*lines[:1], *(lines[1:] * TIMES)]).encode()
-        assert form_of(content) is form, name
-        found.setdefault(f"trace: {form.title}", []).append((name.replace(" ", "-"), content, imported))
+        for times in TIMES:
+            content = "".join([*lines[:1], *(lines[1:] * times)]).encode()
+            assert form_of(content) is form, name
+            found.setdefault(f"trace: {form.title}", []).append((name.replace(" ", "-"), content, imported))
     binary = form_named("blktrace"), form_named("vscsi")
     assert all(binary)
-    for order in "<>":
-        parts = [(binary[0], b"".join(cpus(order)) * TIMES), (binary[1], vscsi_records(order, 9 * TIMES))]
+    for order, times in product("<>", TIMES):
+        parts = [(binary[0], b"".join(cpus(order)) * times), (binary[1], vscsi_records(order, 9 * times))]
         for form, content in parts:
             assert form is not None
             found.setdefault(f"trace: {form.title}", []).append((form.name, content, imported))

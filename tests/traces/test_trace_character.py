@@ -17,7 +17,7 @@ from assay.record.rows import TextColumn
 from assay.report.sections.trace import sentences, trace_document
 from assay.traces.character.places import Extents, zipf_shares
 from assay.traces.character.rates import BurstCounts
-from assay.traces.character.reuse import BLOCK, SampledBlocks, previous, reuse_distances
+from assay.traces.character.reuse import BLOCK, HOUR_NS, SampledBlocks, previous, reuse_distances
 from assay.traces.character.streams import WINDOW, Streams
 from assay.traces.character.whole import TraceCharacter, characterise
 from assay.traces.file import TraceWriter, read_trace
@@ -103,6 +103,17 @@ def test_overwrites_and_reads_of_what_was_written_have_their_times() -> None:
     assert (reuse.overwritten.share, reuse.overwritten.after_ns) == (pytest.approx(1 / 3), (10_000, 10_000, 10_000))
     assert (reuse.read_back.share, reuse.read_back.after_ns) == (0.5, (30_000, 30_000, 30_000))
     assert (reuse.read_bytes, reuse.written_bytes, reuse.touched_bytes) == (8192, 8192, 12_288)
+
+
+def test_the_footprint_has_a_row_for_each_hour_with_ios_however_far_apart_they_are() -> None:
+    sample = SampledBlocks()
+    late = 2_000_000
+    times = [0, 1, 2, HOUR_NS, late * HOUR_NS, late * HOUR_NS + 1]
+    ios = ios_of(times, [0, 0, 4096, 0, 8192, 12_288], flags=[R, R, R, W, R, W])
+    sample.add(np.zeros(6, np.int64), ios)
+    reuse = sample.found()
+    assert reuse is not None
+    assert reuse.by_hour == ((0, 8192, 0), (1, 0, 4096), (late, 4096, 4096))
 
 
 def poisson(rng: np.random.Generator, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

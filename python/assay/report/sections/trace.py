@@ -319,11 +319,11 @@ def _reuse_blocks(found: TraceCharacter) -> list[Block]:
         columns = [Column("hour"), Column("read", number=True), Column("written", number=True)]
         step = -(-len(reuse.by_hour) // 24)
         rows = [
-            [Cell(str(hour)), *(Cell(format_bytes(one)) for one in reuse.by_hour[hour])]
-            for hour in range(0, len(reuse.by_hour), step)
+            [Cell(str(hour)), Cell(format_bytes(read)), Cell(format_bytes(written))]
+            for hour, read, written in reuse.by_hour[::step]
         ]
-        every = "" if step == 1 else f"; every {step}th hour is shown"
-        blocks.append(Table("hours", f"Distinct bytes of each hour{every}", columns, rows, dense=True))
+        every = "" if step == 1 else f"; one of {step} is shown"
+        blocks.append(Table("hours", f"Distinct bytes of each hour that has any{every}", columns, rows, dense=True))
     return blocks
 
 

@@ -30,7 +30,10 @@ STATEMENTS = Application(
     counts_all=True,
     by_minute=False,
     client="session",
-    disclaimer="recorded times are the server's own, replayed ones include the way to it and back",
+    disclaimer=(
+        "recorded times are the server's own; replayed ones include the way to it and back, which is taken off where"
+        " both are compared"
+    ),
     tables=TABLES,
 )
 

@@ -36,8 +36,12 @@ class CoreStatement(TypedDict):
     batches: list[StatementBatch]
 
 
-def times_slower(batches: Sequence[StatementBatch]) -> tuple[float | None, tuple[float, float] | None]:
+def times_slower(
+    batches: Sequence[StatementBatch], round_trip_ns: float = 0.0
+) -> tuple[float | None, tuple[float, float] | None]:
     """Time in the replay over time in the log, with its 95 % interval.
+
+    The log has the server's times, the replay the client's: the way to the server and back is taken off each of these.
 
     The ratio of sums over equal parts of the time, and its variance by the residuals of these parts (Cochran, Sampling
     Techniques, 3rd ed., section 6.4): statements that ran next to each other are not independent, parts nearly are.
@@ -49,15 +53,18 @@ def times_slower(batches: Sequence[StatementBatch]) -> tuple[float | None, tuple
     (2.0, (2.0, 2.0))
     >>> times_slower([part])
     (2.0, None)
+    >>> times_slower([part], round_trip_ns=10.0)
+    (1.0, None)
     """
     recorded = sum(batch["recorded_ns"] for batch in batches)
-    replayed = sum(batch["replayed_ns"] for batch in batches)
+    at_server = [max(batch["replayed_ns"] - batch["count"] * round_trip_ns, 0.0) for batch in batches]
+    replayed = sum(at_server)
     if recorded <= 0:
         return None, None
     ratio, count = replayed / recorded, len(batches)
     if count < BATCHES_LEAST:
         return ratio, None
-    residuals = sum((batch["replayed_ns"] - ratio * batch["recorded_ns"]) ** 2 for batch in batches)
+    residuals = sum((own - ratio * batch["recorded_ns"]) ** 2 for own, batch in zip(at_server, batches, strict=True))
     error = math.sqrt(count / (count - 1) * residuals) / recorded
     half = quantile(count - 1, 0.975) * error
     return ratio, (max(ratio - half, 0.0), ratio + half)
@@ -82,11 +89,11 @@ def change_of(ratio: float | None, interval: tuple[float, float] | None) -> str:
     return "alike" if is_near else "unknown"
 
 
-def compared(found: Sequence[CoreStatement]) -> list[StatementCompared]:
+def compared(found: Sequence[CoreStatement], round_trip_ns: float) -> list[StatementCompared]:
     """Statements with the ratio of their times, those that took most of the time first."""
     told: list[StatementCompared] = []
     for one in found:
-        ratio, interval = times_slower(one["batches"])
+        ratio, interval = times_slower(one["batches"], round_trip_ns)
         told.append(
             {
                 "text": one["text"],

@@ -28,6 +28,7 @@ class CoreTold(TypedDict):
     refused_writes: int
     different: list[OutcomeDiffers]
     lateness: StatementLateness
+    round_trip_ns: float | None
     sessions_done: int
     sessions_lost: int
     lost: int
@@ -74,11 +75,12 @@ class StatementsMeasurement(OltpMeasurement):
             "different": told["different"],
             "lateness": told["lateness"],
             "is_replay": not saturated,
+            "round_trip_ns": told["round_trip_ns"],
             "sessions_done": told["sessions_done"],
             "sessions_lost": told["sessions_lost"],
             "lost": told["lost"],
             "lost_example": told["lost_example"],
-            "compared": compared(told["statements"]),
+            "compared": compared(told["statements"], told["round_trip_ns"] or 0.0),
             "compared_left_out": told["statements_left_out"],
         }
         return {"statements": done}

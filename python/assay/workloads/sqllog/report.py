@@ -112,6 +112,7 @@ def _facts(done: StatementsDone) -> list[tuple[str, str]]:
         ("Sessions at once", f"{log.get('sessions_most') or 0:,} at most"),
         ("Database in the log", str(log.get("database") or "")),
         ("Recorded response", _recorded_words(log)),
+        ("Way to the server and back", _trip_words(done)),
         ("Started late by", lateness_words(done)),
         ("Failed as in the log", f"{done['failed_alike']:,}" if done.get("failed_alike") else ""),
         ("Not run", _lost_words(done)),
@@ -126,6 +127,11 @@ def _recorded_words(log: LogReplayed) -> str:
         return ""
     mean, p95, p99 = recorded["mean"], recorded.get("p95"), recorded.get("p99")
     return f"{format_latency(mean)} on average, p95 {format_latency(p95 or 0)}, p99 {format_latency(p99 or 0)}"
+
+
+def _trip_words(done: StatementsDone) -> str:
+    trip_ns = done.get("round_trip_ns")
+    return f"{format_latency(trip_ns)}, taken off the times that are compared" if trip_ns else ""
 
 
 def _lost_words(done: StatementsDone) -> str:

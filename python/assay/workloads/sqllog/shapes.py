@@ -120,6 +120,7 @@ class StatementsDone(TypedDict, total=False):
     different: list[OutcomeDiffers] | None
     lateness: StatementLateness | None
     is_replay: Flag
+    round_trip_ns: MaybeAmount
     sessions_done: MaybeCount
     sessions_lost: MaybeCount
     lost: MaybeCount
