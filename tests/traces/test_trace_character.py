@@ -15,9 +15,18 @@ from typer.testing import CliRunner
 from assay.apps.cli.app import app
 from assay.record.rows import TextColumn
 from assay.report.sections.trace import sentences, trace_document
-from assay.traces.character.places import Extents, zipf_shares
+from assay.traces.character.places import HASH_END, Extents, zipf_shares
 from assay.traces.character.rates import BurstCounts
-from assay.traces.character.reuse import BLOCK, HOUR_NS, SampledBlocks, previous, reuse_distances
+from assay.traces.character.reuse import (
+    BLOCK,
+    HOUR_NS,
+    SampledBlocks,
+    _all_blocks,
+    _rank,
+    _sampled_blocks,
+    previous,
+    reuse_distances,
+)
 from assay.traces.character.streams import WINDOW, Streams
 from assay.traces.character.whole import TraceCharacter, characterise
 from assay.traces.file import TraceWriter, read_trace
@@ -89,6 +98,19 @@ def test_the_hit_curve_is_that_of_a_cache(references: int, tolerance: float) -> 
     for size, share in reuse.hits[::3]:
         assert share == pytest.approx(lru_hits(blocks, int(size / BLOCK)), abs=tolerance)
     assert reuse.touched_bytes == pytest.approx(len(set(blocks)) * BLOCK, rel=0.01 if tolerance < 0.01 else 0.15)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2**40), st.integers(1, 5000)), min_size=1, max_size=20),
+    st.integers(0, 14),
+)
+def test_long_ios_are_sampled_as_if_every_block_was_looked_at(parts: list[tuple[int, int, int]], halvings: int) -> None:
+    device, first, blocks = (np.array(column) for column in zip(*parts, strict=True))
+    keys, rows = device.astype(np.uint64) << np.uint64(52), np.arange(len(parts))
+    row, every = _all_blocks(keys, first, blocks, rows)
+    kept = _rank(every) < HASH_END >> halvings
+    found = _sampled_blocks(keys, first, blocks, rows, halvings)
+    assert (found[0].tolist(), found[1].tolist()) == (row[kept].tolist(), every[kept].tolist())
 
 
 def test_overwrites_and_reads_of_what_was_written_have_their_times() -> None:
