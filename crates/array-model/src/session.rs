@@ -139,6 +139,7 @@ impl ModelSession {
             spare_intervals: 1,
             // Nor does a virtual clock ever stand still.
             pulse: &Pulse::default(),
+            processors: 0,
             feeds,
         };
         feeds.iter().for_each(Feed::be_patient);

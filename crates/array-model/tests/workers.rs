@@ -38,6 +38,7 @@ fn one_worker_on_its_own_queue_counts_every_io() {
                 io_timeout_ns: 60 * SECOND,
                 spare_intervals: 1000,
                 pulse: &Pulse::default(),
+                processors: 0,
             };
             let (sources, mut workers) = plan_workers(&plan_of_workers, &stop);
             let mut collector = IoCollector::new(sources);

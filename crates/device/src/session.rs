@@ -1,5 +1,6 @@
 use std::{
     fs::File,
+    num::NonZero,
     os::fd::RawFd,
     panic::{self, AssertUnwindSafe},
     path::PathBuf,
@@ -134,6 +135,8 @@ impl Session {
             io_timeout_ns: plan.io_timeout_ns,
             spare_intervals: SPARE_INTERVALS,
             pulse: &pulse,
+            // One is left to all else: the feeding, the collecting, the storage's own work.
+            processors: thread::available_parallelism().map_or(1, NonZero::get) - 1,
             feeds,
         };
         let (sources, workers) = plan_workers(&workers_plan, &stop);

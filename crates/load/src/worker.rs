@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use crate::{Arrivals, Completion, Counter, IoTally, Load, Op, Pattern, Request, Sync, TracedOp, Turns, Watch};
+use crate::{Arrivals, Completion, Counter, IoTally, Load, Op, Pace, Pattern, Request, Sync, TracedOp, Turns, Watch};
 
 mod plan;
 mod replay;
@@ -12,6 +12,9 @@ use slot::Slot;
 
 /// An arrival this near is waited for by polling: a sleep would come back too late.
 const POLL_NS: u64 = 20_000;
+/// The same of a timed replay that has a processor to itself: an idle processor of a virtual machine may take
+/// milliseconds to wake.
+const REPLAY_POLL_NS: u64 = 5_000_000;
 
 /// The state machine that asks: patterns and arrivals in, requests out, completions counted into intervals.
 ///
@@ -21,6 +24,7 @@ pub struct Worker {
     pattern: Pattern,
     arrivals: Option<Arrivals>,
     replay: Option<Box<Replay>>,
+    poll_ns: u64,
     /// The worker ends with the tick that lasts until then: its I/Os of a trace have all ended.
     replayed_ns: Option<u64>,
     turns: Option<Turns>,
@@ -79,6 +83,10 @@ impl Worker {
                     assert!(!load.is_replay(), "a replay has a feed for each worker");
                     None
                 }
+            },
+            poll_ns: match activity.load {
+                Load::Replay { pace: Pace::Timed, .. } if plan.has_processor => REPLAY_POLL_NS,
+                _ => POLL_NS,
             },
             replayed_ns: None,
             turns: Turns::new(&activity.load, plan.worker, plan.workers),
@@ -385,10 +393,10 @@ impl Worker {
         if self.free.is_empty() || self.stopping_since_ns.is_some() {
             return (1, self.counter.next_tick_ns());
         }
-        if next_ns <= now_ns + POLL_NS {
+        if next_ns <= now_ns + self.poll_ns {
             (0, now_ns)
         } else {
-            (1, self.counter.next_tick_ns().min(next_ns - POLL_NS / 2))
+            (1, self.counter.next_tick_ns().min(next_ns - self.poll_ns / 2))
         }
     }
 

@@ -17,6 +17,8 @@ pub struct WorkersPlan<'a> {
     pub spare_intervals: usize,
     /// Of the process the workers run in.
     pub pulse: &'a Pulse,
+    /// Processors that the workers may keep busy.
+    pub processors: usize,
     /// I/Os of the traces that workers replay, one feed for each such worker in their order.
     pub feeds: &'a [Feed],
 }
@@ -49,6 +51,7 @@ pub fn plan_workers(plan: &WorkersPlan<'_>, stop: &Arc<AtomicBool>) -> (Sources,
     let mut sources = Vec::new();
     let mut workers = Vec::new();
     let mut feeds = plan.feeds.iter();
+    let workers_all: u32 = plan.activities.iter().map(Activity::workers_total).sum();
     for (activity_index, activity) in plan.activities.iter().enumerate() {
         let workers_total = activity.workers_total();
         for (position, &volume) in activity.volumes.iter().enumerate() {
@@ -70,6 +73,7 @@ pub fn plan_workers(plan: &WorkersPlan<'_>, stop: &Arc<AtomicBool>) -> (Sources,
                     pulse: plan.pulse.clone(),
                     stop: Arc::clone(stop),
                     exchange,
+                    has_processor: workers_all as usize <= plan.processors,
                     feed: if activity.load.is_replay() { feeds.next().cloned() } else { None },
                 };
                 workers.push((volume, worker_plan));

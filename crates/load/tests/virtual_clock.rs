@@ -132,6 +132,7 @@ fn workers(activities: &[Activity], stop: &Arc<AtomicBool>) -> (IoCollector, Vec
         io_timeout_ns: u64::MAX,
         spare_intervals: 1000,
         pulse: &Pulse::default(),
+        processors: 0,
         feeds: &[],
     };
     let (sources, workers) = plan_workers(&plan, stop);

@@ -22,6 +22,8 @@ pub struct WorkerPlan {
     pub pulse: Pulse,
     pub stop: Arc<AtomicBool>,
     pub exchange: Exchange<IoTally>,
+    /// A processor is there for this worker alone.
+    pub has_processor: bool,
     /// Source of the I/Os of a trace, where the load is a replay.
     pub feed: Option<Feed>,
 }

@@ -233,6 +233,7 @@ pub(crate) fn plan(activity: Activity) -> WorkerPlan {
         pulse: Pulse::default(),
         stop: Arc::new(AtomicBool::new(false)),
         exchange: Exchange::new(8),
+        has_processor: false,
         feed: None,
     }
 }

@@ -124,12 +124,12 @@ def _cache_sentence(found: TraceCharacter) -> str:
     if reuse is None or not reuse.hits:
         return ""
     most = reuse.hits[-1][1]
-    needed = next((size for size, share in reuse.hits if share >= 0.9 * most), None)
+    needed = next(((size, share) for size, share in reuse.hits if share >= 0.9 * most), None)
     touched = f"{format_bytes(reuse.touched_bytes)} were touched"
     if most < 0.01 or needed is None:
         return f"{touched}; hardly a block is read again, so that a cache does not help reads."
     return (
-        f"{touched}; a cache of {format_bytes(needed)} would serve {percent(0.9 * most)} of the blocks read, and none "
+        f"{touched}; a cache of {format_bytes(needed[0])} would serve {percent(needed[1])} of the blocks read, and none "
         f"more than {percent(most)}: the others are read for the first time."
     )
 

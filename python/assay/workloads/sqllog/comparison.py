@@ -70,20 +70,27 @@ def times_slower(
     return ratio, (max(ratio - half, 0.0), ratio + half)
 
 
-def change_of(ratio: float | None, interval: tuple[float, float] | None) -> str:
+def change_of(
+    ratio: float | None, interval: tuple[float, float] | None, recorded_ns: float = math.inf, round_trip_ns: float = 0.0
+) -> str:
     """`slower`, `faster` or `alike`, or `unknown` where the interval does not decide.
+
+    A difference of mean times that is less than the way to the server and back is not decided either.
 
     Examples
     --------
     >>> change_of(2.0, (1.5, 2.5)), change_of(1.01, (0.99, 1.03)), change_of(1.5, (0.5, 2.5)), change_of(2.0, None)
     ('slower', 'alike', 'unknown', 'unknown')
+    >>> [change_of(2.0, (1.5, 2.5), mean_ns, round_trip_ns=50_000) for mean_ns in (1000, 1_000_000)]
+    ['unknown', 'slower']
     """
     if ratio is None or interval is None:
         return "unknown"
     low, high = interval
-    if low > 1 and ratio > 1 + NOTABLE_SHARE:
+    is_told = abs(ratio - 1) * recorded_ns > round_trip_ns
+    if is_told and low > 1 and ratio > 1 + NOTABLE_SHARE:
         return "slower"
-    if high < 1 and ratio < 1 - NOTABLE_SHARE:
+    if is_told and high < 1 and ratio < 1 - NOTABLE_SHARE:
         return "faster"
     is_near = high < 1 + 2 * NOTABLE_SHARE and low > 1 - 2 * NOTABLE_SHARE
     return "alike" if is_near else "unknown"
@@ -94,6 +101,7 @@ def compared(found: Sequence[CoreStatement], round_trip_ns: float) -> list[State
     told: list[StatementCompared] = []
     for one in found:
         ratio, interval = times_slower(one["batches"], round_trip_ns)
+        mean_ns = (one["recorded_ns"] or {}).get("mean") or 0.0
         told.append(
             {
                 "text": one["text"],
@@ -104,7 +112,7 @@ def compared(found: Sequence[CoreStatement], round_trip_ns: float) -> list[State
                 "replayed_ns": one["replayed_ns"],
                 "times": ratio,
                 "interval_95": None if interval is None else list(interval),
-                "change": change_of(ratio, interval),
+                "change": change_of(ratio, interval, mean_ns, round_trip_ns),
             }
         )
     return told

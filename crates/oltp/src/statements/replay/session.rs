@@ -3,7 +3,7 @@
 use std::{collections::HashMap, io, rc::Rc, sync::atomic::Ordering, time::Duration};
 
 use assay_loading::DatabaseError;
-use assay_sql::{AnyDriver, Asked, Cause, DbError, Driver, Protocol, Setup, StatementId, Values};
+use assay_sql::{AnyDriver, Asked, Cause, DbError, Driver, Kind, Protocol, Setup, StatementId, Values};
 
 use super::thread::Thread;
 use crate::{
@@ -23,6 +23,8 @@ const PREPARED_MAX: usize = 1000;
 const LATE_NS: u64 = 10_000_000;
 /// Sessions one after the other that could not connect: the server is away.
 const LOST_MAX: u32 = 50;
+/// How often a session times an empty statement: the way to the server and back.
+const TRIP_EVERY_NS: u64 = 1_000_000_000;
 /// SQLSTATE of a write that a session refuses which only reads.
 const READ_ONLY: &str = "25006";
 
@@ -45,8 +47,14 @@ pub(super) async fn live(thread: Rc<Thread>, session: Session, begins: bool) {
     if !thread.begins().await {
         return;
     }
-    let mut user =
-        SessionUser { thread: &thread, driver, values: Values::default(), prepared: HashMap::new(), ended_ns: 0 };
+    let mut user = SessionUser {
+        thread: &thread,
+        driver,
+        values: Values::default(),
+        prepared: HashMap::new(),
+        ended_ns: 0,
+        trip_due_ns: 0,
+    };
     user.ended_ns = thread.now_ns();
     match user.run(&session).await {
         Ok(()) => user.driver.close().await,
@@ -66,13 +74,22 @@ async fn connect(thread: &Thread) -> Result<AnyDriver, DbError> {
     }
     if !thread.replay.plan.writes {
         let only_reads = match driver.kind() {
-            assay_sql::Kind::Postgresql => "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+            Kind::Postgresql => "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
             _ => "SET SESSION TRANSACTION READ ONLY",
         };
         driver.execute(only_reads).await?;
     }
     driver.leave_open();
     Ok(driver)
+}
+
+/// A statement that leaves a server next to nothing to do.
+fn empty_statement(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Postgresql => "",
+        Kind::Mariadb | Kind::Mysql => "DO 0",
+        Kind::Mssql => "SET NOCOUNT ON",
+    }
 }
 
 /// A session cannot connect or lost its connection.
@@ -101,6 +118,7 @@ struct SessionUser<'a> {
     prepared: HashMap<u32, (StatementId, String)>,
     /// When the last statement ended.
     ended_ns: u64,
+    trip_due_ns: u64,
 }
 
 impl SessionUser<'_> {
@@ -117,7 +135,10 @@ impl SessionUser<'_> {
                 self.thread.left_over(session, Some(statements));
                 return Ok(());
             }
-            let ended = self.statement(&record, due_ns).await;
+            let ended = match self.trip().await {
+                Ok(()) => self.statement(&record, due_ns).await,
+                lost => lost,
+            };
             done += 1;
             if let Err(error) = ended {
                 lost(self.thread, &error, session.count - done);
@@ -147,6 +168,22 @@ impl SessionUser<'_> {
             thread.waited(late_ns, LATE_NS);
         }
         true
+    }
+
+    /// Times an empty statement, if it is time for one; an error is a lost connection.
+    async fn trip(&mut self) -> Result<(), DbError> {
+        let asked_ns = self.thread.now_ns();
+        if asked_ns < self.trip_due_ns {
+            return Ok(());
+        }
+        self.trip_due_ns = asked_ns + TRIP_EVERY_NS;
+        match self.driver.execute(empty_statement(self.driver.kind())).await {
+            Ok(()) => self.thread.told().trips.record(self.thread.now_ns() - asked_ns),
+            Err(error) if error.cause == Cause::Connection => return Err(error),
+            // A server that refuses it tells nothing of the way.
+            Err(_) => (),
+        }
+        Ok(())
     }
 
     /// Runs a statement and counts it; an error is a lost connection.

@@ -64,6 +64,8 @@ pub(super) struct Told {
     /// Refused by a server whose sessions only read.
     pub(super) refused_writes: u64,
     pub(super) lateness: Sketch,
+    /// Times of empty statements.
+    pub(super) trips: Sketch,
     /// Statements whose session was still busy at their time.
     pub(super) held: u64,
     pub(super) done: u64,
@@ -124,6 +126,7 @@ impl Told {
             }
         }
         self.lateness.merge(&other.lateness);
+        self.trips.merge(&other.trips);
         self.failed_alike += other.failed_alike;
         self.refused_writes += other.refused_writes;
         self.held += other.held;
@@ -168,6 +171,7 @@ impl Told {
                 max_ns: (late.count() > 0).then(|| late.max_ns()),
                 held_count: self.held,
             },
+            round_trip_ns: self.trips.mean_ns(),
             sessions_done: self.sessions_done,
             sessions_lost: self.sessions_lost,
             lost: self.lost,
@@ -186,6 +190,8 @@ pub struct Report {
     refused_writes: u64,
     different: Vec<DifferentReport>,
     lateness: Lateness,
+    /// The way to the server and back, on average.
+    round_trip_ns: Option<f64>,
     sessions_done: u64,
     sessions_lost: u64,
     lost: u64,
