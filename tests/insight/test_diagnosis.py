@@ -376,6 +376,18 @@ def test_a_path_that_is_lost_for_seconds_is_named() -> None:
     assert "dm-0/sdc" not in json.dumps(cause)
 
 
+def test_a_lost_path_is_named_though_no_load_shows_that_it_is_silent() -> None:
+    lost = [0.0] * 30 + [1.0] * 30
+    (cause,) = of(
+        rows("multipath", "dm-0", "paths_failed_count", lost, tier="storage"),
+        rows("multipath", "dm-0/sdb", "failed_share", lost, tier="storage"),
+        rows("multipath", "dm-0/sdc", "failed_share", [0.0] * 60, tier="storage"),
+    ).record()["causes"]
+    assert cause["cause"] == "lost-path"
+    assert "dm-0/sdb" in cause["advice"]
+    assert "dm-0/sdc" not in json.dumps(cause)
+
+
 def test_the_lost_paths_of_all_multipath_devices_are_named() -> None:
     parts = []
     for device, path in (("dm-0", "sda"), ("dm-1", "sdc")):

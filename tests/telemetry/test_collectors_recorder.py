@@ -104,7 +104,13 @@ def test_paths_are_told_apart_and_failed_ones_counted(tmp_path: Path) -> None:
     found = between(
         MultipathCollector(tmp_path), lambda: (tmp_path / "sdc" / "device" / "state").write_text("offline\n")
     )
-    assert found == {("dm-0", "paths_running_count"): 1.0, ("dm-0", "paths_failed_count"): 1.0}
+    assert found == {
+        ("dm-0", "paths_running_count"): 1.0, ("dm-0", "paths_failed_count"): 1.0,
+        ("dm-0/sdb", "failed_share"): 0.0, ("dm-0/sdc", "failed_share"): 1.0,
+    }  # fmt: skip
+    found = between(MultipathCollector(tmp_path), lambda: (tmp_path / "dm-0" / "slaves" / "sdc").rmdir())
+    assert (found["dm-0", "paths_failed_count"], found["dm-0/sdc", "failed_share"]) == (1.0, 1.0)
+    (tmp_path / "dm-0" / "slaves" / "sdc").mkdir()
 
     path = tmp_path / "diskstats"
     path.write_text(DISKS.format(10, 80, 5))

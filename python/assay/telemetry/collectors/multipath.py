@@ -40,7 +40,7 @@ def first_paths(maps: Mapping[str, Sequence[str]], notice: Callable[[str], None]
 
 
 class MultipathCollector:
-    """Paths of each multipath device that run, and that do not.
+    """Paths of each multipath device that run and that do not, and whether each path has failed.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class MultipathCollector:
     def __init__(self, folder: str | Path = "/sys/block") -> None:
         self._folder = Path(folder)
 
-    def sample(self) -> dict[str, tuple[int, int]]:
-        """Count the paths.
+    def sample(self) -> dict[str, dict[str, bool]]:
+        """Return whether each path runs, by multipath device.
 
         Raises
         ------
@@ -66,22 +66,22 @@ class MultipathCollector:
         maps = multipath_maps(self._folder)
         if not maps:
             raise NotSupported("there is no multipath device")
-        found = {}
-        for name, paths in maps.items():
-            states = [read_text(self._folder / path / "device/state") or "running" for path in paths]
-            running = sum(state in ("running", "live") for state in states)
-            found[name] = (running, len(paths) - running)
-        return found
+        return {name: {path: self._runs(path) for path in paths} for name, paths in maps.items()}
+
+    def _runs(self, path: str) -> bool:
+        return (read_text(self._folder / path / "device/state") or "running") in ("running", "live")
 
     def readings(
-        self, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]], interval_ns: int
+        self, before: Mapping[str, Mapping[str, bool]], after: Mapping[str, Mapping[str, bool]], interval_ns: int
     ) -> Iterator[Reading]:
-        """Counts at the end of the interval; a path that is gone since its beginning has failed."""
+        """Counts at the end of the interval, and each path; one that is gone since the beginning has failed."""
         del interval_ns
-        for name, (running, failed) in after.items():
-            gone = max(sum(before.get(name, (0, 0))) - running - failed, 0)
-            yield Reading(name, "paths_running_count", "gauge", float(running))
-            yield Reading(name, "paths_failed_count", "gauge", float(failed + gone))
+        for name, paths in after.items():
+            runs = dict.fromkeys(before.get(name, {}), False) | dict(paths)
+            yield Reading(name, "paths_running_count", "gauge", float(sum(runs.values())))
+            yield Reading(name, "paths_failed_count", "gauge", float(len(runs) - sum(runs.values())))
+            for path, is_running in runs.items():
+                yield Reading(f"{name}/{path}", "failed_share", "gauge", 0.0 if is_running else 1.0)
 
     def close(self) -> None:
         """Nothing is held."""

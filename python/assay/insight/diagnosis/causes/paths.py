@@ -41,15 +41,20 @@ def lost_path(observed: Observations) -> list[Suspicion]:
 def _lost(observed: Observations, maps: Sequence[Track]) -> Suspicion | None:
     """What a host lost: a cable, port or portal takes a path of several multipath devices away at once."""
     signals = CauseSignals(observed)
-    silent_steps: dict[str, int] = {}
+    lost_steps: dict[str, int] = {}
     for failed in maps:
         words = f"{failed.entity}: paths that do not run"
         signals.add("failed", words, failed, at.PATH_LOST, required=True, strong=True)
+        for path in _paths_of(observed, failed, "failed_share", "multipath"):
+            # Of a longer step it is the share.
+            down, words = np.nan_to_num(path.values) > 0, f"{path.entity}: does not run"
+            if signals.add_where("failed", words, down, entity=path.entity, host=path.host, strong=True):
+                lost_steps[path.entity] = int(down.sum())
         for name, silent in _silent(observed, failed):
             words = f"{name}: no I/Os while other paths have some"
             if signals.add_where("silent", words, silent, entity=name, host=failed.host):
-                silent_steps[name] = int(silent.sum())
-    names = sorted(silent_steps, key=lambda name: -silent_steps[name])
+                lost_steps[name] = max(lost_steps.get(name, 0), int(silent.sum()))
+    names = sorted(lost_steps, key=lambda name: -lost_steps[name])
     named = joined(names) or "the paths of " + joined(sorted({failed.entity for failed in maps}))
     return signals.agree(
         "lost-path",
@@ -67,12 +72,18 @@ def _silent(observed: Observations, failed: Track) -> Iterator[tuple[str, Flags]
     """Steps in which a path of a multipath device has no I/Os although others of it have, while one is lost."""
     paths = {
         track.entity: ios
-        for track in observed.find("read_ios_count", source="path", host=failed.host)
-        if track.entity.startswith(f"{failed.entity}/") and (ios := observed.ios_per_s(track)) is not None
+        for track in _paths_of(observed, failed, "read_ios_count", "path")
+        if (ios := observed.ios_per_s(track)) is not None
     }
     for name, own in paths.items():
         others = summed([ios for other, ios in paths.items() if other != name])
         yield name, (own == 0) & (others > 0) & failed.above(at.PATH_LOST.value)
+
+
+def _paths_of(observed: Observations, device: Track, metric: str, source: str) -> list[Track]:
+    """A metric of each path of a multipath device."""
+    start = f"{device.entity}/"
+    return observed.find(metric, source=source, host=device.host, where=lambda track: track.entity.startswith(start))
 
 
 def _carried(observed: Observations, busy: Track) -> Track | None:
