@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from lab.databases import Loaded, loaded, missing_server
 from lab.disks import Disk
+from lab.fabric import Array, Initiator, Network
+from lab.folder import Folder
 from lab.machine import ROOT, Machine, missing
 from lab.results import Row
 
@@ -69,6 +72,39 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Callable[..., Machine]]:
             return machines.enter_context(Machine(disks, **options))
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    """A network in which an array is served."""
+    network = Network()
+    yield network
+    network.close()
+
+
+@pytest.fixture(scope="module")
+def array(request: pytest.FixtureRequest, network: Network) -> Iterator[Array]:
+    """The module's array, MODEL of SIZE, served by iSCSI."""
+    with Array(network, request.module.MODEL, size=request.module.SIZE) as array:
+        yield array.serve()
+
+
+@pytest.fixture(scope="module")
+def initiator(machine: Callable[..., Machine], array: Array) -> Initiator:
+    """A machine that reaches the array, with initiator and multipathd."""
+    return Initiator(machine(Disk(name="OWN"), within=array.within, memory_mib=2048).boot()).start()
+
+
+@pytest.fixture
+def database() -> Iterator[Loaded]:
+    """PostgreSQL with a warehouse."""
+    if why := missing_server("PostgreSQL"):
+        pytest.skip(why)
+    folder = Folder("assay-lab-database-")
+    try:
+        yield loaded("PostgreSQL", folder.path)
+    finally:
+        folder.remove()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.disks import Disk
-from lab.machine import Machine, Running
+from lab.machine import Done, Machine, Running
 
 UID = 61000
 """The servers' user in the guest, who has a name there."""
@@ -19,6 +19,8 @@ UNMOUNT_TRIES = 1500
 """Five a second."""
 
 DATABASE = "bench"
+LOST = "the server lost some that it had acknowledged"
+"""What a run says of acknowledged transactions that are not there."""
 POSTGRESQL = {
     "listen_addresses": "127.0.0.1", "unix_socket_directories": "/tmp", "shared_buffers": "32MB",
     "max_wal_size": "128MB",
@@ -196,3 +198,8 @@ def missing_server(kind: str) -> str:
 def loaded(kind: str, folder: Path) -> Loaded:
     """Load a server's database in a folder."""
     return (loaded_mariadb if kind == "MariaDB" else loaded_postgresql)(folder)
+
+
+def transactions(done: Done) -> int:
+    """How many transactions a run of `assay oltp` committed."""
+    return sum(one["count"] for one in done.document["oltp"]["by_transaction"].values())

@@ -21,6 +21,8 @@ from lab.machine import ROOT, Done, Machine
 GROUP = "10.9.9.1"
 """Where initiators discover the disks; it sends logins to the portals."""
 PORTALS = ("10.9.9.2", "10.9.9.3", "10.9.9.4")
+JOINING = "10.9.9.5"
+"""The portal of a member that joins."""
 START_TIMEOUT_S = 300.0
 
 _NETWORK = "ip link set lo up; for address; do ip address add $address/32 dev lo; done; echo; exec cat"
@@ -46,16 +48,13 @@ blacklist {
 }
 """
 
-INITIATOR = f"""
-modprobe -a virtio_net iscsi_tcp dm_multipath dm_round_robin dm_queue_length ext4 xfs
+WIRE = f"""
+modprobe virtio_net
 wire=$(basename $(ls -d /sys/class/net/e* | tail -1))
 ip link set $wire up
 ip address add 10.0.2.15/24 dev $wire
 ip route add default via 10.0.2.2
-mkdir -p /run/lock/iscsi /etc/iscsi /etc/multipath /run/udev
-echo InitiatorName=iqn.2026-11.lab:initiator >/etc/iscsi/initiatorname.iscsi
 cat >>/etc/iscsi/iscsid.conf <<'END'
-node.session.timeo.replacement_timeout = 3
 discovery.sendtargets.auth.authmethod = CHAP
 discovery.sendtargets.auth.username = {NAME}
 discovery.sendtargets.auth.password = {SECRET}
@@ -63,6 +62,14 @@ node.session.auth.authmethod = CHAP
 node.session.auth.username = {NAME}
 node.session.auth.password = {SECRET}
 END
+"""
+"""What reaches an array that this host serves, which asks for CHAP."""
+
+INITIATOR = """
+modprobe -a iscsi_tcp dm_multipath dm_round_robin dm_queue_length ext4 xfs
+mkdir -p /run/lock/iscsi /etc/iscsi /etc/multipath /run/udev
+echo InitiatorName=iqn.2026-11.lab:initiator >/etc/iscsi/initiatorname.iscsi
+echo node.session.timeo.replacement_timeout = 3 >>/etc/iscsi/iscsid.conf
 /lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add
 udevadm settle
@@ -88,7 +95,7 @@ class Network:
     def __init__(self) -> None:
         self._keeper = subprocess.Popen(
             [*DIES_WITH_US, "unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", _NETWORK, "network",
-             GROUP, *PORTALS],
+             GROUP, *PORTALS, JOINING],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         assert self._keeper.stdout is not None
@@ -160,8 +167,12 @@ class Array:
         """What begins the command line of a program that sees its volumes as files."""
         return self._network.within
 
+    def target(self, volume: str) -> str:
+        """The name of the disk that a volume is to initiators."""
+        return f"{PREFIX}{self._model.partition('?')[0]}-{volume}"
+
     def volume(self, name: str) -> FilePath:
-        """A volume's file: for use while no initiator uses the volume."""
+        """Return a volume's file: for use while no initiator uses the volume."""
         return self.folder / name
 
     @property
@@ -205,14 +216,21 @@ class Path:
 
 
 class Initiator:
-    """The kernel's initiator in a machine, and multipathd on top."""
+    """The kernel's initiator in a machine, and multipathd on top.
 
-    def __init__(self, lab: Machine) -> None:
+    Parameters
+    ----------
+    is_wired
+        Whether it reaches an array of this host; without, the machine serves one itself.
+    """
+
+    def __init__(self, lab: Machine, *, is_wired: bool = True) -> None:
         self.lab = lab
+        self._is_wired = is_wired
 
     def start(self, selector: str = "round-robin 0") -> Initiator:
         """Make the machine's network, udev, iscsid and multipathd ready."""
-        self.lab.shell(f"( {INITIATOR} ) >&2")
+        self.lab.shell(f"( {INITIATOR} {WIRE if self._is_wired else ''} ) >&2")
         self.choose(selector)
         self.lab.start("iscsid", "--foreground")
         self.lab.start("env", "--unset=DM_DISABLE_UDEV", "multipathd", "-d")

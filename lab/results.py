@@ -26,7 +26,6 @@ UNTRIED = (
     ("Paths", "LIO as the target of iSCSI: it listens in the initiator's own network, so tgt serves instead"),
     ("Paths", "NVMe over TCP"),
     ("iSCSI", "a volume that grows under load: no command of a served array lets one grow"),
-    ("iSCSI", "the studies oltp-scaling and steady-state, for which an emulated processor is too slow (docs/iscsi.md)"),
 )
 """What the lab is still to try: no test exists. A line leaves this list with the test that tries it."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lab.databases import Loaded, Server, loaded, missing_server
+from lab.databases import LOST, Loaded, Server, loaded, missing_server, transactions
 from lab.disks import Disk
 from lab.folder import Folder
 from lab.machine import SHARE, Done, Machine, Running
@@ -24,7 +24,6 @@ WRITES = (100, 400)
 """By how many writes a database's disk has been written when it loses power; the seed chooses."""
 
 OUTPUT = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
-LOST = "the server lost some that it had acknowledged"
 DISKS = {
     "honest": Disk(name="HONEST", cache="volatile", size_mib=640),
     "lying": Disk(name="LYING", cache="lying", size_mib=640),
@@ -135,12 +134,12 @@ def said(outcome: Outcome) -> str:
     if outcome.run.code not in (0, 1, 5):
         return "; ".join(outcome.lost)
     oltp: Any = outcome.run.document["oltp"]
-    transactions = sum(one["count"] for one in oltp["by_transaction"].values())
     away_s = sum((gap["to_utc_ns"] - gap["from_utc_ns"]) / 1e9 for gap in oltp["gaps"] if gap["to_utc_ns"])
     conditions = outcome.check.document["oltp"]["conditions"] if outcome.check and outcome.check.code in (0, 4) else []
     held = sum(condition["met"] for condition in conditions)
     words = (
-        f"{transactions:,} transactions, server away for {away_s:.0f} s; {held} of {len(conditions)} conditions hold"
+        f"{transactions(outcome.run):,} transactions, server away for {away_s:.0f} s;"
+        f" {held} of {len(conditions)} conditions hold"
     )
     return "; ".join([words, *outcome.lost])
 

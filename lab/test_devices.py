@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lab.disks import Disk
+from lab.kinds import Kind, two_paths
 from lab.machine import SHARE, Done, Machine
 
 DISKS = (
@@ -45,35 +46,26 @@ QUIET = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A kind of device.
+class KnownKind(Kind):
+    """A kind that Assay describes; the name in /sys is what its path leads to.
 
     Attributes
     ----------
-    device
-        Its path; the name in /sys is what it leads to.
     members
         Disks beneath it.
-    make, unmake
-        Shell that puts it together and takes it down.
-    queue
+    queue, identity
         What its facts must say.
-    identity
-        Likewise.
     """
 
-    device: str
     members: tuple[str, ...] = ()
-    make: str = ""
-    unmake: str = ""
     queue: Mapping[str, Any] = field(default_factory=dict)
     identity: Mapping[str, str] = field(default_factory=dict)
 
 
-def raid(level: str, *members: str) -> Kind:
+def raid(level: str, *members: str) -> KnownKind:
     """Return an md array, without a bitmap and with all of it in step already."""
     disks = " ".join(f"/dev/{member}" for member in members)
-    return Kind(
+    return KnownKind(
         device="/dev/md0",
         members=members,
         make="modprobe -a raid1 raid10 raid456; yes | mdadm --create /dev/md0 --bitmap=none --assume-clean"
@@ -85,37 +77,37 @@ def raid(level: str, *members: str) -> Kind:
 LVM = "--config 'activation{udev_sync=0 udev_rules=0} devices{obtain_device_list_from_udev=0 use_devicesfile=0}'"
 
 KINDS = {
-    "virtio-blk 512e": Kind(
+    "virtio-blk 512e": KnownKind(
         device="/dev/vda",
         queue={"logical_block_bytes": 512, "physical_block_bytes": 4096, "write_cache": "write back"},
         identity={"serial": "VB0"},
     ),
-    "virtio-blk 4Kn": Kind(
+    "virtio-blk 4Kn": KnownKind(
         device="/dev/vde",
         queue={"logical_block_bytes": 4096, "physical_block_bytes": 4096},
         identity={"serial": "VB4K"},
     ),
-    "virtio-blk without a write cache": Kind(device="/dev/vdf", queue={"write_cache": "write through"}),
-    "virtio-scsi, rotational": Kind(
+    "virtio-blk without a write cache": KnownKind(device="/dev/vdf", queue={"write_cache": "write through"}),
+    "virtio-scsi, rotational": KnownKind(
         device="/dev/sda",
         queue={"rotational": True},
         identity={"serial": "SCSI", "wwn": "naa.5000c50015ea71ac"},
     ),
-    "NVMe 4Kn": Kind(
+    "NVMe 4Kn": KnownKind(
         device="/dev/nvme0n1", queue={"rotational": False, "logical_block_bytes": 4096}, identity={"serial": "NVME"}
     ),
     "md RAID 1": raid("1", "vda", "vdb"),
     "md RAID 5": raid("5", "vda", "vdb", "vdc"),
     "md RAID 6": raid("6", "vda", "vdb", "vdc", "vdd"),
     "md RAID 10": raid("10", "vda", "vdb", "vdc", "vdd"),
-    "LVM": Kind(
+    "LVM": KnownKind(
         device="/dev/mapper/lab-lv",
         members=("vdb",),
         make=f"modprobe dm_mod; pvcreate {LVM} -qyff /dev/vdb; vgcreate {LVM} -q lab /dev/vdb;"
         f" lvcreate {LVM} -qy -Zn -L 32M -n lv lab",
         unmake=f"vgchange {LVM} -qan lab; vgremove {LVM} -qf lab; pvremove {LVM} -qff /dev/vdb",
     ),
-    "LUKS": Kind(
+    "LUKS": KnownKind(
         device="/dev/mapper/secret",
         members=("vdb",),
         make="modprobe dm_crypt; printf x | cryptsetup luksFormat -q"
@@ -123,7 +115,7 @@ KINDS = {
         " printf x | cryptsetup open --type luks --key-file - /dev/vdb secret",
         unmake="cryptsetup close secret",
     ),
-    "thin volume": Kind(
+    "thin volume": KnownKind(
         device="/dev/mapper/thin",
         members=("dm-1", "dm-0", "vdb", "vdc"),
         make='modprobe dm_thin_pool; dmsetup create meta --table "0 8192 linear /dev/vdb 0";'
@@ -131,12 +123,10 @@ KINDS = {
         ' dmsetup message pool 0 "create_thin 0"; dmsetup create thin --table "0 98304 thin /dev/mapper/pool 0"',
         unmake="dmsetup remove thin; dmsetup remove pool; dmsetup remove meta",
     ),
-    "multipath, two ports": Kind(
+    "multipath, two ports": KnownKind(
         device="/dev/mapper/mp",
         members=("sdb", "sdc"),
-        make="modprobe -a dm_multipath dm_round_robin; blocks=$(cat /sys/block/sdb/size);"
-        ' dmsetup create mp -u mpath-lab --table "0 $blocks multipath 1 queue_if_no_path 0 1 1 round-robin 0 2 1'
-        ' $(cat /sys/block/sdb/dev) 1 $(cat /sys/block/sdc/dev) 1"',
+        make=two_paths("mp", "sdb", "sdc"),
         unmake="dmsetup remove mp",
         identity={"wwn": "mpath-lab"},
     ),
@@ -154,11 +144,10 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def kind(lab: Machine, name: str) -> Iterator[Kind]:
+def kind(lab: Machine, name: str) -> Iterator[KnownKind]:
     kind = KINDS[name]
-    lab.shell(f"( {kind.make or 'true'} ) >&2")
-    yield kind
-    lab.shell(f"( {kind.unmake or 'true'} ) >&2")
+    with kind.made(lab):
+        yield kind
     disks = [member for member in kind.members if not member.startswith("dm-")]
     wipe = " ".join(f"/dev/{disk}" for disk in disks) or kind.device
     lab.shell(
@@ -177,7 +166,7 @@ def refused(done: Done, *words: str) -> bool:
     proves="a load reads it, facts, stack and identity are the kernel's, and the recorder counts it",
     cannot="that real devices tell the kernel the truth about themselves",
 )
-def test_a_profile_knows_the_device(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
+def test_a_profile_knows_the_device(lab: Machine, kind: KnownKind, observed: Callable[[str], None]) -> None:
     done = lab.assay("profile", kind.device, *PROFILE, *QUIET)
     assert done.code in (0, 1, 5), done.stderr
     (point,) = done.document["points"]
@@ -212,7 +201,7 @@ def recorded(run: Any, device: str) -> bool:
     proves="members, file systems and mounts are refused, whatever the options allow",
     cannot="anything of devices shared between hosts",
 )
-def test_what_is_used_is_refused(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
+def test_what_is_used_is_refused(lab: Machine, kind: KnownKind, observed: Callable[[str], None]) -> None:
     write = (*PROFILE[:2], "--read", "0", *PROFILE[4:], *QUIET)
     for member in kind.members:
         disk = f"/dev/{member}"
@@ -233,7 +222,7 @@ def test_what_is_used_is_refused(lab: Machine, kind: Kind, observed: Callable[[s
     proves="pages come back as they were written, through every layer of this kind",
     cannot="that the firmware of a real device keeps pages as well",
 )
-def test_verify_passes(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
+def test_verify_passes(lab: Machine, kind: KnownKind, observed: Callable[[str], None]) -> None:
     done = lab.assay(
         "verify", kind.device, "--overwrite", kind.device, "--size", "16M", "--memory", "2M", "--duration", "3s", *QUIET
     )

@@ -9,6 +9,7 @@ import pytest
 
 from assay.record.flight import read_recording
 from lab.disks import Disk
+from lab.kinds import Kind, two_paths
 from lab.machine import RECORDS, SHARE, Machine
 
 MAP = "/dev/mapper/mp"
@@ -35,20 +36,14 @@ LOST_S = 5.0
 
 @pytest.fixture(scope="module")
 def lab(machine: Callable[..., Machine]) -> Machine:
-    lab = machine(Disk(name="TWOPORTS", bus="virtio-scsi", wwn=0x5000C50015EA71AD, ports=2)).boot()
-    lab.shell("modprobe -a dm_multipath dm_round_robin")
-    return lab
+    return machine(Disk(name="TWOPORTS", bus="virtio-scsi", wwn=0x5000C50015EA71AD, ports=2)).boot()
 
 
 @pytest.fixture(autouse=True)
 def multipath(lab: Machine) -> Iterator[None]:
-    lab.shell(
-        "blocks=$(cat /sys/block/sda/size); first=$(cat /sys/block/sda/dev); second=$(cat /sys/block/sdb/dev);"
-        ' dmsetup create mp -u mpath-lab --table "0 $blocks multipath 1 queue_if_no_path'
-        ' 0 1 1 round-robin 0 2 1 $first 1 $second 1"'
-    )
-    yield
-    lab.shell("dmsetup remove --retry mp")
+    kind = Kind(device=MAP, make=two_paths("mp", "sda", "sdb"), unmake="dmsetup remove --retry mp")
+    with kind.made(lab):
+        yield
 
 
 def lose(lab: Machine, path: str) -> None:

@@ -13,6 +13,7 @@ from assay.record.rows import Integers
 from assay.traces.file import Trace, read_trace
 from assay.traces.ios import UNKNOWN_NS, IoFlag, Ios, joined_ios
 from lab.disks import Disk
+from lab.kinds import Kind, two_paths
 from lab.machine import SHARE, Machine, Running
 
 DISKS = (
@@ -34,37 +35,32 @@ GROWTH_MAX_MIB = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A device whose I/O is captured: its path, the disks at the bottom, and the shell that makes and removes it."""
+class TracedKind(Kind):
+    """A kind whose I/O is captured, and the disks at its bottom."""
 
-    device: str
     disks: tuple[str, ...]
-    make: str = "true"
-    unmake: str = "true"
 
 
 KINDS = {
-    "virtio-blk": Kind(device="/dev/vda", disks=("vda",)),
-    "NVMe": Kind(device="/dev/nvme0n1", disks=("nvme0n1",)),
-    "dm-linear": Kind(
+    "virtio-blk": TracedKind(device="/dev/vda", disks=("vda",)),
+    "NVMe": TracedKind(device="/dev/nvme0n1", disks=("nvme0n1",)),
+    "dm-linear": TracedKind(
         device="/dev/mapper/line",
         disks=("vdb",),
         make=f'modprobe dm_mod; dmsetup create line --table "0 65536 linear /dev/vdb {LINE_BEGIN_BYTES // 512}"',
         unmake="dmsetup remove line",
     ),
-    "dm-stripe": Kind(
+    "dm-stripe": TracedKind(
         device="/dev/mapper/striped",
         disks=("vdb", "vdc"),
         make="modprobe dm_mod; dmsetup create striped"
         f' --table "0 131072 striped 2 {CHUNK_BYTES // 512} /dev/vdb 0 /dev/vdc 0"',
         unmake="dmsetup remove striped",
     ),
-    "multipath, two ports": Kind(
+    "multipath, two ports": TracedKind(
         device="/dev/mapper/mp",
         disks=("sda", "sdb"),
-        make="modprobe -a dm_multipath dm_round_robin; blocks=$(cat /sys/block/sda/size);"
-        ' dmsetup create mp -u mpath-lab --table "0 $blocks multipath 1 queue_if_no_path 0 1 1 round-robin 0 2 1'
-        ' $(cat /sys/block/sda/dev) 1 $(cat /sys/block/sdb/dev) 1"',
+        make=two_paths("mp", "sda", "sdb"),
         unmake="dmsetup remove --retry mp",
     ),
 }
@@ -130,11 +126,10 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def kind(lab: Machine, name: str) -> Iterator[Kind]:
+def kind(lab: Machine, name: str) -> Iterator[TracedKind]:
     kind = KINDS[name]
-    lab.shell(f"( {kind.make} ) >&2")
-    yield kind
-    lab.shell(f"( {kind.unmake} ) >&2")
+    with kind.made(lab):
+        yield kind
 
 
 def capturing(lab: Machine, place: str, path: Path) -> Running:
@@ -187,7 +182,7 @@ def counted(ios: Ios) -> dict[str, int]:
     cannot="how much a capture costs on a processor",
 )
 def test_a_trace_has_what_the_kernel_counts(
-    lab: Machine, kind: Kind, name: str, observed: Callable[[str], None]
+    lab: Machine, kind: TracedKind, name: str, observed: Callable[[str], None]
 ) -> None:
     path = lab.share / f"{list(KINDS).index(name)}.trace"
     before = {disk: Counters.of(lab, disk) for disk in kind.disks}
