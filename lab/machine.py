@@ -276,13 +276,22 @@ class Machine:
         """Return the name of a device's folder in /sys/block; without udev a mapped device is no link to it."""
         return self.shell(f"lsblk --noheadings --nodeps --output KNAME {path}").strip()
 
+    def counters(self, path: str) -> list[int]:
+        """Return what the kernel has counted of a device (Documentation/block/stat), in one command: each is slow."""
+        return [int(word) for word in self.shell(f"cat /sys/dev/block/$(stat -Lc %Hr:%Lr {path})/stat").split()]
+
     def writes(self, path: str) -> int:
         """Return how many writes a device has completed."""
-        return int(self.shell(f"cat /sys/block/{self.in_sys(path)}/stat").split()[4])
+        return self.counters(path)[4]
 
     def reads(self, path: str) -> int:
         """Return how many reads a device has completed."""
-        return int(self.shell(f"cat /sys/block/{self.in_sys(path)}/stat").split()[0])
+        return self.counters(path)[0]
+
+    def ios(self, path: str) -> int:
+        """Return how many reads and writes a device has completed."""
+        counters = self.counters(path)
+        return counters[0] + counters[4]
 
     def wait_until(
         self,

@@ -74,9 +74,9 @@ VERIFYING = ("verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s
 
 def under_way(lab: Machine, running: Running, device: str, ios: int = 1000) -> None:
     """Wait until a command has read and written on a device for a while."""
-    before = lab.reads(device) + lab.writes(device)
+    before = lab.ios(device)
     lab.wait_for_run(running)
-    lab.wait_until(lambda: lab.reads(device) + lab.writes(device) > before + ios, running)
+    lab.wait_until(lambda: lab.ios(device) > before + ios, running)
 
 
 def said(done: Done) -> str:

@@ -134,8 +134,8 @@ def begin_verify(initiator: Initiator, device: str, duration: str) -> Running:
 def progress(initiator: Initiator, device: str, running: Running, ios: int = 100) -> None:
     """Wait until a device has done more I/Os, or the load has ended."""
     lab = initiator.lab
-    enough = lab.reads(device) + lab.writes(device) + ios
-    lab.wait_until(lambda: running.ended or lab.reads(device) + lab.writes(device) > enough, every_s=1.0)
+    enough = lab.ios(device) + ios
+    lab.wait_until(lambda: running.ended or lab.ios(device) > enough, every_s=1.0)
 
 
 def strike(array: Array, fault: str) -> None:
@@ -213,6 +213,7 @@ def test_scripts_of_faults_leave_every_byte(
     first, codes, pages = int(os.environ.get("LAB_SEED", "1")), [], 0
     try:
         for seed in range(first, first + scripts):
+
             script = random.Random(seed)
             device = attached.device("data01", len(PORTALS))
             running = begin_verify(attached, device, "5s")
@@ -318,6 +319,7 @@ def test_a_cut_path_costs_no_transaction(
     lost = portals[array.command("fail-path").split()[1].removesuffix(":3260")]
     done = running.end()
     lab.kill(recording, signal.SIGTERM)
+
 
     diagnosis = lab.assay("diagnose", "/tmp/recording", "--json").checked().document
     array.command("mend-paths")

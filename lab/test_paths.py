@@ -61,7 +61,7 @@ def restore(lab: Machine, path: str) -> None:
 
 def io_count(lab: Machine) -> int:
     """Return how many reads and writes the map has completed."""
-    return lab.reads(MAP) + lab.writes(MAP)
+    return lab.ios(MAP)
 
 
 @pytest.mark.lab(

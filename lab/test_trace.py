@@ -89,7 +89,7 @@ class Counters:
     @classmethod
     def of(cls, lab: Machine, disk: str) -> Counters:
         """Read them."""
-        stat = [int(word) for word in lab.shell(f"cat /sys/block/{disk}/stat").split()]
+        stat = lab.counters(f"/dev/{disk}")
         return cls(
             reads=stat[0], read_sectors=stat[2], writes=stat[4], write_sectors=stat[6], busy_ms=stat[3] + stat[7],
             discards=stat[11], discard_sectors=stat[13],
