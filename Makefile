@@ -61,9 +61,9 @@ test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs, the tests marked 
 proof: ## prove the verifier with 1,000 seeds of each class of fault, or ASSAY_SEEDS
 	ASSAY_SEEDS=$${ASSAY_SEEDS:-1000} cargo test --locked -p assay-integrity --test proof
 
-crash: $(BUILT) $(SET_UP_DEV) ## try 20,000 states of a toy log, some hundred of SQLite; needs root
+crash: $(BUILT) $(SET_UP_DEV) ## try 20,000 states of a toy log, thousands of PostgreSQL, MariaDB and SQLite with their controls; needs root
 	ASSAY_ALL=1 cargo test --locked -p assay-crash
-	$(PYTEST) -m "" tests/insight/test_crash_states.py
+	ASSAY_CRASH_STATES=$${ASSAY_CRASH_STATES:-600} $(PYTEST) --timeout 3600 -m "" tests/insight/test_crash_states.py
 
 test-packaging: $(BUILT) $(SET_UP_RELEASE) ## run the slow tests: wheel, pip install, bundle without index, packages, commands of README, tour and recipes, a fresh Debian
 	$(PYTEST) -m packaging --timeout 1800

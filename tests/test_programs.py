@@ -17,6 +17,7 @@ from assay.base.errors import NotSupported, UsageError
 from assay.base.extras import PACKAGES
 from assay.base.programs import PROGRAMS, command_on, find_program, install_command
 from assay.fleet.links import ssh_command
+from assay.insight.crash.mariadb import OwnMariadb
 from assay.insight.rules.facts.initiators import _why_no_table
 from assay.targets.arrays.live import folder
 from assay.targets.arrays.live.process import ServedArray
@@ -59,6 +60,7 @@ def _array() -> ServedArray:
         ("fusermount3", lambda: _array().refuse_host()),
         ("mkfs.ext4", refuse_mkfs),
         ("mkfs.ext4", lambda: _array().refuse_host()),
+        ("mariadbd", lambda: OwnMariadb((), "", patience_s=1.0, work=Path(os.devnull))),
         ("ssh", lambda: ssh_command("db1")),
         ("java", lambda: find_java(parse_database("spark-local:/d", {}))),
         ("dmsetup", _why_no_table),

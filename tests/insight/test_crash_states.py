@@ -13,7 +13,13 @@ from typer.testing import CliRunner, Result
 
 from assay.apps.cli.app import app
 from assay.base.errors import AssayError, ExitCode, UsageError
+from assay.base.programs import find_program
+from assay.insight.crash.examination import CrashAnswer, Row, Tried
 from assay.insight.crash.promises import Promises
+from assay.insight.crash.requests import Recorded, VolumeRequest
+from assay.insight.crash.servers import control_of
+from assay.insight.crash.trial import CrashOutcome
+from assay.report.sections.crash import answer_blocks
 
 RECORDS = Path(__file__).parents[1] / "fixtures/crash/records.py"
 LEDGER = Path(__file__).parents[1] / "fixtures/crash/sqlite_ledger.py"
@@ -26,6 +32,10 @@ has_loop = pytest.mark.skipif(
     os.geteuid() != 0 or not Path("/dev/loop-control").exists() or shutil.which("mkfs.ext4") is None,
     reason="needs root, loop devices and mkfs.ext4",
 )
+
+
+STATES = int(os.environ.get("ASSAY_CRASH_STATES", "60"))
+"""States of each server under the promises asked for; `make crash` tries ten times as many."""
 
 
 def crash(*arguments: str) -> Result:
@@ -87,16 +97,103 @@ def test_sqlite_loses_its_last_commit_unless_it_syncs_the_folder(tmp_path: Path)
         assert not [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(at) in line]
 
 
+@has_fuse
+@has_loop
+@pytest.mark.slow(
+    reason="minutes of starts of a server; what is not the server's own is tried with a program of a file"
+)
+@pytest.mark.parametrize(
+    ("server", "controls"),
+    [
+        ("postgresql", ["fsync=off", "full_page_writes=off"]),
+        ("mariadb", ["innodb_flush_log_at_trx_commit=0", "innodb_doublewrite=0"]),
+    ],
+)
+def test_a_server_passes_with_its_own_settings_and_each_control_fails(
+    tmp_path: Path, server: str, controls: list[str]
+) -> None:
+    if server == "mariadb" and find_program("mariadbd") is None:
+        pytest.skip("needs MariaDB")
+    found = crash("run", server, "--matrix", "--states", str(STATES), "--json", "--at", str(tmp_path / "at"))
+    assert found.exit_code == 0, found.output
+    answer = json.loads(found.stdout)
+    assert answer["passing_controls"] == []
+    own, *others = answer["rows"]
+    assert own["tried"][0]["outcome"]["tried"] >= STATES * 0.9
+    assert [row["settings"] for row in others] == [[control] for control in controls]
+    assert all(row["control"] and row["tried"][0]["outcome"]["failed"] for row in others)
+    assert not [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(tmp_path) in line]
+
+
+def outcome(failed: int) -> CrashOutcome:
+    return CrashOutcome(
+        promises=Promises(), planned=9, tried=9, failed=failed, kinds={}, coverage={}, seconds=1.0, failure=None
+    )
+
+
+def row(asked: int, liar: int, *settings: str, weaker: int = 0) -> Row:
+    return Row(
+        settings=settings,
+        recorded=Recorded(title=" ".join(("Server", *settings)), load_s=1.0, told=9),
+        counts={},
+        tried=(
+            Tried(what="as asked", outcome=outcome(asked)),
+            Tried(what="weaker", outcome=outcome(weaker), keeps_promises=False),
+            Tried(what="liar", outcome=outcome(liar), must_fail=True, keeps_promises=False),
+        ),
+        control=control_of("postgresql", settings, Promises()),
+    )
+
+
+def answered(*rows: Row) -> CrashAnswer:
+    return CrashAnswer(rows=rows, volume=VolumeRequest(size_bytes=1 << 28), seed=1, jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "passing", "failed"),
+    [
+        ([row(0, 1)], [], False),
+        ([row(0, 0)], ["Server: liar"], False),
+        ([row(0, 1), row(1, 1, "fsync=off")], [], False),
+        ([row(0, 1), row(0, 1, "fsync=off")], ["Server fsync=off"], False),
+        ([row(0, 1), row(0, 1, "full_page_writes=off")], ["Server full_page_writes=off"], False),
+        ([row(0, 1), row(0, 1, "wal_sync_method=fsync")], [], False),
+        ([row(0, 1), row(2, 1, "wal_sync_method=fsync")], [], True),
+        ([row(0, 1, weaker=3)], [], False),
+        ([row(1, 1)], [], True),
+    ],
+)
+def test_each_control_must_fail_and_any_other_row_must_pass(rows: list[Row], passing: list[str], failed: bool) -> None:
+    answer = answered(*rows)
+    assert (answer.passing_controls, answer.has_failed) == (passing, failed)
+    told = " ".join(str(block) for block in answer_blocks(answer))
+    assert ("no answer: a control that must fail passed" in told) == bool(passing)
+
+
+def test_a_torn_page_is_no_control_where_the_drive_writes_pages_whole() -> None:
+    for size, server, must in ((4096, "postgresql", True), (8192, "postgresql", False), (None, "postgresql", False)):
+        control = control_of("postgresql", ("full_page_writes=off",), Promises(atomic_bytes=size))
+        assert (control is not None) == must, server
+    assert control_of("mariadb", ("innodb_doublewrite=0",), Promises(atomic_bytes=8192)) is not None
+    assert control_of("mariadb", ("innodb_doublewrite=0",), Promises(atomic_bytes=16384)) is None
+    assert control_of("command", ("fsync=off",), Promises()) is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["run", "true", "--at", "x"], "a command needs --check"),
         (["run", "true", "--check", "'", "--at", "x", "--fs", "none"], "quote it as for a shell"),
-        (["run", "true", "--check", "true", "--at", "x", "--fs", "fat"], "accepted: ext4, none"),
+        (["run", "true", "--check", "true", "--at", "x", "--fs", "fat"], "accepted: ext4, xfs, none"),
         (["run", "true", "--check", "true", "--at", "x", "--size", "1K"], "accepted: 1M to 64G"),
         (["run", "true", "--check", "true", "--at", "x", "--atomic", "3K"], "accepted: 512 B, 4 KiB"),
+        (["run", "true", "--check", "true", "--at", "x", "--fs", "xfs", "--size", "256M"], "accepted: 300M to 64G"),
+        (["run", "true", "--check", "true", "--at", "x", "--mkfs", "'"], "quote it as for a shell"),
+        (["run", "true", "--check", "true", "--at", "x", "--fs", "none", "--mount", "data=journal"], "no file system"),
         (["run", "postgresql", "--at", "x", "--fs", "none"], "needs a file system"),
         (["run", "postgresql", "--at", "x", "--set", "fsync"], "accepted: NAME=VALUE"),
+        (["run", "true", "--check", "true", "--at", "x", "--fs", "none", "--as", "nobody"], "belongs to the user who"),
+        (["run", "true", "--check", "true", "--at", "x", "--as", "no such user"], "is no user of this host"),
         (["show", "1:2:all", "--at", "nowhere"], "is no row of an examination"),
     ],
 )

@@ -50,6 +50,14 @@ PROGRAMS = {
             opens="`array serve --mkfs ext4`, and runs on embedded+array:NAME",
         ),
         HostProgram(
+            name="mkfs.xfs", debian="xfsprogs", rpm="xfsprogs",
+            opens="`crash run --fs xfs`",
+        ),
+        HostProgram(
+            name="mariadbd", debian="mariadb-server", rpm="mariadb-server",
+            opens="`crash run mariadb`",
+        ),
+        HostProgram(
             name="ssh", debian="openssh-client", rpm="openssh-clients",
             opens="--hosts with other hosts",
         ),

@@ -12,9 +12,11 @@ from assay.base.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
     from assay.insight.crash.promises import Promises
+    from assay.insight.crash.requests import SubjectKind
 
 PROMISES = "Promises of the storage"
-SERVERS = ("postgresql", "embedded:")
+SERVERS: dict[str, SubjectKind] = {"postgresql": "postgresql", "embedded:": "postgresql", "mariadb": "mariadb"}
+"""Servers that Assay runs itself, as they are named."""
 
 At = Annotated[Path, typer.Option("--at", metavar="DIR", help="Folder of the volume, its log and the results.")]
 Atomic = Annotated[
@@ -29,8 +31,9 @@ States = Annotated[int, typer.Option("--states", min=1, max=1_000_000, help="Sta
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Which states are chosen.")]
 Check = Annotated[str, typer.Option("--check", metavar="COMMAND", help="Exits with 0 if the volume is right.")]
 Prepare = Annotated[str, typer.Option("--prepare", metavar="COMMAND", help="Runs before the load, unrecorded.")]
-Size = Annotated[str, typer.Option("--size", help="Size of the volume.")]
-FileSystem = Annotated[str, typer.Option("--fs", help="ext4 (needs root), or none: the volume is one file.")]
+Size = Annotated[str, typer.Option("--size", help="Size of the volume (256M; with xfs 320M).")]
+FileSystem = Annotated[str, typer.Option("--fs", help="ext4, xfs (need root), or none: the volume is one file.")]
+Mkfs = Annotated[str, typer.Option("--mkfs", metavar="OPTIONS", help="Options of mkfs, as '-O bigalloc -C 16384'.")]
 Mount = Annotated[str, typer.Option("--mount", metavar="OPTIONS", help="Options of the mount, as data=journal.")]
 Fsck = Annotated[bool, typer.Option("--fsck/--no-fsck", help="Check the file system of each state.")]
 Setting = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Setting of the server.")]
@@ -40,6 +43,10 @@ Vary = Annotated[
 Matrix = Annotated[bool, typer.Option("--matrix", help="Try all atomic sizes and the order of writes, too.")]
 Transactions = Annotated[int, typer.Option("--transactions", min=1, max=1_000_000, help="Load of a server.")]
 Clients = Annotated[int, typer.Option("--clients", min=1, max=16, help="Clients of a server.")]
+Pages = Annotated[
+    bool, typer.Option("--pages/--no-pages", help="Check all pages and indexes of a server: amcheck, innochecksum.")
+]
+As = Annotated[str, typer.Option("--as", metavar="USER", help="User who runs the program (the server's own).")]
 Patience = Annotated[str, typer.Option("--patience", help="How long the check of a state may take.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, max=64, help="Processes (one a core).")]
 Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page (DIR/crash.html).")]

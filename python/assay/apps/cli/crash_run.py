@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from assay.base.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from assay.insight.crash.examination import CrashAnswer, CrashExamination
-    from assay.insight.crash.requests import SubjectRequest
+    from assay.insight.crash.requests import SubjectRequest, VolumeRequest
 
 EXAMPLES = """
 Examples:
@@ -42,15 +43,17 @@ EVERY_S = 5.0
 @usual("--at", "--check", "--states", "--matrix", "--vary", "--json", "--output")
 def crash_run(
     subject: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="postgresql, or a command that prints a line for each commit.")
+        str,
+        typer.Argument(metavar="PROGRAM", help="postgresql, mariadb, or a command that prints a line for each commit."),
     ],
     at: of_crash.At,
     check: of_crash.Check = "",
     prepare: of_crash.Prepare = "",
     states: of_crash.States = 1000,
     seed: of_crash.Seed = 1,
-    size: of_crash.Size = "256M",
+    size: of_crash.Size = "",
     fs: of_crash.FileSystem = "ext4",
+    mkfs: of_crash.Mkfs = "",
     mount: of_crash.Mount = "",
     fsck: of_crash.Fsck = True,
     atomic: of_crash.Atomic = "512",
@@ -62,6 +65,8 @@ def crash_run(
     matrix: of_crash.Matrix = False,
     transactions: of_crash.Transactions = 600,
     clients: of_crash.Clients = 4,
+    pages: of_crash.Pages = True,
+    as_user: of_crash.As = "",
     patience: of_crash.Patience = "60s",
     jobs: of_crash.Jobs = None,
     output: of_crash.Page = None,
@@ -76,13 +81,12 @@ def crash_run(
     del debug
     from assay.insight.crash.examination import CrashExamination
 
-    size_bytes = _size_bytes(size, fs)
+    volume = _volume(size, fs, mkfs, mount)
     promises = of_crash.promises_of(atomic, in_order, no_cache, withdraw)
-    rows = _rows(subject, check, fs, setting or (), vary or ())
+    rows = _rows(subject, check, fs, setting or (), vary or (), matrix=matrix)
     program = _program(subject, check, prepare, patience, transactions, clients)
-    stage = _Stage(
-        at=at, size_bytes=size_bytes, fs=fs, mount=mount, fsck=fsck, seed=seed, jobs=jobs or os.cpu_count() or 1
-    )
+    program = replace(program, checks_pages=pages, user=_user(as_user, fs))
+    stage = _Stage(at=at, volume=volume, fsck=fsck, seed=seed, jobs=jobs or os.cpu_count() or 1)
     examination = CrashExamination(promises=promises, states=states, matrix=matrix, say=say)
     answer = _examined(examination, stage, program, rows)
     _tell(answer, output or at / "crash.html", json=json)
@@ -94,32 +98,39 @@ class _Stage:
     """Where and how states are shown."""
 
     at: Path
-    size_bytes: int
-    fs: str
-    mount: str
+    volume: VolumeRequest
     fsck: bool
     seed: int
     jobs: int
 
 
-def _size_bytes(size: str, fs: str) -> int:
-    from assay.insight.crash.stage import FILE_SYSTEMS
+def _volume(size: str, fs: str, mkfs: str, mount: str) -> VolumeRequest:
+    """The volume and its file system."""
+    from assay.insight.crash.file_systems import FILE_SYSTEMS, NAMES
+    from assay.insight.crash.requests import VolumeRequest
 
-    if fs not in FILE_SYSTEMS:
-        raise UsageError(f"--fs: {fs!r} is unknown; accepted: {', '.join(FILE_SYSTEMS)}")
-    size_bytes = parse_bytes(size, what="--size") // 4096 * 4096
-    if not 1 << 20 <= size_bytes <= 64 << 30:
-        raise UsageError(f"--size: {size} is not accepted; accepted: 1M to 64G")
-    return size_bytes
+    if fs not in NAMES:
+        raise UsageError(f"--fs: {fs!r} is unknown; accepted: {', '.join(NAMES)}")
+    kind = FILE_SYSTEMS.get(fs)
+    if kind is None and (mkfs or mount):
+        raise UsageError("--mkfs, --mount: --fs none has no file system; leave them out")
+    usual_bytes, least_bytes = (256 << 20, 1 << 20) if kind is None else (kind.size_bytes, kind.size_min_bytes)
+    size_bytes = parse_bytes(size, what="--size") // 4096 * 4096 if size else usual_bytes
+    if not least_bytes <= size_bytes <= 64 << 30:
+        raise UsageError(f"--size: {size} is not accepted; accepted: {least_bytes >> 20}M to 64G")
+    try:
+        more = tuple(shlex.split(mkfs))
+    except ValueError as error:
+        raise UsageError(f"--mkfs: {mkfs!r}: {error}; quote it as for a shell") from None
+    return VolumeRequest(size_bytes=size_bytes, file_system=fs, options=mount, mkfs=more)
 
 
 def _program(subject: str, check: str, prepare: str, patience: str, transactions: int, clients: int) -> SubjectRequest:
     from assay.insight.crash.requests import SubjectRequest
 
-    is_server = subject in of_crash.SERVERS
     return SubjectRequest(
-        kind="postgresql" if is_server else "command",
-        load="" if is_server else subject,
+        kind=of_crash.SERVERS.get(subject, "command"),
+        load="" if subject in of_crash.SERVERS else subject,
         check=check,
         prepare=prepare,
         cwd=os.getcwd(),
@@ -129,36 +140,42 @@ def _program(subject: str, check: str, prepare: str, patience: str, transactions
     )
 
 
+def _user(name: str, fs: str) -> str:
+    """The user of `--as`, looked up."""
+    from assay.insight.crash.own_user import named_user
+
+    if name and fs == "none":
+        raise UsageError("--as: a file that is served belongs to the user who runs Assay; give --fs ext4")
+    if name:
+        named_user(name)
+    return name
+
+
 def _examined(
     examination: CrashExamination, stage: _Stage, program: SubjectRequest, rows: Sequence[tuple[str, ...]]
 ) -> CrashAnswer:
     """Record and try each row."""
     from assay.insight.crash.examination import CrashAnswer
     from assay.insight.crash.folder import trial_folder
+    from assay.insight.crash.servers import control_of
     from assay.insight.crash.trial import Trial
 
     found = []
     for number, settings in enumerate(rows):
         subject = replace(program, settings=settings)
-        folder = trial_folder(
-            stage.at, number, subject, size_bytes=stage.size_bytes, file_system=stage.fs, options=stage.mount
-        )
         trial = Trial(
-            folder=folder,
+            folder=trial_folder(stage.at, number, subject, stage.volume),
             subject=subject,
-            size_bytes=stage.size_bytes,
-            file_system=stage.fs,
-            options=stage.mount,
+            volume=stage.volume,
             checks=stage.fsck,
             seed=stage.seed,
             jobs=stage.jobs,
             progress=_Progress(),
         )
-        must_fail = number > 0 and "fsync=off" in settings
-        found.append(examination.examine(trial, settings, must_fail=must_fail))
-    return CrashAnswer(
-        rows=tuple(found), file_system=stage.fs, size_bytes=stage.size_bytes, seed=stage.seed, jobs=stage.jobs
-    )
+        control = control_of(program.kind, settings, examination.promises)
+        with trial:
+            found.append(examination.examine(trial, settings, control=control))
+    return CrashAnswer(rows=tuple(found), volume=stage.volume, seed=stage.seed, jobs=stage.jobs)
 
 
 def _tell(answer: CrashAnswer, page: Path, *, json: bool) -> None:
@@ -192,8 +209,12 @@ class _Progress:
             say(f"{words}: {tried:,} of {planned:,} states, {failed:,} fail")
 
 
-def _rows(subject: str, check: str, fs: str, settings: Sequence[str], vary: Sequence[str]) -> list[tuple[str, ...]]:
-    """The settings of each row."""
+def _rows(
+    subject: str, check: str, fs: str, settings: Sequence[str], vary: Sequence[str], *, matrix: bool
+) -> list[tuple[str, ...]]:
+    """The settings of each row; a matrix has those that must fail, too."""
+    from assay.insight.crash.servers import control_settings
+
     is_server = subject in of_crash.SERVERS
     if is_server and fs == "none":
         raise UsageError(f"--fs: {subject} needs a file system; give --fs ext4")
@@ -208,11 +229,13 @@ def _rows(subject: str, check: str, fs: str, settings: Sequence[str], vary: Sequ
         name, equals, _ = one.partition("=")
         if not is_server or not equals or not name.replace("_", "").isalnum():
             raise UsageError(f"--set, --vary: {one!r} is not accepted; accepted: NAME=VALUE, of a server")
-    return [tuple(settings), *((*settings, one) for one in vary)]
+    if matrix and is_server:
+        vary = list(dict.fromkeys((*vary, *control_settings(of_crash.SERVERS[subject]))))
+    return [tuple(settings), *((*settings, one) for one in vary if one not in settings)]
 
 
 def _code(answer: CrashAnswer) -> ExitCode:
-    """The exit code: 4 if a state under the promises that were asked for fails, 3 if a control does not fail."""
+    """The exit code: 4 if a state under the promises that were asked for fails in any row, 3 if a control passes."""
     if answer.passing_controls:
         return ExitCode.TARGET_FAILED
-    return ExitCode.INTEGRITY_FAILED if answer.rows[0].tried[0].outcome.failed else ExitCode.DONE
+    return ExitCode.INTEGRITY_FAILED if answer.has_failed else ExitCode.DONE

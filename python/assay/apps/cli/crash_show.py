@@ -43,9 +43,7 @@ def crash_show(
     process = CrashProcess(
         known.folder,
         known.subject,
-        size_bytes=known.size_bytes,
-        file_system=known.file_system,
-        options=known.options,
+        known.volume,
         checks=False,
     )
     try:

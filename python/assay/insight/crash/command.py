@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from assay.base.errors import IoFailed, UsageError
+from assay.insight.crash.own_user import OwnUser
 from assay.insight.crash.stage import last_line
 from assay.insight.crash.subject import CrashFinding
 
@@ -26,7 +27,9 @@ PLACE = "{}"
 class OwnCommand:
     """Commands of the user's own; they run with the rights of the user who runs Assay."""
 
-    def __init__(self, load: str, check: str, *, prepare: str | None, patience_s: float, work: Path, cwd: Path) -> None:
+    def __init__(
+        self, load: str, check: str, *, prepare: str | None, patience_s: float, work: Path, cwd: Path, user: OwnUser
+    ) -> None:
         """Know the commands.
 
         Parameters
@@ -37,6 +40,8 @@ class OwnCommand:
             Folder for the lists of acknowledgements.
         cwd
             Where the commands run.
+        user
+            As whom the commands run.
         """
         self._load = _argv(load, "the load")
         self._check = _argv(check, "--check")
@@ -44,6 +49,7 @@ class OwnCommand:
         self._patience_s = patience_s
         self._acknowledged = work / f"acknowledged-{os.getpid()}"
         self._cwd = cwd
+        self._user = user
         self.title = load if len(load) <= TITLE_MAX else f"{load[: TITLE_MAX - 1]}\u2026"
 
     def prepare(self, place: Path) -> None:
@@ -54,12 +60,15 @@ class OwnCommand:
         IoFailed
             It failed.
         """
+        if self._user.uid is not None:
+            os.chown(place, self._user.uid, self._user.gid or 0)
         if self._prepare is None:
             return
         done = subprocess.run(
             _with_place(self._prepare, place),
             env=_environment(place),
             cwd=self._cwd,
+            **self._user.as_options(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -82,6 +91,7 @@ class OwnCommand:
             _with_place(self._load, place),
             env=_environment(place),
             cwd=self._cwd,
+            **self._user.as_options(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
@@ -103,6 +113,7 @@ class OwnCommand:
             _with_place(self._check, place),
             env={**_environment(place), "ASSAY_ACKNOWLEDGED": str(self._acknowledged)},
             cwd=self._cwd,
+            **self._user.as_options(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

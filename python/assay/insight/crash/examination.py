@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from assay.insight.crash.controls import Control
 from assay.insight.crash.promises import LIAR, Promises
-from assay.insight.crash.requests import Recorded
+from assay.insight.crash.requests import Recorded, VolumeRequest
 from assay.insight.crash.trial import CrashOutcome, Trial
 
 CONTROL_STATES = 200
@@ -25,11 +26,14 @@ class Tried:
         Why these promises were tried: as asked, the promise that was withdrawn, or the control.
     must_fail
         Whether it is a control.
+    keeps_promises
+        Whether the storage promises what was asked for, or more.
     """
 
     what: str
     outcome: CrashOutcome
     must_fail: bool = False
+    keeps_promises: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,17 @@ class Row:
     recorded: Recorded
     counts: dict[str, int]
     tried: tuple[Tried, ...]
-    must_fail: bool = False
+    control: Control | None = None
+
+    @property
+    def must_fail(self) -> bool:
+        """Whether the settings are a control."""
+        return self.control is not None
+
+    @property
+    def asked(self) -> Tried:
+        """The states under the promises that were asked for."""
+        return self.tried[0]
 
     @property
     def told_per_s(self) -> float:
@@ -53,8 +67,7 @@ class CrashAnswer:
     """All rows; the first has the settings that were asked for."""
 
     rows: tuple[Row, ...]
-    file_system: str
-    size_bytes: int
+    volume: VolumeRequest
     seed: int
     jobs: int
 
@@ -67,10 +80,39 @@ class CrashAnswer:
             for one in row.tried
             if one.must_fail and not one.outcome.failed
         ]
-        rows = [
-            row.recorded.title for row in self.rows if row.must_fail and not any(x.outcome.failed for x in row.tried)
-        ]
+        rows = [row.recorded.title for row in self.rows if row.must_fail and not row.asked.outcome.failed]
         return [*cells, *rows]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a state fails, in any row that is no control, under the promises asked for or stronger ones."""
+        return any(
+            one.outcome.failed for row in self.rows if not row.must_fail for one in row.tried if one.keeps_promises
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashColumn:
+    """Promises under which each row is tried.
+
+    Attributes
+    ----------
+    states
+        States to try.
+    enough
+        Failing states after which no more are tried; None: all are.
+    is_control
+        Whether it must fail.
+    keeps_promises
+        Whether the storage promises what was asked for, or more.
+    """
+
+    what: str
+    promises: Promises
+    states: int
+    enough: int | None = None
+    is_control: bool = False
+    keeps_promises: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,26 +132,43 @@ class CrashExamination:
     matrix: bool
     say: Callable[[str], None] = lambda _: None
 
-    def columns(self) -> list[tuple[str, Promises, int, int | None, bool]]:
-        """Title, promises, states, failing states that are enough, and whether it is a control."""
+    def columns(self) -> list[CrashColumn]:
+        """The promises under which a row is tried, as asked first, the control last."""
         asked = self.promises
-        liar = replace(LIAR, atomic_bytes=asked.atomic_bytes)
-        found: list[tuple[str, Promises, int, int | None, bool]] = [("as asked", asked, self.states, None, False)]
         fewer = max(self.states // WITHDRAWN_SHARE, 1)
-        for title, weaker in _weaker(asked):
-            found.append((title, weaker, fewer, None, False))
+        found = [CrashColumn(what="as asked", promises=asked, states=self.states)]
+        found += [
+            CrashColumn(what=title, promises=weaker, states=fewer, keeps_promises=False)
+            for title, weaker in _weaker(asked)
+        ]
         if self.matrix:
-            known = {one[1] for one in found}
-            others = [("4 KiB atomic", 4096), ("8 KiB atomic", 8192), ("16 KiB atomic", 16384)]
-            stronger = [(title, replace(asked, atomic_bytes=size)) for title, size in others]
-            for title, promises in [*stronger, ("in order", replace(asked, order="submitted"))]:
+            known = {one.promises for one in found}
+            others = [("4 KiB atomic", 4096), ("8 KiB atomic", 8192), ("16 KiB atomic", 16384), ("whole writes", None)]
+            tried = [(title, replace(asked, atomic_bytes=size)) for title, size in others]
+            for title, promises in [*tried, ("in order", replace(asked, order="submitted"))]:
                 if promises not in known:
-                    found.append((title, promises, fewer, None, False))
-        found.append(("control: flushes ignored", liar, CONTROL_STATES, 1, True))
-        return found
+                    is_stronger = _at_least(promises, asked)
+                    found.append(CrashColumn(what=title, promises=promises, states=fewer, keeps_promises=is_stronger))
+        liar = replace(LIAR, atomic_bytes=asked.atomic_bytes)
+        control = CrashColumn(
+            what="control: flushes ignored",
+            promises=liar,
+            states=CONTROL_STATES,
+            enough=1,
+            is_control=True,
+            keeps_promises=False,
+        )
+        return [*found, control]
 
-    def examine(self, trial: Trial, settings: Sequence[str], *, must_fail: bool = False) -> Row:
-        """Record one trial and try its states."""
+    def examine(self, trial: Trial, settings: Sequence[str], *, control: Control | None = None) -> Row:
+        """Record one trial and try its states.
+
+        Parameters
+        ----------
+        control
+            Why these settings must fail; those that lose acknowledged transactions under all promises are tried as
+            asked, until the first state fails.
+        """
         self.say(f"recording {' '.join(settings) or 'the load'}")
         recorded = trial.record()
         counts = trial.states(self.promises).counts()
@@ -118,12 +177,24 @@ class CrashExamination:
             f"recorded {recorded.title}: {recorded.told:,} acknowledgements in {recorded.load_s:.1f} s ({rate:,.0f}/s),"
             f" {counts['writes']:,} writes, {counts['flushes']:,} flushes, {counts['points']:,} crash points"
         )
-        tried = []
-        for title, promises, states, enough, is_control in self.columns():
-            outcome = trial.try_states(promises, states, enough=enough)
-            self.say(f"{title}: {outcome.failed:,} of {outcome.tried:,} states fail, {outcome.seconds:.0f} s")
-            tried.append(Tried(what=title, outcome=outcome, must_fail=is_control))
-        return Row(settings=tuple(settings), recorded=recorded, counts=counts, tried=tuple(tried), must_fail=must_fail)
+        columns = self.columns()
+        if control is not None and not control.page_bytes:
+            columns = [replace(columns[0], states=max(self.states, CONTROL_STATES), enough=1)]
+        tried: list[Tried] = []
+        for column in columns:
+            outcome = trial.try_states(column.promises, column.states, enough=column.enough)
+            if control is not None and not tried and not outcome.failed and column.states < CONTROL_STATES:
+                outcome = trial.try_states(column.promises, CONTROL_STATES, enough=1)
+            self.say(f"{column.what}: {outcome.failed:,} of {outcome.tried:,} states fail, {outcome.seconds:.0f} s")
+            tried.append(
+                Tried(
+                    what=column.what,
+                    outcome=outcome,
+                    must_fail=column.is_control,
+                    keeps_promises=column.keeps_promises,
+                )
+            )
+        return Row(settings=tuple(settings), recorded=recorded, counts=counts, tried=tuple(tried), control=control)
 
 
 def _weaker(asked: Promises) -> list[tuple[str, Promises]]:
@@ -137,3 +208,10 @@ def _weaker(asked: Promises) -> list[tuple[str, Promises]]:
     if not asked.volatile_cache:
         found.append(("with a volatile cache", replace(asked, volatile_cache=True)))
     return found
+
+
+def _at_least(promises: Promises, asked: Promises) -> bool:
+    """Whether the atomic size is the one that was asked for or larger; all else is the same or stronger."""
+    if promises.atomic_bytes is None or asked.atomic_bytes is None:
+        return promises.atomic_bytes is None
+    return promises.atomic_bytes >= asked.atomic_bytes

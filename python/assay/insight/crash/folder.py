@@ -8,8 +8,7 @@ from pathlib import Path
 
 from assay.base.errors import RunFolderError, UsageError
 from assay.base.paths import printable
-from assay.insight.crash.requests import SubjectRequest
-from assay.insight.crash.stage import FILE_SYSTEMS
+from assay.insight.crash.requests import SubjectRequest, VolumeRequest, subject_of, volume_of
 
 _REQUEST = "request.json"
 
@@ -20,14 +19,10 @@ class KnownTrial:
 
     folder: Path
     subject: SubjectRequest
-    size_bytes: int
-    file_system: str
-    options: str
+    volume: VolumeRequest
 
 
-def trial_folder(
-    at: Path, row: int, subject: SubjectRequest, *, size_bytes: int, file_system: str, options: str
-) -> Path:
+def trial_folder(at: Path, row: int, subject: SubjectRequest, volume: VolumeRequest) -> Path:
     """The folder of a row, made if it is not there.
 
     Raises
@@ -36,9 +31,7 @@ def trial_folder(
         It is of another request, or holds something else.
     """
     folder = at / f"row-{row}"
-    asked = json.dumps(
-        {"subject": asdict(subject), "size_bytes": size_bytes, "file_system": file_system, "options": options}
-    )
+    asked = json.dumps({"subject": asdict(subject), "volume": asdict(volume)})
     try:
         kept = (folder / _REQUEST).read_text()
     except FileNotFoundError:
@@ -68,15 +61,6 @@ def known_trial(at: Path, row: int) -> KnownTrial:
     folder = at / f"row-{row}"
     try:
         found = json.loads((folder / _REQUEST).read_text())
-        if found["file_system"] not in FILE_SYSTEMS:
-            raise ValueError
-        subject = {**found["subject"], "settings": tuple(found["subject"]["settings"])}
-        return KnownTrial(
-            folder=folder,
-            subject=SubjectRequest(**subject),
-            size_bytes=int(found["size_bytes"]),
-            file_system=str(found["file_system"]),
-            options=str(found["options"]),
-        )
+        return KnownTrial(folder=folder, subject=subject_of(found["subject"]), volume=volume_of(found["volume"]))
     except (OSError, ValueError, KeyError, TypeError):
         raise RunFolderError(f"--at: {printable(folder)}: is no row of an examination of crashes") from None

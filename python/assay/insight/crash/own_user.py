@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from assay.base.errors import NotSupported
+from assay.base.errors import NotSupported, UsageError
 
 CANDIDATES = ("postgres", "mysql", "nobody")
-"""Users of the system that own nothing of a user's; the first that is there is taken."""
+"""Users of the system that own nothing of a user's; the first that can run the program is taken."""
 
 
 class UserOptions(TypedDict, total=False):
@@ -34,17 +34,50 @@ class OwnUser:
         return {} if self.uid is None else {"user": self.uid, "group": self.gid, "extra_groups": ()}
 
 
-def server_user(display: str, program: Path) -> OwnUser:
-    """The user as whom a server's program runs.
+def named_user(name: str) -> OwnUser:
+    """The user that `--as` names.
 
     Raises
     ------
+    UsageError
+        There is no such user, it is root, or this process may not become that user.
+    """
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise UsageError(f"--as: {name!r} is no user of this host; name one of /etc/passwd") from None
+    if os.geteuid() not in (0, found.pw_uid):
+        raise UsageError(f"--as {name}: only root may start programs as another user; run Assay as root")
+    if os.geteuid() != 0:
+        return OwnUser()
+    return OwnUser(uid=found.pw_uid, gid=found.pw_gid)
+
+
+def server_user(display: str, program: Path, *, asked: str, usual: str) -> OwnUser:
+    """The user as whom a server's program runs.
+
+    Parameters
+    ----------
+    asked
+        The user that `--as` names; empty: the usual one, or another that owns nothing of a user's.
+    usual
+        Name of the user that the server's package makes.
+
+    Raises
+    ------
+    UsageError
+        The user that was asked for is root, or cannot be had.
     NotSupported
         This process is root, and there is no other user who can run the program.
     """
+    if asked:
+        user = named_user(asked)
+        if user.uid == 0:
+            raise UsageError(f"--as root: {program.name} must not run as root; name another user")
+        return user
     if os.geteuid() != 0:
         return OwnUser()
-    for name in CANDIDATES:
+    for name in dict.fromkeys((usual, *CANDIDATES)):
         try:
             found = pwd.getpwnam(name)
         except KeyError:

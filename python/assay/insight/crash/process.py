@@ -20,6 +20,7 @@ from assay.insight.crash.requests import (
     Recorded,
     StageRequest,
     SubjectRequest,
+    VolumeRequest,
     base_path,
     checked_of,
     log_path,
@@ -33,9 +34,7 @@ _ALONE = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "
 class CrashProcess:
     """A process with a stage of its own."""
 
-    def __init__(
-        self, folder: Path, subject: SubjectRequest, *, size_bytes: int, file_system: str, options: str, checks: bool
-    ) -> None:
+    def __init__(self, folder: Path, subject: SubjectRequest, volume: VolumeRequest, *, checks: bool) -> None:
         """Start the process.
 
         Parameters
@@ -50,6 +49,7 @@ class CrashProcess:
         NotSupported
             A program or a right is missing.
         """
+        file_system = volume.file_system
         if file_system != "none" and os.geteuid() != 0:
             raise NotSupported(
                 f"crash: {file_system} on a served volume needs a loop device and mounts, which root alone may make;"
@@ -57,15 +57,15 @@ class CrashProcess:
             )
         if file_system == "ext4":
             require_program("crash", "mkfs.ext4")
+        if file_system == "xfs":
+            require_program("crash", "mkfs.xfs")
         self._work = Path(tempfile.mkdtemp(prefix="assay-crash-"))
         self._work.chmod(0o711)
         stage = StageRequest(
             base=str(base_path(folder)),
             log=str(log_path(folder)),
             work=str(self._work),
-            size_bytes=size_bytes,
-            file_system=file_system,
-            options=options,
+            volume=volume,
             checks_file_system=checks,
         )
         alone = [*_ALONE] if os.geteuid() == 0 else []

@@ -7,7 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from assay.base.tables import Record
+from assay.insight.crash.file_systems import NAMES
 from assay.insight.crash.subject import CrashFinding, Kind
+
+SubjectKind = Literal["command", "postgresql", "mariadb"]
+"""Kinds of programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +22,9 @@ class SubjectRequest:
     Attributes
     ----------
     kind
-        A user's own command, or a PostgreSQL that Assay initialises on the volume.
+        A user's own command, or a server that Assay initialises on the volume.
     load, check, prepare
-        Commands of the user; of PostgreSQL empty.
+        Commands of the user; of servers empty.
     cwd
         Where the commands run.
     patience_s
@@ -28,9 +33,13 @@ class SubjectRequest:
         Settings of the server, `name=value`.
     transactions, clients
         Length of the load.
+    checks_pages
+        Whether a server's pages and indexes are all checked.
+    user
+        As whom the program runs; empty: the user of the server's package, or who runs Assay.
     """
 
-    kind: Literal["command", "postgresql"]
+    kind: SubjectKind
     load: str = ""
     check: str = ""
     prepare: str = ""
@@ -39,18 +48,38 @@ class SubjectRequest:
     settings: tuple[str, ...] = ()
     transactions: int = 600
     clients: int = 4
+    checks_pages: bool = True
+    user: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeRequest:
+    """The volume and its file system.
+
+    Attributes
+    ----------
+    file_system
+        One of `assay.insight.crash.file_systems.NAMES`.
+    options
+        Options of the mount, with commas.
+    mkfs
+        Options of the program that makes the file system.
+    """
+
+    size_bytes: int
+    file_system: str = "ext4"
+    options: str = ""
+    mkfs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageRequest:
-    """The volume and its file system."""
+    """Where a process shows states."""
 
     base: str
     log: str
     work: str
-    size_bytes: int
-    file_system: str = "ext4"
-    options: str = ""
+    volume: VolumeRequest
     checks_file_system: bool = True
 
 
@@ -102,8 +131,32 @@ def to_line(value: SubjectRequest | StageRequest | Recorded | CheckedState | Los
 def stage_of(text: str) -> tuple[StageRequest, SubjectRequest]:
     """The first line that a process is sent."""
     found = json.loads(text)
-    subject = {**found["subject"], "settings": tuple(found["subject"]["settings"])}
-    return StageRequest(**found["stage"]), SubjectRequest(**subject)
+    volume = volume_of(found["stage"]["volume"])
+    return StageRequest(**{**found["stage"], "volume": volume}), subject_of(found["subject"])
+
+
+def volume_of(found: Record) -> VolumeRequest:
+    """A volume as JSON has it.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        It is none.
+    """
+    if found["file_system"] not in NAMES:
+        raise ValueError
+    return VolumeRequest(**{**found, "size_bytes": int(found["size_bytes"]), "mkfs": tuple(found["mkfs"])})
+
+
+def subject_of(found: Record) -> SubjectRequest:
+    """A program as JSON has it.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        It is none.
+    """
+    return SubjectRequest(**{**found, "settings": tuple(found["settings"])})
 
 
 def checked_of(found: dict[str, object]) -> CheckedState:

@@ -14,10 +14,12 @@ import os
 import struct
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.base.errors import IoFailed, NotSupported
+from assay.insight.crash.file_systems import FILE_SYSTEMS
 
 if TYPE_CHECKING:
     from assay._core import CrashVolume
@@ -29,7 +31,6 @@ _LOOP_CONFIG = struct.Struct("=II QQQQQ IIII 64s 64s 32s QQ 8Q")
 """`struct loop_config` of linux/loop.h."""
 _NOSUID, _NODEV, _NOATIME = 2, 4, 1024
 _PATIENCE_S = 20.0
-FILE_SYSTEMS = ("ext4", "none")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,7 +50,7 @@ class Stage:
         folder
             An empty folder, in which the file system is mounted.
         file_system
-            One of `FILE_SYSTEMS`.
+            One of `assay.insight.crash.file_systems.NAMES`.
         options
             Options of the mount, with commas.
 
@@ -61,10 +62,11 @@ class Stage:
         self._volume = volume
         self._options = options
         self.file_system = file_system
+        self._kind = FILE_SYSTEMS.get(file_system)
         self.folder = folder
         self._file = self._device = -1
         self.device = ""
-        if file_system != "none":
+        if self._kind is not None:
             self._file = os.open(volume.path, os.O_RDWR | os.O_CLOEXEC)
             self._attach()
 
@@ -104,29 +106,25 @@ class Stage:
             raise
         self._device, self.device = device, f"/dev/loop{number}"
 
-    def make_file_system(self) -> None:
+    def make_file_system(self, more: Sequence[str] = ()) -> None:
         """Make the file system on the volume.
+
+        Parameters
+        ----------
+        more
+            Options of the program that makes it.
 
         Raises
         ------
         IoFailed
             The program failed.
         """
-        if self.file_system == "none":
+        if self._kind is None:
             return
-        command = [
-            "mkfs.ext4",
-            "-q",
-            "-F",
-            "-b",
-            "4096",
-            "-E",
-            "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
-            self.device,
-        ]
+        command = [*self._kind.make, *more, self.device]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:
-            raise IoFailed(f"mkfs.ext4: {last_line(done.stderr)}")
+            raise IoFailed(f"{command[0]}: {last_line(done.stderr or done.stdout)}")
 
     def mount(self) -> None:
         """Mount the file system.
@@ -136,10 +134,10 @@ class Stage:
         NotMounted
             The kernel refuses.
         """
-        if self.file_system == "none":
+        if self._kind is None:
             return
         flags = ctypes.c_ulong(_NOSUID | _NODEV | _NOATIME)
-        options = ",".join(part for part in ("errors=remount-ro", self._options) if part)
+        options = ",".join(part for part in (self._kind.mount, self._options) if part)
         done = _libc.mount(
             self.device.encode(), os.fsencode(self.folder), self.file_system.encode(), flags, options.encode()
         )
@@ -154,7 +152,7 @@ class Stage:
         IoFailed
             It stays in use.
         """
-        if self.file_system == "none":
+        if self._kind is None:
             return
         deadline = time.monotonic() + _PATIENCE_S
         while _libc.umount2(os.fsencode(self.folder), 0):
@@ -167,7 +165,7 @@ class Stage:
 
     def settle(self) -> None:
         """Let the file system write all that it holds back, so that what follows is the program's alone."""
-        if self.file_system == "none":
+        if self._kind is None:
             return
         folder = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -183,14 +181,11 @@ class Stage:
 
     def complaint(self) -> str | None:
         """The first complaint of the file system's check; it is not mounted."""
-        if self.file_system == "none":
+        if self._kind is None:
             return None
-        command = ["e2fsck", "-f", "-n", self.device]
+        command = [*self._kind.check, self.device]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        if not done.returncode & ~1:
-            return None
-        lines = [line for line in done.stdout.splitlines() if line and not line.startswith(("Pass ", "e2fsck"))]
-        return lines[0] if lines else last_line(done.stderr)
+        return self._kind.complaint(done.returncode, f"{done.stdout}\n{done.stderr}")
 
     def close(self) -> None:
         """Give back the loop device."""

@@ -7,10 +7,10 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Self
 
 from assay import _core
 from assay.insight.crash.process import CrashProcess
@@ -20,6 +20,7 @@ from assay.insight.crash.requests import (
     LostWrite,
     Recorded,
     SubjectRequest,
+    VolumeRequest,
     base_path,
     checked_of,
     log_path,
@@ -85,36 +86,30 @@ class Trial:
 
     folder: Path
     subject: SubjectRequest
-    size_bytes: int
-    file_system: str = "ext4"
-    options: str = ""
+    volume: VolumeRequest
     checks: bool = True
     seed: int = 1
     jobs: int = 1
     progress: Callable[[str, int, int, int], None] = lambda *_: None
     _results: dict[tuple[str, int], CheckedState] = field(default_factory=dict)
+    _processes: list[CrashProcess] = field(default_factory=list)
 
     def _process(self) -> CrashProcess:
-        return CrashProcess(
-            self.folder,
-            self.subject,
-            size_bytes=self.size_bytes,
-            file_system=self.file_system,
-            options=self.options,
-            checks=self.checks,
-        )
+        return CrashProcess(self.folder, self.subject, self.volume, checks=self.checks)
 
-    @contextmanager
-    def processes(self, count: int) -> Iterator[list[CrashProcess]]:
-        """Processes that show states, until the end."""
-        found: list[CrashProcess] = []
-        try:
-            while len(found) < count:
-                found.append(self._process())
-            yield found
-        finally:
-            for process in found:
-                process.close()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.close()
+        self._processes.clear()
+
+    def processes(self, count: int) -> Sequence[CrashProcess]:
+        """Processes that show states; they live as long as the trial is entered."""
+        while len(self._processes) < count:
+            self._processes.append(self._process())
+        return self._processes[:count]
 
     def record(self) -> Recorded:
         """Run the load and record it, unless that is done already."""
@@ -123,26 +118,33 @@ class Trial:
             return Recorded(**json.loads(kept.read_text()))
         log_path(self.folder).unlink(missing_ok=True)
         base_path(self.folder).unlink(missing_ok=True)
-        with self.processes(1) as (process,):
-            recorded = process.record()
+        recorded = self._process_that_records()
         kept.write_text(json.dumps(asdict(recorded)) + "\n")
         return recorded
+
+    def _process_that_records(self) -> Recorded:
+        process = self._process()
+        try:
+            return process.record()
+        finally:
+            process.close()
 
     def states(self, promises: Promises) -> _core.CrashStates:
         """The states that promises allow."""
         return _core.CrashStates(log_path(self.folder), base_path(self.folder), promises.to_json())
 
     def try_states(self, promises: Promises, most: int, *, enough: int | None = None) -> CrashOutcome:
-        """Try up to `most` states; with `enough` no more once so many have failed."""
+        """Try up to `most` states; with `enough` no more once so many have failed, and none is made smaller."""
         began = time.monotonic()
         states = self.states(promises)
         planned, coverage = states.plan(self.seed, most)
         self._read_results()
         tried: list[tuple[str, CheckedState]] = []
-        with self.processes(min(self.jobs, max(len(planned), 1))) as processes:
-            self._spread(planned, promises, processes, tried, enough)
-            failing = [(name, one) for name, one in tried if one.finding is not None]
-            failure = self._smallest(failing, states, promises, processes[0]) if failing else None
+        processes = self.processes(min(self.jobs, max(len(planned), 1)))
+        self._spread(planned, promises, processes, tried, enough)
+        failing = [(name, one) for name, one in tried if one.finding is not None]
+        most_checks = MINIMISING_MAX if enough is None else 0
+        failure = self._smallest(failing, states, promises, processes[0], most_checks) if failing else None
         kinds = Counter(one.finding.kind for _, one in tried if one.finding is not None)
         return CrashOutcome(
             promises=promises,
@@ -231,6 +233,7 @@ class Trial:
         states: _core.CrashStates,
         promises: Promises,
         process: CrashProcess,
+        most_checks: int,
     ) -> Failure:
         """The failing state that lacks the fewest pieces, made smaller as long as it fails in the same way."""
         lacking = sorted((len(states.missing(name)), index) for index, (name, _) in enumerate(failing))
@@ -239,7 +242,7 @@ class Trial:
         best, finding = name, checked.finding
         minimiser = _core.CrashMinimiser(states.missing(name))
         checks, is_smallest = 0, promises.order == "submitted"
-        while not is_smallest and checks < MINIMISING_MAX:
+        while not is_smallest and checks < most_checks:
             asked = minimiser.ask()
             if asked is None:
                 is_smallest = True

@@ -19,8 +19,12 @@ from typing import IO
 from assay import _core
 from assay.base.errors import AssayError
 from assay.insight.crash.command import OwnCommand
+from assay.insight.crash.ledger import Ledger
+from assay.insight.crash.own_user import OwnUser, named_user
 from assay.insight.crash.places import places_of
 from assay.insight.crash.requests import CheckedState, LostWrite, Recorded, StageRequest, SubjectRequest, stage_of
+from assay.insight.crash.served_database import ServedDatabase
+from assay.insight.crash.servers import own_server
 from assay.insight.crash.stage import NotMounted, Stage
 from assay.insight.crash.subject import CrashFinding, CrashSubject
 
@@ -34,7 +38,7 @@ class Worker:
         served, mounted = work / "served", work / "fs"
         for folder in (served, mounted):
             folder.mkdir()
-        self._volume = _core.CrashVolume(served, Path(stage.base), volume_bytes=stage.size_bytes)
+        self._volume = _core.CrashVolume(served, Path(stage.base), volume_bytes=stage.volume.size_bytes)
         self._is_shown = False
         self._subject = _subject(subject, work)
         self._states: dict[str, _core.CrashStates] = {}
@@ -45,14 +49,14 @@ class Worker:
     def stage(self) -> Stage:
         """The stage; it is set up when it is first needed."""
         if self._stage is None:
-            request = self._request
-            self._stage = Stage(self._volume, self._mounted, file_system=request.file_system, options=request.options)
+            asked = self._request.volume
+            self._stage = Stage(self._volume, self._mounted, file_system=asked.file_system, options=asked.options)
         return self._stage
 
     def record(self) -> Recorded:
         """Prepare the volume, run the load, and record what it writes."""
         stage, log = self.stage, Path(self._request.log)
-        stage.make_file_system()
+        stage.make_file_system(self._request.volume.mkfs)
         stage.mount()
         self._subject.prepare(stage.place)
         stage.unmount()
@@ -143,16 +147,10 @@ def _since(began: float) -> float:
 
 
 def _subject(request: SubjectRequest, work: Path) -> CrashSubject:
-    if request.kind == "postgresql":
-        from assay.insight.crash.postgresql import OwnPostgres
-
-        return OwnPostgres(
-            settings=request.settings,
-            transactions=request.transactions,
-            clients=request.clients,
-            patience_s=request.patience_s,
-            work=work,
-        )
+    if request.kind != "command":
+        server = own_server(request, work)
+        load = Ledger(transactions=request.transactions, clients=request.clients)
+        return ServedDatabase(server, load, checks_pages=request.checks_pages)
     return OwnCommand(
         request.load,
         request.check,
@@ -160,6 +158,7 @@ def _subject(request: SubjectRequest, work: Path) -> CrashSubject:
         patience_s=request.patience_s,
         work=work,
         cwd=Path(request.cwd),
+        user=named_user(request.user) if request.user else OwnUser(),
     )
 
 

@@ -21,7 +21,7 @@ from assay.document.elements import (
 )
 from assay.document.text import shorten
 from assay.insight.crash.examination import CrashAnswer, Row, Tried
-from assay.insight.crash.requests import LostWrite
+from assay.insight.crash.requests import LostWrite, VolumeRequest
 from assay.insight.crash.subject import KIND_WORDS
 from assay.insight.crash.trial import CrashOutcome
 
@@ -32,7 +32,7 @@ def crash_document(answer: CrashAnswer, version: str) -> Document:
     """Build the page."""
     first = answer.rows[0]
     facts = (
-        f"{answer.file_system} on {format_bytes(answer.size_bytes)}" if answer.file_system != "none" else "one file",
+        _volume_words(answer.volume),
         f"{first.recorded.told:,} acknowledgements",
         f"{sum(one.outcome.tried for row in answer.rows for one in row.tried):,} states",
         f"seed {answer.seed}",
@@ -51,6 +51,14 @@ def crash_document(answer: CrashAnswer, version: str) -> Document:
         version=version,
         started="",
     )
+
+
+def _volume_words(volume: VolumeRequest) -> str:
+    if volume.file_system == "none":
+        return "one file"
+    more = [" ".join(volume.mkfs), f"mounted {volume.options}" if volume.options else ""]
+    words = "".join(f", {one}" for one in more if one)
+    return f"{volume.file_system} on {format_bytes(volume.size_bytes)}{words}"
 
 
 def answer_blocks(answer: CrashAnswer) -> Iterator[Block]:
@@ -106,7 +114,17 @@ def _gain(answer: CrashAnswer) -> str:
 def _control_words(answer: CrashAnswer) -> str:
     controls = [one for row in answer.rows for one in row.tried if one.must_fail]
     seen = ", ".join(f"{one.outcome.failed} of {one.outcome.tried}" for one in controls)
-    return f"A drive that ignores flushes fails, as it must: in {seen} states; the control ends at its first failure."
+    words = [
+        f"A drive that ignores flushes fails, as it must: in {seen} states; the control ends at its first failure."
+    ]
+    for row in answer.rows:
+        if row.control is not None:
+            outcome = row.asked.outcome
+            words.append(
+                f"{row.recorded.title} fails, as it must, in {outcome.failed:,} of {outcome.tried:,} states:"
+                f" {row.control.reason}."
+            )
+    return " ".join(words)
 
 
 def _matrix(answer: CrashAnswer) -> Table:
@@ -119,7 +137,7 @@ def _matrix(answer: CrashAnswer) -> Table:
     rows = [
         [
             Cell(row.recorded.title + (" (control)" if row.must_fail else "")),
-            *(_cell(one, must_fail=row.must_fail or one.must_fail) for one in row.tried),
+            *(_cell(row, title) for title in titles),
             Cell(f"{row.told_per_s:,.0f}"),
         ]
         for row in answer.rows
@@ -127,10 +145,16 @@ def _matrix(answer: CrashAnswer) -> Table:
     return Table(name="crash-matrix", caption="States that fail of those that were tried", columns=columns, rows=rows)
 
 
-def _cell(tried: Tried, *, must_fail: bool) -> Cell:
+def _cell(row: Row, title: str) -> Cell:
+    tried = next((one for one in row.tried if one.what == title), None)
+    if tried is None:
+        return Cell("not tried")
     outcome = tried.outcome
-    is_expected = bool(outcome.failed) == must_fail
-    tone: Tone = "good" if is_expected else "bad"
+    tone: Tone = "good"
+    if tried.must_fail or (row.must_fail and tried is row.asked):
+        tone = "good" if outcome.failed else "bad"
+    elif outcome.failed:
+        tone = "bad" if tried.keeps_promises and not row.must_fail else "warn"
     return Cell(f"{outcome.failed:,} of {outcome.tried:,}", tone)
 
 
@@ -173,7 +197,7 @@ def _covered(answer: CrashAnswer) -> Iterator[Block]:
     yield FactList("crash-log", _facts(counts, coverage, asked, answer.jobs))
     notes = ["Bit rot and writes to a wrong place are not among the states: assay verify looks for those."]
     if not counts["fua"]:
-        why = ": a loop device turns each into a write and a flush" if answer.file_system != "none" else ""
+        why = ": a loop device turns each into a write and a flush" if answer.volume.file_system != "none" else ""
         notes.append(f"No FUA write reached the volume{why}, so that the promise about FUA was not tried.")
     if not counts["discards"]:
         notes.append("Nothing was discarded, so that the promise about discards was not tried.")
