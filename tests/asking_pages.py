@@ -10,6 +10,7 @@ from typing import Any
 
 from assay.apps.ui.app import pages
 from assay.apps.ui.guard import Guard
+from assay.apps.ui.start_form import StartSettings
 
 TOKEN = "t" * 43
 HOST = "127.0.0.1:8471"
@@ -35,9 +36,10 @@ class Answered:
 class Site:
     """The application over some folders, behind its guard."""
 
-    def __init__(self, *roots: Path) -> None:
-        app, self.runs = pages(roots, lambda: False)
-        self.guard = Guard(app, token=TOKEN, hosts=[HOST, "localhost:8471"], port=8471)
+    def __init__(self, *roots: Path, allowed: StartSettings | None = None) -> None:
+        app, self.runs, self.starts = pages(roots, lambda: False, allowed)
+        start_token = self.starts.token if self.starts is not None else None
+        self.guard = Guard(app, token=TOKEN, hosts=[HOST, "localhost:8471"], port=8471, start_token=start_token)
         self.cookie = ""
 
     def entered(self) -> Site:
@@ -45,7 +47,20 @@ class Site:
         self.cookie = self.ask(f"/?token={TOKEN}").headers["set-cookie"].split(";")[0]
         return self
 
-    def ask(self, path: str, *, method: str = "GET", host: str | None = HOST, **headers: str) -> Answered:
+    def post(self, path: str, body: object, **headers: str) -> Answered:
+        """Send a form as the page does; a header that is given takes the place of the page's own."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        token = self.starts.token if self.starts is not None else ""
+        own = {
+            "origin": f"http://{HOST}", "sec_fetch_site": "same-origin", "content_type": "application/json",
+            "content_length": str(len(content)), "x_assay_start": token,
+        }  # fmt: skip
+        shown = {name: value for name, value in {**own, **headers}.items() if value}
+        return self.ask(path, method="POST", content=content, **shown)
+
+    def ask(
+        self, path: str, *, method: str = "GET", host: str | None = HOST, content: bytes = b"", **headers: str
+    ) -> Answered:
         """Send one request; the path goes as it is, as an attacker's would."""
         bare, _, query = path.partition("?")
         raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
@@ -56,9 +71,9 @@ class Site:
             "headers": raw, "http_version": "1.1", "scheme": "http", "root_path": "", "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 8471),
         }  # fmt: skip
-        return asyncio.run(self._send(scope))
+        return asyncio.run(self._send(scope, content))
 
-    async def _send(self, scope: dict[str, Any]) -> Answered:
+    async def _send(self, scope: dict[str, Any], content: bytes) -> Answered:
         answered = Answered()
         asked = False
 
@@ -67,7 +82,7 @@ class Site:
             if asked:
                 await asyncio.sleep(3600)
             asked = True
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": content, "more_body": False}
 
         async def send(message: Any) -> None:
             if message["type"] == "http.response.start":

@@ -94,8 +94,8 @@ NAMES_A_KIND = {
 NAMES_OF_EXTRAS = {"base.extras"}
 """Where extras of pyproject.toml are named, of which one is called as a verb is."""
 
-NAMES_VERBS = {"__init__", "apps.api.__init__", "apps.api.measuring"}
-"""Modules that give the verbs of kinds to Python, each a function of the verb's name."""
+NAMES_VERBS = {"__init__", "apps.api.__init__", "apps.api.measuring", "apps.cli.forms"}
+"""Modules that give the verbs of kinds to Python and to the page, each by the verb's name."""
 
 ANOTHER_IO = {
     "insight.diagnosis.causes.database",

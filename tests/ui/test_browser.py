@@ -12,15 +12,18 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
 
+from assay.apps.cli.forms import start_settings
 from assay.apps.ui.app import pages
 from assay.apps.ui.guard import Guard
 from assay.apps.ui.runs import Runs, id_of
+from assay.apps.ui.start_form import StartSettings
 from assay.record import live as live_file
 from assay.record.folder import Folder
 from assay.record.run_folder import RunFolder
@@ -51,12 +54,13 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def address(results: Path) -> Iterator[str]:
+@contextmanager
+def serving(roots: list[Path], allowed: StartSettings | None = None) -> Iterator[str]:
     """A server over the runs, in a thread of this process."""
     over = threading.Event()
-    app, _ = pages([results, results.parent / "recording"], over.is_set)
-    guard = Guard(app, token=TOKEN, hosts=[], port=0)
+    served = pages(roots, over.is_set, allowed)
+    start_token = served.starts.token if served.starts is not None else None
+    guard = Guard(served.app, token=TOKEN, hosts=[], port=0, start_token=start_token)
     config = uvicorn.Config(guard, port=0, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     listening = config.bind_socket()
@@ -70,6 +74,12 @@ def address(results: Path) -> Iterator[str]:
     thread.join(20)
     listening.close()
     assert not thread.is_alive()
+
+
+@pytest.fixture
+def address(results: Path) -> Iterator[str]:
+    with serving([results, results.parent / "recording"]) as address:
+        yield address
 
 
 class Tab:
@@ -411,6 +421,7 @@ def test_dark_and_light_are_chosen_by_hand_and_kept(tab: Tab) -> None:
 
 @slow
 def test_the_keyboard_reaches_everything(tab: Tab) -> None:
+    tab.go("runs")
     reached = set()
     for _ in range(20):
         tab.page.keyboard.press("Tab")
@@ -427,3 +438,46 @@ def test_a_server_that_ends_is_said_to_be_away(browser: Browser, results: Path, 
     tab.go(f"run/{id_of(results / 'oltp')}")
     tab.until(lambda: "The server does not answer" in tab.text)
     tab.context.close()
+
+
+@slow
+def test_a_run_is_started_after_its_plan_was_shown(browser: Browser, results: Path, tmp_path: Path) -> None:
+    with serving([results], start_settings([tmp_path])) as address:
+        tab = Tab(browser, address)
+        tab.page.get_by_role("link", name="Start a run").click()
+        tab.ready()
+        tab.page.get_by_role("link", name="profile", exact=True).click()
+        tab.until(lambda: "Find how much load" in tab.text)
+        asked = tab.page.get_by_role("button", name="Show what it would do")
+        asked.click()
+        tab.until(lambda: "Target: choose a value" in tab.text)
+        tab.complaints[:] = [text for text in tab.complaints if "422" not in text]
+        tab.page.get_by_label("Target (required)").select_option("null:")
+        tab.page.get_by_label("block", exact=True).fill("8Q")
+        asked.click()
+        tab.until(lambda: "'8Q' is not a quantity" in tab.text)
+        for name, text in (("block", "8K"), ("queue-depth", "2"), ("duration", "1s"), ("title", "<b>of the page</b>")):
+            tab.page.get_by_label(name, exact=True).fill(text)
+        asked.click()
+        tab.until(lambda: "Nothing was written yet" in tab.text and "layout: writes 0 B" in tab.text)
+        assert "assay profile --block=8K" in tab.text
+        # Another value makes another plan: the one that is shown is never another's.
+        tab.page.get_by_label("duration", exact=True).fill("2s")
+        tab.until(lambda: not tab.page.get_by_role("button", name="Start this run").count())
+        asked.click()
+        tab.page.get_by_role("button", name="Start this run").click(timeout=WAIT_S * 1000)
+        tab.until(lambda: tab.page.get_by_role("link", name="its page").count())
+        assert len([*results.iterdir()]) == 4
+        tab.page.get_by_role("link", name="its page").click()
+        tab.until(lambda: "<b>of the page</b>" in tab.text)
+        tab.go("start")
+        tab.until(lambda: "ended with exit code 0" in tab.text)
+        tab.context.close()
+        assert tab.complaints == []
+
+
+@slow
+def test_a_page_that_may_not_start_runs_says_how_it_could(tab: Tab) -> None:
+    tab.go("start")
+    tab.until(lambda: "assay ui --allow-runs" in tab.text)
+    assert not tab.page.get_by_role("link", name="Start a run").count()

@@ -98,6 +98,15 @@ def test_a_certificate_that_is_none_is_refused(refused: Callable[..., str], resu
     assert "give --tls-cert as well" in refused(results, "--tls-key", other)
 
 
+def test_runs_are_started_from_this_host_alone_and_in_folders_that_are_there(
+    refused: Callable[..., str], results: Path, tmp_path: Path
+) -> None:
+    assert "give --allow-runs, too" in refused(results, "--run-on", tmp_path)
+    assert "is not a folder" in refused(results, "--allow-runs", "--run-on", tmp_path / "none")
+    (tmp_path / "file").write_text("x")
+    assert "is not a folder" in refused(results, "--allow-runs", "--run-on", tmp_path / "file")
+
+
 def test_names_are_those_of_the_address_alone() -> None:
     assert ui._hosts("127.0.0.1", 8471) == {"127.0.0.1:8471", "localhost:8471", "[::1]:8471"}
     assert "localhost:8471" in ui._hosts("0.0.0.0", 8471)

@@ -10,8 +10,9 @@ import socket
 import ssl
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,9 @@ from assay.apps.cli import options as opt
 from assay.apps.cli.console import say
 from assay.base.errors import UsageError
 from assay.base.paths import printable
+
+if TYPE_CHECKING:
+    from assay.apps.ui.start_form import StartSettings
 
 EXAMPLES = """
 Examples:
@@ -28,6 +32,8 @@ Examples:
 `assay ui assay-results /var/lib/assay/recording`
 
 `assay ui --listen 10.0.0.5 --tls-cert page.crt --tls-key page.key`
+
+`assay ui --allow-runs --run-on /data`
 """
 
 PORT = 8471
@@ -49,9 +55,16 @@ def ui(
         Path | None, typer.Option("--tls-key", help="Private key, if the chain's file has none.")
     ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
+    allow_runs: Annotated[
+        bool, typer.Option("--allow-runs", help="Let the page start runs, on models and on folders of --run-on.")
+    ] = False,
+    run_on: Annotated[
+        list[Path] | None,
+        typer.Option("--run-on", metavar="DIR", help="With --allow-runs: a folder that runs may write to."),
+    ] = None,
     debug: opt.Debug = False,
 ) -> None:
-    """Show runs and recordings in the browser, also while they go on; it looks, it does not touch."""
+    """Show runs and recordings in the browser, also while they go on; it starts runs only with --allow-runs."""
     del debug
     # The usual folder may not be there yet: the page waits for its first run.
     roots = [_checked(path) for path in directories] if directories else [opt.OUTPUT_DEFAULT]
@@ -61,10 +74,8 @@ def ui(
             f"--listen {listen}: others reach this address, so it needs --tls-cert and --tls-key; or leave it out, and"
             f" reach it with: ssh -L {port}:{LOOPBACK}:{port} {socket.gethostname()}"
         )
-    if tls_key is not None and tls_cert is None:
-        raise UsageError("--tls-key: is the key of a certificate; give --tls-cert as well")
-    if tls_cert is not None:
-        _check_certificate(tls_cert, tls_key)
+    _check_certificate(tls_cert, tls_key)
+    starts = _start_settings(run_on or [], is_allowed=allow_runs, is_local=is_local)
     listening = _listening(listen, port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(32)
@@ -85,6 +96,7 @@ def ui(
             "hosts": sorted(_hosts(listen, port)),
             "tls_cert": os.path.abspath(tls_cert) if tls_cert else None,
             "tls_key": os.path.abspath(tls_key) if tls_key else None,
+            "starts": starts,
         },
         listening,
     )
@@ -102,6 +114,30 @@ def _checked(path: Path) -> Path:
         what = "is not a folder" if path.exists() else "does not exist"
         raise UsageError(f"{printable(path)}: {what}; measure with: assay assess DIR, or name a folder of runs")
     return path
+
+
+def _start_settings(run_on: Sequence[Path], *, is_allowed: bool, is_local: bool) -> StartSettings | None:
+    """What the page may start; the verbs are imported for it.
+
+    Raises
+    ------
+    UsageError
+        Runs are not allowed from there, or a folder is none.
+    """
+    if not is_allowed:
+        if run_on:
+            raise UsageError("--run-on: says where runs may write; give --allow-runs, too")
+        return None
+    if not is_local:
+        raise UsageError(
+            "--allow-runs and --listen exclude each other: runs are started from this host, or over ssh -L"
+        )
+    for path in run_on:
+        if not path.is_dir():
+            raise UsageError(f"--run-on {printable(path)}: is not a folder; make it, or name another")
+    from assay.apps.cli.forms import start_settings
+
+    return start_settings([Path(os.path.abspath(path)) for path in run_on])
 
 
 def _addresses(listen: str) -> list[str]:
@@ -141,14 +177,18 @@ def _listening(listen: str, port: int) -> socket.socket:
     return found
 
 
-def _check_certificate(cert: Path, key: Path | None) -> None:
-    """See that certificate and key are what they should be, before a page is promised.
+def _check_certificate(cert: Path | None, key: Path | None) -> None:
+    """See that certificate and key are what they should be, where they are given, before a page is promised.
 
     Raises
     ------
     UsageError
         They are not.
     """
+    if cert is None:
+        if key is not None:
+            raise UsageError("--tls-key: is the key of a certificate; give --tls-cert as well")
+        return
     for option, path in (("--tls-cert", cert), ("--tls-key", key)):
         if path is not None and not path.is_file():
             raise UsageError(f"{option} {printable(path)}: is no file")

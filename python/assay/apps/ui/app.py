@@ -1,12 +1,14 @@
-"""The pages and what they ask for. Everything is read; nothing is written, started or ended."""
+"""The pages and what they ask for. Everything is read; nothing is started but what `assay ui` was allowed to start."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -15,11 +17,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from assay.apps.ui.asking import AnswerStream, Asking, NotAnswered
-from assay.apps.ui.guard import REPORT_POLICY
+from assay.apps.ui.guard import REPORT_POLICY, START_BYTES_MAX
 from assay.apps.ui.lines import FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, parse_question
 from assay.apps.ui.metrics import CONTENT_TYPE, MetricSample, exposed, live_samples, run_samples
 from assay.apps.ui.recordings import catalogue_of, lines_of
 from assay.apps.ui.runs import REPORTS, RunPlace, RunRow, Runs, live_of, stamp_of
+from assay.apps.ui.start_form import StartSettings, WrongForm
+from assay.apps.ui.starts import NotStarted, Starts
 from assay.apps.ui.watch import Events, RunsWatch, bounded
 from assay.base.errors import AssayError
 from assay.base.paths import plain
@@ -51,9 +55,12 @@ class Pages:
         The runs that are shown.
     is_over
         Whether the server ends.
+    starts
+        Starts runs; None where that is not allowed.
     """
 
-    def __init__(self, runs: Runs, is_over: Callable[[], bool]) -> None:
+    def __init__(self, runs: Runs, is_over: Callable[[], bool], starts: Starts | None = None) -> None:
+        self._starts = starts
         self._runs, self._asking, self._watch = runs, Asking(), RunsWatch(runs, is_over)
         self._files = {
             f"/static/{path.relative_to(STATIC)}": path for path in sorted(STATIC.rglob("*")) if path.suffix in TYPES
@@ -71,6 +78,9 @@ class Pages:
                 Route("/api/runs", _taking(self._list), methods=["GET"]),
                 Route("/api/events", _taking(self._events, "run"), methods=["GET"]),
                 Route("/api/histories", _taking(self._histories), methods=["GET"]),
+                Route("/api/start", _taking(self._start), methods=["GET"]),
+                Route("/api/start/rehearse", _taking(self._rehearse), methods=["POST"]),
+                Route("/api/start/confirm", _taking(self._confirm), methods=["POST"]),
                 Route("/metrics", _taking(self._metrics), methods=["GET"]),
                 Route("/api/compare", _taking(self._compare, "a", "b"), methods=["GET"]),
                 Route("/api/runs/{run_id}/live", _taking(self._live), methods=["GET"]),
@@ -162,6 +172,37 @@ class Pages:
         live = [(row, known[row["id"]]) for row in rows if row["live"] and row["id"] in known]
         return [one for row, place in live for one in live_samples(row, bounded(live_of(place.path)))]
 
+    async def _start(self, request: Request) -> Response:
+        """What may be started, and the run that was started last."""
+        del request
+        if self._starts is None:
+            return JSONResponse({"allowed": False})
+        shown = await run_in_threadpool(self._starts.shown)
+        if (started := shown["started"]) is not None:
+            started["run"] = await run_in_threadpool(self._runs.of_process, started["process"], started["started_s"])
+        return JSONResponse(shown)
+
+    async def _rehearse(self, request: Request) -> Response:
+        """The dry run of a filled form."""
+        if self._starts is None:
+            return _missing("Nothing is started from here.")
+        try:
+            return JSONResponse(await self._starts.rehearse(await _sent(request)))
+        except WrongForm as error:
+            return _wrong(str(error))
+
+    async def _confirm(self, request: Request) -> Response:
+        """Start what was rehearsed, once."""
+        if self._starts is None:
+            return _missing("Nothing is started from here.")
+        sent = await _sent(request)
+        number = sent.get("confirm") if isinstance(sent, dict) and len(sent) == 1 else None
+        try:
+            # In this thread: two requests at once are one after the other.
+            return JSONResponse(self._starts.confirm(number))
+        except NotStarted as error:
+            return JSONResponse({"error": str(error)}, status_code=409)
+
     async def _compare(self, request: Request) -> Response:
         places = self._two(request)
         if places is None:
@@ -234,6 +275,19 @@ def _taking(handler: Handler, *names: str) -> Handler:
     return answer
 
 
+async def _sent(request: Request) -> object:
+    """The JSON of a request, whose size was checked; None where it is none."""
+    content = b""
+    async for piece in request.stream():
+        content += piece
+        if len(content) > START_BYTES_MAX:
+            return None
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _recorded(path: Path, question: FiguresQuestion | None) -> SeriesCatalogue | FiguresOverTime:
     return catalogue_of(path) if question is None else lines_of(path, question)
 
@@ -273,7 +327,26 @@ def _gone() -> Response:
     return _missing("This run is not there, or there no more.")
 
 
-def pages(roots: Sequence[Path], is_over: Callable[[], bool]) -> tuple[Starlette, Runs]:
-    """The application over folders of runs, and what it knows of them."""
+class Served(NamedTuple):
+    """The application over folders of runs, what it knows of them, and what it may start."""
+
+    app: Starlette
+    runs: Runs
+    starts: Starts | None
+
+
+def pages(roots: Sequence[Path], is_over: Callable[[], bool], allowed: StartSettings | None = None) -> Served:
+    """The application over folders of runs.
+
+    Parameters
+    ----------
+    roots
+        Folders that hold runs, or are one.
+    is_over
+        Whether the server ends.
+    allowed
+        What may be started; nothing unless given.
+    """
     runs = Runs(roots)
-    return Pages(runs, is_over).app(), runs
+    starts = Starts(allowed, roots, goes_on=runs.measures) if allowed is not None else None
+    return Served(Pages(runs, is_over, starts).app(), runs, starts)

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 METHODS = ("GET", "HEAD")
+START_HEADER = b"x-assay-start"
+"""Where a request that starts something shows the page's own number: a form of another site cannot send it."""
+START_BYTES_MAX = 2**14
+LENGTH_DIGITS_MAX = 6
+START_PATHS = frozenset({"/api/start/rehearse", "/api/start/confirm"})
+"""All that a browser may send something to, and only where starting runs was allowed."""
 METRICS = "/metrics"
 """What a program may ask for with the token as a bearer, without a cookie."""
 
@@ -72,10 +78,22 @@ class Guard:
         Tells the cookies of several servers on one host apart.
     secure
         Whether it is asked over TLS.
+    start_token
+        What opens the paths that start something; None where nothing is started.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: Collection[str], port: int, secure: bool = False) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: str,
+        hosts: Collection[str],
+        port: int,
+        secure: bool = False,
+        start_token: str | None = None,
+    ) -> None:
         self._app, self._token, self._secure = app, token.encode(), secure
+        self._start_token = start_token.encode() if start_token is not None else None
         self._hosts = {host.lower() for host in hosts}
         self._cookie_name = f"assay-{port}"
         self._session = secrets.token_urlsafe(32)
@@ -96,6 +114,8 @@ class Guard:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return _refused(scope, 421, "This server is not called so", "Open the address that `assay ui` printed.")
+        if scope["method"] == "POST" and scope["path"] in START_PATHS and self._start_token is not None:
+            return self._refusal_to_start(scope, headers, hosts[0])
         if scope["method"] not in METHODS:
             return _refused(scope, 405, "It only looks", "This server answers GET alone.", allow=", ".join(METHODS))
         if any(
@@ -112,6 +132,31 @@ class Guard:
         sites = [value for name, value in headers if name == b"sec-fetch-site"]
         if any(site == b"cross-site" for site in sites):
             return _refused(scope, 403, "Another site asks", "Open the address that `assay ui` printed.")
+        return None
+
+    def _refusal_to_start(
+        self, scope: Scope, headers: list[tuple[bytes, bytes]], host: str
+    ) -> tuple[int, dict[str, str], str] | None:
+        """What is answered to a request that would start something, and is not this page's own."""
+
+        def given(name: bytes) -> list[bytes]:
+            return [value for key, value in headers if key == name]
+
+        if not self._has_cookie(headers):
+            return _refused(scope, 403, "A token is missing", WHERE_IT_IS)
+        origin = f"{'https' if self._secure else 'http'}://{host}".encode()
+        own = [one.lower() for one in given(b"origin")] == [origin]
+        if not own or given(b"sec-fetch-site") not in ([], [b"same-origin"]):
+            return _refused(scope, 403, "Another site asks", "Open the address that `assay ui` printed.")
+        shown = given(START_HEADER)
+        if len(shown) != 1 or not hmac.compare_digest(shown[0], self._start_token or b""):
+            return _refused(scope, 403, "The number of the page is missing or old", "Load the page again.")
+        if given(b"content-type") != [b"application/json"]:
+            return _refused(scope, 415, "It takes JSON alone", "Send application/json.")
+        lengths = given(b"content-length")
+        is_bounded = len(lengths) == 1 and lengths[0].isdigit() and int(lengths[0][:9]) <= START_BYTES_MAX
+        if not is_bounded or given(b"transfer-encoding") or len(lengths[0]) > LENGTH_DIGITS_MAX:
+            return _refused(scope, 413, "It takes less", f"A form has at most {START_BYTES_MAX} bytes.")
         return None
 
     def _has_cookie(self, headers: list[tuple[bytes, bytes]]) -> bool:

@@ -22,6 +22,7 @@ import uvicorn
 from assay.apps.ui import connections
 from assay.apps.ui.app import pages
 from assay.apps.ui.guard import Guard
+from assay.apps.ui.start_form import StartSettings
 from assay.base.errors import ExitCode
 
 
@@ -40,7 +41,10 @@ class PageServer(connections.ConnectionServer):
 
 
 class ServerSettings(TypedDict):
-    """Folders of runs, `descriptor` of the listening socket, the token and hosts, and both files of TLS or neither."""
+    """Folders of runs, `descriptor` of the listening socket, the token and hosts, and both files of TLS or neither.
+
+    `starts` is what the page may start, and nothing unless it was allowed.
+    """
 
     roots: list[str]
     descriptor: int
@@ -48,6 +52,7 @@ class ServerSettings(TypedDict):
     hosts: list[str]
     tls_cert: NotRequired[str | None]
     tls_key: NotRequired[str | None]
+    starts: NotRequired[StartSettings | None]
 
 
 def serve(settings: ServerSettings) -> int:
@@ -59,13 +64,15 @@ def serve(settings: ServerSettings) -> int:
         What to serve, and where.
     """
     listening = socket.socket(fileno=settings["descriptor"])
-    app, runs = pages([Path(root) for root in settings["roots"]], lambda: server.should_exit)
+    roots = [Path(root) for root in settings["roots"]]
+    app, runs, starts = pages(roots, lambda: server.should_exit, settings.get("starts"))
     guard = Guard(
         app,
         token=settings["token"],
         hosts=settings["hosts"],
         port=listening.getsockname()[1],
         secure=bool(settings.get("tls_cert")),
+        start_token=starts.token if starts is not None else None,
     )
     config = uvicorn.Config(
         guard,

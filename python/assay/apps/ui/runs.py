@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import stat
 import threading
 import time
@@ -23,7 +24,7 @@ from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
 from assay.record.judgement import standing_counts, standing_word, verdict_of
 from assay.record.repeats import is_run, runs_in
-from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
+from assay.record.run_folder import LOCK_NAME, MANIFEST_NAME, POINTS_NAME, RunFolder
 from assay.record.titles import load_title, run_title, target_on_host, told_apart, whole_title
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ LISTED_BYTES_MAX = 4 * 2**20
 """A larger manifest is not read for the list; the run's own page reads it in another process."""
 TEXT_MAX = 200
 REPORTS = ("report.html", "report.pdf")
+LOCK_BYTES_MAX = 300
+START_SLACK_S = 2.0
+"""Clocks of a run and of the page are read at different times."""
 
 
 class RunPlace(NamedTuple):
@@ -157,6 +161,18 @@ class Runs:
             self._rows = {key: kept for key, kept in self._rows.items() if key in known}
         return sorted(rows, key=lambda row: (row["started_s"] or 0.0, row["name"]), reverse=True)
 
+    def measures(self) -> bool:
+        """Whether a run goes on; recordings only look."""
+        return any(row["live"] and not row["is_recording"] for row in self.rows())
+
+    def of_process(self, process: int, since_s: float) -> str | None:
+        """Number of the newest run that a process of this host began since then; None before its folder is there."""
+        holder = f"process {process} on {socket.gethostname()}\n".encode()
+        recent = {row["id"] for row in self.rows() if (row["started_s"] or since_s) >= since_s - START_SLACK_S}
+        return next(
+            (place.id for place in reversed(self.places()) if place.id in recent and _holder(place) == holder), None
+        )
+
     def row(self, place: RunPlace) -> RunRow:
         """What a list says of one run."""
         return _shown(place, self._kept(place))
@@ -168,6 +184,18 @@ class Runs:
             if kept is None or kept.stamp.manifest != stamp.manifest or kept.stamp.recording != stamp.recording:
                 kept = self._rows[place.id] = _Kept(stamp, *_row(place))
         return kept._replace(stamp=stamp)
+
+
+def _holder(place: RunPlace) -> bytes:
+    """The process that holds a run, or held it last, as its lock names it; empty where it names none."""
+    try:
+        folder = Folder.open(place.path)
+        try:
+            return folder.read(LOCK_NAME, LOCK_BYTES_MAX)
+        finally:
+            folder.close()
+    except (OSError, ValueError):
+        return b""
 
 
 def id_of(path: Path) -> str:

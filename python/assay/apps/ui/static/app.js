@@ -1,11 +1,12 @@
 // Which page is shown, and what the server says of changes meanwhile.
 
-import { announce } from "./dom.js";
+import { announce, get, h } from "./dom.js";
 import { comparePage } from "./compare.js";
 import { homePage } from "./home.js";
 import { listPage } from "./list.js";
 import { manyPage } from "./many.js";
 import { runPage } from "./run.js";
+import { startPage } from "./start.js";
 import { targetPage } from "./target.js";
 
 const main = document.getElementById("main");
@@ -27,13 +28,22 @@ function show() {
   else if (words[0] === "many" && words[1]) page = manyPage([...new Set(words[1].split("+"))].filter((id) => /^[0-9a-f]{16}$/.test(id)).slice(0, 8));
   else if (words[0] === "target" && words[1]) page = targetPage(words[1], words[2] ?? "");
   else if (words[0] === "runs") page = listPage();
+  else if (words[0] === "start") page = startPage(words[1] ?? "");
   else page = homePage();
-  for (const link of document.querySelectorAll("#pages a")) link.toggleAttribute("aria-current", link.hash === `#/${words[0] === "run" ? "runs" : words[0] === "target" ? "" : words[0]}`);
+  markPage(words[0]);
   document.title = `${page.title} - Assay`;
   main.replaceChildren(page.el);
   main.focus({ preventScroll: true });
   announce(page.title);
   listen(words[0] === "run" ? words[1] : null);
+}
+
+const PAGE_OF = { run: "runs", compare: "runs", many: "runs", target: "" };
+function markPage(word) {
+  for (const link of document.querySelectorAll("#pages a")) {
+    if (link.hash === `#/${PAGE_OF[word] ?? word}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
 }
 
 function listen(run) {
@@ -59,3 +69,8 @@ document.documentElement.classList.add(localStorage.getItem("theme") ?? "auto");
 addEventListener("hashchange", show);
 addEventListener("error", (event) => { connection.textContent = `A fault of this page: ${event.message}`; });
 show();
+get("/api/start").then(({ allowed }) => {
+  if (!allowed) return;
+  document.getElementById("pages").append(" ", h("a", { href: "#/start" }, "Start a run"));
+  markPage(location.hash.slice(2).split("/")[0]);
+}, () => {});

@@ -19,6 +19,14 @@ export async function get(path) {
   return found;
 }
 
+// Sends something to the server; the number of the page goes in a header, which no form of another site can send.
+export async function post(path, token, content) {
+  const answer = await fetch(path, { method: "POST", credentials: "same-origin", headers: { "content-type": "application/json", "x-assay-start": token }, body: JSON.stringify(content) });
+  const found = await answer.json().catch(() => ({ error: `the server answered ${answer.status}` }));
+  if (!answer.ok) throw new Error(found.error ?? `the server answered ${answer.status}`);
+  return found;
+}
+
 export function announce(text) {
   document.getElementById("announce").textContent = text;
 }
