@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from assay.record.latency_buckets import bucket_end_ns
 from assay.telemetry.collectors.latencies import (
     BUCKET_DEVICES,
     LatenciesCollector,
     SideTimes,
-    bucket_end_ns,
     percentile_ns,
 )
 

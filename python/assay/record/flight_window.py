@@ -102,6 +102,24 @@ def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -
     RunFolderError
         No file can be read.
     """
+    times, sums = _summed(folder, from_ns, to_ns, steps, wanted)
+    return times, [
+        Line(SampleLayout(*of_layout, []), series, one.values()) for (of_layout, series), one in sums.items()
+    ]
+
+
+def counted(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -> tuple[list[int], list[Line]]:
+    """Counts of deltas between two times, on equal steps; None where nothing was counted. As `window` otherwise."""
+    times, sums = _summed(folder, from_ns, to_ns, steps, wanted)
+    return times, [
+        Line(SampleLayout(*of_layout, []), series, one.totals()) for (of_layout, series), one in sums.items()
+    ]
+
+
+def _summed(
+    folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted
+) -> tuple[list[int], dict[tuple[Layout3, SeriesKey], _Sums]]:
+    """When each step ends, and what each series adds up to in it."""
     level = level_of(to_ns - from_ns)
     step_ns = max(-(-(to_ns - from_ns) // max(steps, 1)), ROLLED_NS.get(level, 10**9))
     count = max(-(-(to_ns - from_ns) // step_ns), 1)
@@ -123,8 +141,7 @@ def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -
                     min(max((t_ns - 1 - from_ns) // step_ns, 0), count - 1), value, interval_ns, one.kind == "delta"
                 )
     times = [from_ns + (step + 1) * step_ns for step in range(count)]
-    lines = [Line(SampleLayout(*of_layout, []), series, one.values()) for (of_layout, series), one in sums.items()]
-    return times, lines
+    return times, sums
 
 
 def _values(part: Samples | Rolls, chosen: Sequence[int]) -> Iterator[tuple[int, int, int, float]]:
@@ -162,6 +179,9 @@ class _Sums:
         seconds = max(interval_ns, 1) / 1e9
         self._totals[step] += value if is_delta else value * seconds
         self._weights[step] += seconds
+
+    def totals(self) -> list[float | None]:
+        return [total if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]
 
     def values(self) -> list[float | None]:
         return [total / weight if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from assay.apps.ui.asking import AnswerStream, Asking, NotAnswered
 from assay.apps.ui.guard import REPORT_POLICY, START_BYTES_MAX
+from assay.apps.ui.heat import heat_of, parse_heat
 from assay.apps.ui.lines import FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, parse_question
 from assay.apps.ui.metrics import CONTENT_TYPE, MetricSample, exposed, live_samples, run_samples
 from assay.apps.ui.recordings import catalogue_of, lines_of
@@ -84,6 +85,7 @@ class Pages:
                 Route("/metrics", _taking(self._metrics), methods=["GET"]),
                 Route("/api/compare", _taking(self._compare, "a", "b"), methods=["GET"]),
                 Route("/api/runs/{run_id}/live", _taking(self._live), methods=["GET"]),
+                Route("/api/runs/{run_id}/heat", _taking(self._heat, "q"), methods=["GET"]),
                 Route("/api/runs/{run_id}/series", _taking(self._series, "q"), methods=["GET"]),
                 *ask,
                 Route("/runs/{run_id}/points.csv", _taking(self._table), methods=["GET"]),
@@ -142,6 +144,19 @@ class Pages:
             return _wrong(str(error))
         asked: PageQuestion = {"question": question.asked()} if question is not None else {}
         return self._answered("series", {**asked, "path": str(place.path)}, stamp_of(place.path)[:2])
+
+    async def _heat(self, request: Request) -> Response:
+        """A heat map of latency of a recording."""
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        try:
+            question = parse_heat(request.query_params.get("q", ""))
+            if not has_recording(place.path):
+                return _missing("This run holds no recording.")
+            return JSONResponse(await run_in_threadpool(heat_of, place.path, question))
+        except AssayError as error:
+            return _wrong(str(error))
 
     async def _histories(self, request: Request) -> Response:
         """All targets over time; one answer for all pages until a run's files change."""

@@ -61,12 +61,14 @@ NOTHING = (0, 0, 0)
 class RunHeadline(TypedDict):
     """What a manifest says in a list: times in seconds since 1970, and how many limits are met, missed and unknown.
 
-    `target` and `load` are in words. Findings of `notices` are counted, those of the verdict are not among them.
+    `target` and `load` are in words; `named` is the title that the run was given. Findings of `notices` are counted,
+    those of the verdict are not among them.
     """
 
     verb: str
     kinds: list[str]
     title: str
+    named: str
     target: str
     load: str
     status: str
@@ -265,6 +267,7 @@ def _row(place: RunPlace) -> tuple[RunListed, str]:
         "verb": "",
         "kinds": [],
         "title": "",
+        "named": "",
         "target": "",
         "load": "",
         "status": "",
@@ -314,6 +317,7 @@ def _told(manifest: Manifest) -> RunHeadline:
         "verb": _text(manifest.get("verb")),
         "kinds": [_text(kind) for kind in kinds if kind],
         "title": run_title(manifest),
+        "named": _text(manifest.get("title")),
         "target": _text(target_on_host(manifest)),
         "load": _text(load_title(manifest)),
         "status": _text(manifest.get("status")),

@@ -15,7 +15,7 @@ from assay.insight.contracts.intervals import intervals_of
 from assay.insight.contracts.latency import IN_BUCKET, LatencyJudge
 from assay.insight.contracts.others import ClauseFinding, RecordedFacts
 from assay.insight.contracts.recorded import JudgedDevices, RecordedSteps, judged_devices
-from assay.insight.contracts.times import STATISTICS, bounds_ns
+from assay.insight.contracts.times import STATISTICS
 from assay.insight.contracts.words import (
     iops_least,
     iops_words,
@@ -24,6 +24,7 @@ from assay.insight.contracts.words import (
     throughput_words,
 )  # fmt: skip
 from assay.record.flight import told_of
+from assay.record.latency_buckets import bounds_ns
 
 NOTHING_COUNTS = "no recorded minute counts"
 

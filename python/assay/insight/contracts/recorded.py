@@ -10,12 +10,13 @@ from pathlib import Path
 from assay.base.errors import RunFolderError, UsageError
 from assay.base.paths import printable
 from assay.insight.contracts.contract import PromisedStorage
-from assay.insight.contracts.times import BUCKETS, IoTimes
+from assay.insight.contracts.times import IoTimes
 from assay.insight.recording import is_stacked
 from assay.record.flight import rolled_of
 from assay.record.flight_reading import RecordingReader, Rolls, Samples
 from assay.record.flight_segments import MINUTE_NS, ROLLED_NS, SampleLayout, floor_ns
 from assay.record.flight_window import catalogue, span
+from assay.record.latency_buckets import BUCKETS
 from assay.record.rolled import ZERO, Rolled, bucket_of
 
 DAY_NS = 24 * 60 * MINUTE_NS

@@ -5,24 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from assay.telemetry.collectors.latencies import bucket_end_ns
-
-BUCKETS = 62
-"""Buckets of the recorder; the last has no end (crates/trace/src/latencies.rs)."""
+from assay.record.latency_buckets import bounds_ns
 
 STATISTICS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
-
-
-def bounds_ns(bucket: int) -> tuple[float, float]:
-    """Where the times of a bucket begin and end.
-
-    Examples
-    --------
-    >>> bounds_ns(0), bounds_ns(1)[0], bounds_ns(61)[1]
-    ((0.0, 1000.0), 1000.0, inf)
-    """
-    begin_ns = bucket_end_ns(bucket - 1) if bucket else 0.0
-    return begin_ns, math.inf if bucket == BUCKETS - 1 else bucket_end_ns(bucket)
 
 
 @dataclass(slots=True)

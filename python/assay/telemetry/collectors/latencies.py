@@ -12,12 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from assay import _core
+from assay.record.latency_buckets import bucket_end_ns, bucket_metric
 from assay.telemetry.columns import Reading
 from assay.traces.capture.devices import captured_devices
 from assay.traces.capture.ftrace import TraceInstance
-
-FIRST_NS = 1000.0
-"""The first bucket ends here; each further one at the square root of two times the end before."""
 
 LOOK_NS = 250 * 10**6
 """Rings are read more often than this (crates/trace/src/capture.rs); so long this thread stays in there."""
@@ -41,17 +39,6 @@ class SideTimes(NamedTuple):
     def ios(self) -> int:
         """I/Os that have such a time."""
         return sum(self.counts)
-
-
-def bucket_end_ns(bucket: int) -> float:
-    """Where a bucket ends.
-
-    Examples
-    --------
-    >>> bucket_end_ns(0), round(bucket_end_ns(1)), bucket_end_ns(20)
-    (1000.0, 1414, 1024000.0)
-    """
-    return float(FIRST_NS * 2 ** (bucket // 2) * (2**0.5 if bucket % 2 else 1.0))
 
 
 def percentile_ns(times: SideTimes, share: float) -> float:
@@ -138,7 +125,7 @@ class LatenciesCollector:
                 if self._has_buckets(device):
                     for bucket, count in enumerate(times.counts):
                         if count:
-                            name = f"{direction}_{side}_bucket{bucket:02}_count"
+                            name = bucket_metric(direction, side, bucket)
                             yield Reading(device, name, "delta", float(count), role)
             if direction != "flush":
                 whole.setdefault(device, []).append(sides)

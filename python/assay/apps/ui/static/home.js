@@ -34,7 +34,7 @@ export function emptyPage(folders) {
   return h("section", { "aria-label": "Nothing was measured yet" }, h("h2", {}, "Nothing was measured yet"),
     h("p", {}, "This page waits. A run appears here as soon as it begins in:"), h("ul", {}, where),
     h("p", {}, "Measure storage:"), h("pre", {}, `assay assess ./assay-data -o ${folders[0] ?? "assay-results"}`),
-    h("p", {}, "Without a disk of your own, a modelled array:"), h("pre", {}, `assay profile model:hybrid-midrange -o ${folders[0] ?? "assay-results"}`),
+    h("p", {}, "Without a disk of your own, a modelled array:"), h("pre", {}, `assay profile model:ps6100xv -o ${folders[0] ?? "assay-results"}`),
     h("p", {}, "Record what a host does all day:"), h("pre", {}, `assay record -o ${folders[0] ?? "assay-results"}/recording`));
 }
 
@@ -46,7 +46,7 @@ function card({ id, rows, newest }) {
   const took = newest.started_s && newest.ended_s ? `, took ${duration(newest.ended_s - newest.started_s)}` : "";
   return h("article", { class: "card target", "aria-labelledby": `target-${id}` },
     h("h2", { id: `target-${id}` }, h("a", { href }, title), " ", stateBadge(newest)),
-    h("p", {}, newest.load || newest.verb),
+    h("p", {}, [newest.named, newest.load || newest.verb].filter(Boolean).join(": ")),
     h("p", { class: "quiet" }, `${newest.is_recording ? "since" : "last measured"} ${ago(newest.started_s)}${newest.live ? "" : took}; ${rows.length} ${rows.length === 1 ? (newest.is_recording ? "recording" : "run") : "runs"}`),
     newest.error ? h("p", { class: "bad" }, newest.error) : null,
     limits ? h("p", { class: limits.class }, limits.text) : null,

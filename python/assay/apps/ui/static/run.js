@@ -41,8 +41,8 @@ export function runPage(run, wanted) {
   }
 
   function head() {
-    title.textContent = row.target || row.title || row.name;
-    load.textContent = row.load && row.target ? row.load : "";
+    title.textContent = row.named || row.target || row.title || row.name;
+    load.textContent = row.target ? [row.named ? row.target : "", row.load].filter(Boolean).join(": ") : "";
     document.title = `${[title.textContent, load.textContent].filter(Boolean).join(": ")} - Assay`;
     const took = row.ended_s && row.started_s ? `took ${duration(row.ended_s - row.started_s)}` : "";
     const state = row.live ? (row.is_recording ? "recording" : "going on") : row.status;

@@ -1,6 +1,7 @@
 // Figures over time: of a run's series or a recording, from all of it down to seconds, from a group down to its disks.
 
 import { Chart } from "./chart.js";
+import { heatMap } from "./heat.js";
 import { announce, get, h, reading } from "./dom.js";
 import { metricWords, moment, unitOf } from "./words.js";
 
@@ -8,6 +9,7 @@ const STEPS = 500;
 const QUERIES_MAX = 24;
 const SPANS = [["15 min", 900], ["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 days", 604800], ["all", Infinity]];
 const REFRESH_MS = 5000;
+const BUCKET = /_bucket\d\d_count$/; // drawn by the heat map
 
 // What is shown unless something else is chosen: title, source, metrics, and the entity if one alone counts.
 const PANELS = [
@@ -18,6 +20,7 @@ const PANELS = [
   ["Model: cache to be written", "model", ["dirty_bytes"]],
   ["Devices: IOPS", "block", ["read_ios_count", "write_ios_count"]],
   ["Devices: latency", "block", ["read_latency_mean_ns", "write_latency_mean_ns"]],
+  ["Devices: p99", "block", ["read_device_latency_p99_ns", "write_device_latency_p99_ns"]],
   ["Devices: busy", "block", ["busy_share"]],
   ["Devices: throughput", "block", ["read_bytes", "write_bytes"]],
   ["Processors", "host", ["user_share", "system_share", "iowait_share", "steal_share"], "cpu"],
@@ -46,19 +49,20 @@ export function timeline(run, { isRecording }) {
   const path = h("nav", { class: "bar", "aria-label": "Group, member, disk" });
   const figures = h("div", { class: "grid" });
   const note = h("p", { class: "quiet", role: "status" });
+  const heat = isRecording ? heatMap(run) : null;
   const el = h("div", {}, reading("what was recorded", get(`/api/runs/${run}/series`), (found) => {
     catalogue = found;
     if (!found.groups.length) return h("p", {}, "Nothing was recorded over time.");
     drawControls();
     draw();
-    return [controls, path, note, figures];
+    return [controls, path, note, heat?.el ?? "", figures];
   }));
 
   function drawControls() {
     const metrics = h("select", { id: "metric", onchange: () => { chosen = metrics.value; draw(); } },
       h("option", { value: "" }, "the usual figures"),
       catalogue.groups.map((group) => h("optgroup", { label: `${group.host} ${group.source} (${group.tier})` },
-        group.metrics.map((one) => h("option", { value: JSON.stringify([group.host, group.source, one.metric]) }, metricWords(one.metric))))));
+        group.metrics.filter((one) => !BUCKET.test(one.metric)).map((one) => h("option", { value: JSON.stringify([group.host, group.source, one.metric]) }, metricWords(one.metric))))));
     const buttons = isRecording ? SPANS.map(([words, seconds]) => h("button", { type: "button", "aria-pressed": String(span === seconds), onclick: () => {
       span = seconds;
       zoom = null;
@@ -102,6 +106,7 @@ export function timeline(run, { isRecording }) {
 
   async function draw() {
     const number = ++asked, [from_s, to_s] = times(), shown = panels();
+    heat?.update(catalogue, [from_s, to_s]);
     drawnAt = Date.now();
     drawPath();
     if (controls.whole) controls.whole.disabled = !zoom;
@@ -176,5 +181,5 @@ export function timeline(run, { isRecording }) {
     } catch (error) { note.textContent = error.message; }
   }
 
-  return { el, grown, close: () => charts.forEach((chart) => chart.close()) };
+  return { el, grown, close: () => { heat?.close(); charts.forEach((chart) => chart.close()); } };
 }
