@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 
 from assay_command import Bench, Outcome
@@ -157,3 +158,54 @@ def test_a_slow_log_runs_on_mariadb(bench: Bench, mariadb: MariadbServer) -> Non
     assert [(one["recorded"], one["replayed"]) for one in found["different"]] == [("", "42S02")]
     refused = replay(bench, TARGET.replace("postgresql", "mariadb"), path, "--dry-run", "--json")
     assert json.loads(refused.stdout)["plan"]["logs"] == [str(path)]
+
+
+@pytest.mark.slow  # the test of PostgreSQL proves the replay; this one proves a log that a server wrote
+def test_the_general_log_of_a_server_runs_on_it_again(bench: Bench, mariadb: MariadbServer) -> None:
+    first, copy = mariadb.fresh_database(), mariadb.fresh_database()
+    path = mariadb.data / "general.log"
+    databases = [url.rpartition("/")[2] for url in (first, copy)]
+    for database in databases:
+        mariadb.execute(f"CREATE TABLE {database}.orders (id int PRIMARY KEY, amount int, note text)")
+    mariadb.execute(f"SET GLOBAL general_log_file='{path}'")
+    mariadb.execute("SET GLOBAL general_log=1")
+    try:
+        connection = pymysql.connect(user="root", unix_socket=str(mariadb.socket), database=databases[0])
+        with connection, connection.cursor() as cursor:
+            for number in range(5):
+                cursor.execute(
+                    "INSERT INTO orders VALUES (%s, %s, %s)", (number, 10, "it's\n a 'note'; -- not the end")
+                )
+            cursor.execute("UPDATE orders SET amount = amount + 1 WHERE id < 3")
+            connection.commit()
+            cursor.execute("SELECT sum(amount) FROM orders")
+    finally:
+        mariadb.execute("SET GLOBAL general_log=0")
+    words = (path, "--writes", "--from-database", databases[0], *KEPT, "-o", bench.results)
+    found = statements_of(replay(bench, copy, *words))
+    assert (found["different"], found["failed_alike"], found["lost"]) == ([], 0, 0)
+    with pymysql.connect(user="root", unix_socket=str(mariadb.socket)) as connection, connection.cursor() as cursor:
+        sums = []
+        for database in databases:
+            cursor.execute(f"SELECT sum(amount), sum(length(note)), count(*) FROM {database}.orders")
+            sums.append(cursor.fetchone())
+    assert sums[0] == sums[1]
+    assert sums[0] is not None
+    assert sums[0][2] == 5
+
+
+@pytest.mark.slow  # several replays
+def test_a_search_finds_how_many_times_as_fast_statements_hold(
+    bench: Bench, log: Path, postgresql18: PostgresqlServer
+) -> None:
+    # A statement that fails in another way than it did is an error of the load.
+    log.write_text("".join(line for line in log.read_text().splitlines(keepends=True) if "elsewhere" not in line))
+    words = ("--search", "speed", "--limit", "response.p99<60s", "--end", "4", "--repeats", "0")
+    outcome = replay(bench, orders(postgresql18), log, *words, *KEPT, "-o", bench.results)
+    (answer,) = outcome.document["answers"]
+    assert answer["axis"] == "speed"
+    speeds = [point["statements"]["speed"] for point in outcome.document["points"]]
+    assert speeds[0] == 1
+    # Where the host was too busy for sessions to begin in time, nothing faster is tried.
+    assert max(speeds) > 1 or outcome.document["points"][0]["generator"]["saturated"]
+    assert all(point["statements"]["round_trip_ns"] > 0 for point in outcome.document["points"])
