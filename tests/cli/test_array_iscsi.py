@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
 )
 
+CHECK_CONDITION = 2
 TARGET = "iqn.2026-11.invalid.assay:ps6100xv-data01"
 CONFORMANCE = Path(__file__).parents[1] / "fixtures" / "iscsi-conformance.txt"
 """Each test of `iscsi-test-cu` (libiscsi 1.19), and how it ends here."""
@@ -66,7 +67,7 @@ class Initiator:
         self.socket.close()
 
     def command(self, cdb: bytes, data: bytes = b"", reads: int = 0) -> tuple[int, bytes]:
-        """Status of a command, and what it read."""
+        """Status of a command, and what it read, or the sense after its length."""
         flags = 0x80 | (0x40 if reads else 0) | (0x20 if data else 0)
         self._send(bytes([0x01, flags]), data, {16: self.number, 20: reads or len(data), 24: self.number}, cdb=cdb)
         self.number += 1
@@ -74,7 +75,7 @@ class Initiator:
         while True:
             header, part = self._take()
             if header[0] == 0x21:
-                return header[3], found
+                return header[3], found + part
             found += part
             if header[1] & 1:
                 return header[3], found
@@ -169,6 +170,61 @@ def test_sessions_move_to_the_portal_of_a_member_that_joins_and_away_from_one_th
         assert served.command("fail-controller").code == 0
         with Initiator(second) as other:
             assert other.read(0, len(content)) == content
+
+
+def test_a_volume_grows_while_it_is_in_use_and_initiators_are_told(bench: Bench) -> None:
+    (port,) = free_ports(1)
+    options = ("--iscsi", f"127.0.0.1:{port}")
+    content, larger = pattern(64 << 10), VOLUME_BYTES + (5 << 20)
+    with serving(bench, *options) as served, Initiator(port) as one:
+        assert one.write(VOLUME_BYTES - len(content), content) == 0
+        assert one.write(VOLUME_BYTES, content) == CHECK_CONDITION
+        assert served.command("grow", "data01", str(larger)).stdout.endswith(
+            f"grew from {VOLUME_BYTES} to {larger} bytes\n"
+        )
+        # SPC-4: a unit attention, capacity data has changed.
+        status, sense = one.command(bytes(6))
+        assert (status, sense[2 + 2] & 0xF, sense[2 + 12 : 2 + 14]) == (CHECK_CONDITION, 6, b"\x2a\x09")
+        assert _blocks(one) == larger // 512
+        assert one.write(larger - len(content), content) == 0
+        assert served.data.stat().st_size == larger
+        with direct(served.data) as file:
+            assert read(file, len(content), larger - len(content)) == content
+            assert read(file, len(content), VOLUME_BYTES) == bytes(len(content))
+        small = served.command("grow", "data01", "1M")
+        assert (small.code, "volumes only grow" in small.stderr) == (2, True)
+        none = served.command("grow", "other", "1G")
+        assert (none.code, "there are data01, log01" in none.stderr) == (2, True)
+        huge = served.command("grow", "data01", "1P")
+        assert (huge.code, "of a member that holds" in huge.stderr) == (2, True)
+    with serving(bench, *options) as served, Initiator(port) as one:
+        assert _blocks(one) == larger // 512
+        assert one.read(VOLUME_BYTES - len(content), len(content)) == content
+        assert one.read(larger - len(content), len(content)) == content
+        assert served.command("pull", "member0/disk1", "--no-spare").code == 0
+        assert one.read(larger - len(content), len(content)) == content
+
+
+@pytest.mark.skipif(shutil.which("iscsi-readcapacity16") is None, reason="libiscsi-bin is not installed")
+def test_libiscsi_sees_the_size_of_a_volume_that_has_grown(bench: Bench) -> None:
+    (port,) = free_ports(1)
+    with serving(bench, "--iscsi", f"127.0.0.1:{port}") as served:
+        assert served.command("grow", "data01", "64M").code == 0
+        url = f"iscsi://127.0.0.1:{port}/{TARGET}/0"
+        shown = subprocess.run(
+            ["iscsi-readcapacity16", "-s", url], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert int(shown.stdout) == 64 << 20
+
+
+def _blocks(one: Initiator) -> int:
+    return int.from_bytes(one.command(bytes([0x9E, 0x10]) + bytes(11) + b"\x20" + bytes(2), reads=32)[1][:8], "big") + 1
+
+
+def test_an_array_whose_volumes_keep_their_size_says_so(bench: Bench) -> None:
+    with serving(bench, array="fas2040?volumes=data:1", size="64M") as served:
+        refused = served.command("grow", "data01", "1G")
+        assert (refused.code, "writes anywhere" in refused.stderr) == (2, True)
 
 
 def test_a_portal_of_a_member_is_refused_where_no_group_sends_logins_to_it(bench: Bench) -> None:

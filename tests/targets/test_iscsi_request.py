@@ -102,6 +102,13 @@ def test_a_path_is_delayed_by_its_number() -> None:
         command_of("delay-path first 5ms")
 
 
+def test_a_volume_grows_to_a_size() -> None:
+    assert command_of("grow data 8G") == {"command": "grow", "volume": "data", "bytes": 8 << 30}
+    for wrong in ("grow data", "grow data 8X"):
+        with pytest.raises(UsageError, match="grow"):
+            command_of(wrong)
+
+
 def test_a_member_may_bring_a_portal_and_a_portal_is_retired_by_its_number() -> None:
     assert command_of("add-member") == {"command": "add-member"}
     assert command_of("add-member 127.0.0.4") == {"command": "add-member", "address": "127.0.0.4:3260"}

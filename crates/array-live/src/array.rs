@@ -56,6 +56,17 @@ pub(crate) trait Array: Send {
         1
     }
 
+    /// Size of a volume.
+    fn volume_bytes(&self, volume: usize) -> u64;
+
+    /// Gives a volume more bytes than it has; those before stay as they are.
+    ///
+    /// # Errors
+    /// The array's volumes cannot grow, or not so far, or a file of the store fails.
+    fn grow(&mut self, _volume: u16, _bytes: u64) -> Result<(), ServeError> {
+        Err(ServeError::refused("the volumes of this array keep the size with which they were made"))
+    }
+
     /// Carries out a command that only some structures know.
     fn obey(&mut self, command: &Command, has_power: bool) -> Result<String, ServeError>;
 

@@ -62,6 +62,11 @@ pub enum Command {
     RetirePath {
         portal: usize,
     },
+    /// A volume has so many bytes from now on, which are more than before.
+    Grow {
+        volume: String,
+        bytes: u64,
+    },
     CutPower {},
     Restore {},
     Snapshot {

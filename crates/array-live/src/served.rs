@@ -19,6 +19,7 @@ use crate::{
     group::Group,
     host_flash::HostFlash,
     inbox::{Closing, Inbox, Message},
+    io::Shown,
     plan::ServePlan,
     scheduling,
     server::Server,
@@ -48,13 +49,16 @@ impl Served {
             ModelPlan::Cloud(array) => Box::new(Cloud::open(plan, array, store)?),
         };
         let inbox = Arc::new(Inbox::default());
-        let transport = mount(&plan.folder, plan.folder_descriptor, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
+        // What was kept may have grown since it was made.
+        let sized = |(volume, shown)| Shown { bytes: array.volume_bytes(volume), ..shown };
+        let shown: Vec<Shown> = plan.shown().into_iter().enumerate().map(sized).collect();
+        let transport = mount(&plan.folder, plan.folder_descriptor, shown.clone(), Arc::clone(&inbox), plan.realtime)?;
         let probe = transport.probe();
         let floor_ns = FloorNs::default();
-        let disks = |own| iscsi::serve(own, &plan.shown(), array.members(), Arc::clone(&inbox));
+        let disks = |own| iscsi::serve(own, &shown, array.members(), Arc::clone(&inbox));
         let disks = plan.iscsi.as_ref().map(disks).transpose()?;
         let ways = Box::new(Ways { files: transport, disks });
-        let mut server = Server::new(plan, array, ways, Arc::clone(&inbox), Arc::clone(&floor_ns));
+        let mut server = Server::new(plan, shown, array, ways, Arc::clone(&inbox), Arc::clone(&floor_ns));
         let (ready, is_ready) = mpsc::sync_channel(1);
         let realtime = plan.realtime;
         let closing = Closing(Arc::clone(&inbox));

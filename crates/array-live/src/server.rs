@@ -112,12 +112,12 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(
         plan: &ServePlan,
+        volumes: Vec<Shown>,
         array: Box<dyn Array>,
         transport: Box<dyn Transport>,
         inbox: Arc<Inbox>,
         floor_ns: FloorNs,
     ) -> Self {
-        let volumes = plan.shown();
         let mut planned = plan.events.clone();
         planned.sort_by_key(|event| std::cmp::Reverse(event.at_ns));
         Self {

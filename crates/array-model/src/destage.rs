@@ -41,7 +41,7 @@ impl Destager {
             most_in_lane: (cache.destage_depth * tasks_per_depth).max(1),
             total: 0,
             turn: 0,
-            position_per_row: ((1_u64 << 48) - 1) / span_rows.max(1),
+            position_per_row: Self::position_per_row(span_rows),
             by_chunk: false,
         }
     }
@@ -54,6 +54,15 @@ impl Destager {
             by_chunk: true,
             ..Self::new(cache, geometry, chunks)
         }
+    }
+
+    /// Spreads positions over `span_rows` rows from now on.
+    pub(crate) fn reach(&mut self, span_rows: u64) {
+        self.position_per_row = Self::position_per_row(span_rows);
+    }
+
+    fn position_per_row(span_rows: u64) -> u64 {
+        ((1_u64 << 48) - 1) / span_rows.max(1)
     }
 
     /// Lanes the cache sweeps.

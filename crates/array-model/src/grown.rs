@@ -76,6 +76,12 @@ impl Grown {
         pages
     }
 
+    /// A volume has `pages` pages from now on; the new ones are dealt out.
+    pub(crate) fn set_pages(&mut self, volume: u16, pages: u64) {
+        debug_assert!(self.filling.is_none(), "volumes grow while nothing moves");
+        self.homes[usize::from(volume)].resize(pages as usize, None);
+    }
+
     fn pieces_of_page(&self) -> u64 {
         self.page_bytes.div_ceil(self.piece_bytes)
     }

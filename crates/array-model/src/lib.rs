@@ -3,10 +3,12 @@
 //! An [`ArrayPlan`] says what an array is made of. The model is a pure state machine in virtual time: the same plan and
 //! the same I/Os give the same result to the last digit on every machine.
 
+mod added;
 mod cache;
 mod cloud;
 mod destage;
 mod disk;
+mod enlarging;
 mod error;
 mod events;
 mod geometry;

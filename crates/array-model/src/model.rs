@@ -161,6 +161,10 @@ impl ArrayModel {
         self.volume_bytes.get(volume).copied()
     }
 
+    pub(crate) fn set_volume_bytes(&mut self, volume: usize, bytes: u64) {
+        self.volume_bytes[volume] = bytes;
+    }
+
     /// Readings of the members.
     pub fn readings(&self) -> Vec<MemberReading> {
         self.members.iter().enumerate().map(|(number, member)| self.reading(number as u32, member)).collect()

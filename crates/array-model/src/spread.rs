@@ -6,6 +6,7 @@ use assay_load::SplitMix;
 
 use crate::{
     ArrayPlan,
+    added::Added,
     grown::{Grown, Home},
 };
 
@@ -26,6 +27,8 @@ pub(crate) struct Spread {
     volumes: Vec<Placed>,
     /// Groups that members have joined since.
     grown: Option<Box<Grown>>,
+    /// Pages that volumes got when they grew, oldest first.
+    added: Vec<Added>,
 }
 
 /// Where a volume is.
@@ -38,6 +41,7 @@ struct Placed {
     number: u32,
     /// Where in a chunk it begins.
     begins_bytes: u32,
+    pages: u64,
 }
 
 /// Rounds in which the same volumes still have pages, from the first.
@@ -69,11 +73,12 @@ impl Spread {
             let slot_bytes = plan.page_bytes + if raid.misalign_bytes > 0 { raid.chunk_bytes } else { 0 };
             let places = raid.chunk_bytes.checked_div(raid.misalign_bytes).unwrap_or(1);
             let first = members.len() as u32;
-            volumes.extend((0..pages.len()).map(|number| Placed {
+            volumes.extend(pages.iter().enumerate().map(|(number, pages)| Placed {
                 first,
                 members: pool.members,
                 number: number as u32,
                 begins_bytes: (random.below(places.max(1)) * raid.misalign_bytes) as u32,
+                pages: *pages,
             }));
             members.extend((0..pool.members).map(|member| {
                 let dealt = pages.iter().enumerate().map(|(volume, pages)| {
@@ -83,7 +88,7 @@ impl Spread {
                 Dealt::new(&dealt.collect::<Vec<_>>(), slot_bytes)
             }));
         }
-        Self { page_bytes: plan.page_bytes, members, volumes, grown: None }
+        Self { page_bytes: plan.page_bytes, members, volumes, grown: None, added: Vec::new() }
     }
 
     /// Bytes of a member's address space that volumes take.
@@ -102,7 +107,7 @@ impl Spread {
     /// A member joins the one pool there is: pages move onto it as [`Self::set_moved`] says. Says how many bytes of the
     /// member's address space they take.
     pub(crate) fn join(&mut self, plan: &ArrayPlan) -> u64 {
-        let pages: Vec<u64> = plan.volumes().map(|volume| volume.bytes.div_ceil(plan.page_bytes)).collect();
+        let pages: Vec<u64> = self.volumes.iter().map(|volume| volume.pages).collect();
         let chunk_bytes = plan.pools[0].member.raid.chunk_bytes;
         let new = || Box::new(Grown::new(&pages, plan.page_bytes, chunk_bytes));
         let mut grown = self.grown.clone().unwrap_or_else(new);
@@ -111,6 +116,26 @@ impl Spread {
         self.grown = Some(grown);
         self.members.push(Dealt { rounds: Vec::new(), slots, slot_bytes: self.members[0].slot_bytes });
         self.used_bytes(member)
+    }
+
+    /// A volume has `bytes` from now on; its new pages lie behind all others.
+    pub(crate) fn grow(&mut self, volume: u16, bytes: u64) {
+        let pages = bytes.div_ceil(self.page_bytes);
+        let Placed { number, pages: before, .. } = self.volumes[usize::from(volume)];
+        if pages <= before {
+            // The last page has room for it.
+            return;
+        }
+        let members = self.members_of(volume);
+        let own = &mut self.members[members.start as usize..members.end as usize];
+        let slots = own.iter().map(|dealt| dealt.slots).collect();
+        let (added, taken) = Added::new(volume, before, pages, u64::from(number), slots);
+        own.iter_mut().zip(taken).for_each(|(dealt, taken)| dealt.slots += taken);
+        self.added.push(added);
+        if let Some(grown) = &mut self.grown {
+            grown.set_pages(volume, pages);
+        }
+        self.volumes[usize::from(volume)].pages = pages;
     }
 
     pub(crate) fn page_bytes(&self) -> u64 {
@@ -163,12 +188,22 @@ impl Spread {
         Address { member: home.member, at_bytes: home.slot * slot_bytes + begins_bytes + within, left_bytes }
     }
 
-    /// Where a byte was dealt out at the start.
+    /// The growth by which a volume got a page.
+    #[inline]
+    fn added(&self, volume: u16, page: u64) -> Option<&Added> {
+        self.added.iter().rev().find(|added| added.volume == volume && added.first_page <= page)
+    }
+
+    /// Where a byte was dealt out, at the start or when the volume grew.
     #[inline]
     fn dealt(&self, volume: u16, offset_bytes: u64) -> Address {
-        let Placed { first, members, number, begins_bytes } = self.volumes[usize::from(volume)];
+        let Placed { first, members, number, begins_bytes, .. } = self.volumes[usize::from(volume)];
         let members = u64::from(members);
         let (page, within) = (offset_bytes / self.page_bytes, offset_bytes % self.page_bytes);
+        if let Some(added) = self.added(volume, page) {
+            let (member, slot) = added.place(page);
+            return self.at_home(Home { member: first + member, slot }, volume, within, self.page_bytes - within);
+        }
         let (turn, round) = if members == 1 { (0, page) } else { (page % members, page / members) };
         let member = first + ((turn + u64::from(number)) % members) as u32;
         let dealt = &self.members[member as usize];

@@ -93,6 +93,10 @@ impl Array for Cloud {
         self.model.next_event_ns()
     }
 
+    fn volume_bytes(&self, volume: usize) -> u64 {
+        self.model.volume_bytes(volume).expect("the array has the volume")
+    }
+
     fn read(&mut self, volume: u16, offset_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
         let mut done = 0;
         for part in self.parts(volume, offset_bytes, bytes.len()) {

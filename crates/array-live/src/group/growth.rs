@@ -38,6 +38,18 @@ impl Group {
         Ok(what)
     }
 
+    /// Model and store give a volume more bytes, both or neither.
+    pub(super) fn grow_volume(&mut self, volume: u16, bytes: u64) -> Result<(), ServeError> {
+        let mut model = self.model.clone();
+        if let Err(error) = model.grow_volume(&self.growing.array, volume, bytes) {
+            let text = error.to_string();
+            return Err(ServeError::Refused(text.strip_prefix("grow: ").unwrap_or(&text).to_owned()));
+        }
+        self.store.grow_volume(&model, volume, bytes)?;
+        self.model = model;
+        Ok(())
+    }
+
     /// Continues moves that an earlier service began.
     pub(super) fn resume_moves(&mut self) {
         self.model.rebalance(self.growing.depth);

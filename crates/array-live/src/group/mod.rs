@@ -112,6 +112,14 @@ impl Array for Group {
         self.model.members() as usize
     }
 
+    fn volume_bytes(&self, volume: usize) -> u64 {
+        self.model.volume_bytes(volume).expect("the array has the volume")
+    }
+
+    fn grow(&mut self, volume: u16, bytes: u64) -> Result<(), ServeError> {
+        self.grow_volume(volume, bytes)
+    }
+
     fn read(&mut self, volume: u16, offset_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
         let parts: Vec<Part> = self.model.parts(volume, offset_bytes, bytes.len() as u64).collect();
         let mut done = 0;

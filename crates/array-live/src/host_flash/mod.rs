@@ -84,6 +84,10 @@ impl Array for HostFlash {
         self.model.next_event_ns()
     }
 
+    fn volume_bytes(&self, volume: usize) -> u64 {
+        self.model.volume_bytes(volume).expect("the array has the volume")
+    }
+
     fn read(&mut self, volume: u16, offset_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
         self.store.read(volume, offset_bytes, bytes)
     }

@@ -67,16 +67,35 @@ impl Server {
             Command::DelayPath { .. } | Command::RetirePath { .. } => self.obey_on_paths(command),
             Command::AddMember { address: Some(address) } => self.add_member_at(*address, command),
             _ if command.is_of_paths() && self.transport.paths() > 0 => self.obey_on_paths(command),
-            Command::Corrupt { bytes, .. } => {
-                if *bytes == 0 || *bytes > 1 << 30 {
-                    return refused(format!("{bytes} bytes: between 1 and 1 GiB can be corrupted at once"));
-                }
-                let done = self.obeyed(command)?;
-                self.forget_cached();
-                Ok(done)
-            }
+            Command::Grow { volume, bytes } => self.grow(volume, *bytes),
+            Command::Corrupt { bytes, .. } => self.corrupt(*bytes, command),
             _ => self.obeyed(command),
         }
+    }
+
+    fn corrupt(&mut self, bytes: u64, command: &Command) -> Result<Value, ServeError> {
+        if bytes == 0 || bytes > 1 << 30 {
+            return refused(format!("{bytes} bytes: between 1 and 1 GiB can be corrupted at once"));
+        }
+        let done = self.obeyed(command)?;
+        self.forget_cached();
+        Ok(done)
+    }
+
+    /// Gives a volume more bytes, and tells its users.
+    fn grow(&mut self, name: &str, bytes: u64) -> Result<Value, ServeError> {
+        let Some(volume) = self.volumes.iter().position(|shown| shown.name == name) else {
+            let names: Vec<&str> = self.volumes.iter().map(|shown| &shown.name[..]).collect();
+            return refused(format!("grow: {name}: there is no such volume; there are {}", names.join(", ")));
+        };
+        if !self.has_power {
+            return refused(format!("grow: {name}: the power is cut; restore it first"));
+        }
+        let grown = self.array.grow(volume as u16, bytes);
+        grown.map_err(|error| ServeError::Refused(format!("grow: {name}: {error}")))?;
+        let before = std::mem::replace(&mut self.volumes[volume].bytes, bytes);
+        self.transport.grow(volume, bytes);
+        Ok(self.did(format!("volume {name}: grew from {before} to {bytes} bytes")))
     }
 
     /// Has a member join that brings a portal.

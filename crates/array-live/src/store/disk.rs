@@ -119,8 +119,8 @@ impl Disk {
     ) -> Result<(Self, Option<(String, Unfit)>), ServeError> {
         let DiskSize { bytes, chunk_bytes, has_sums } = size;
         if record.state != DiskState::Absent {
-            let found = Kept::find_of(folder, name, era, bytes, supply)?;
-            let sums = || Kept::find_of(folder, &sums_name(name), era, size.sums_bytes(), supply);
+            let found = Kept::find_with(folder, name, era, bytes, supply)?;
+            let sums = || Kept::find_with(folder, &sums_name(name), era, size.sums_bytes(), supply);
             match (found, has_sums.then(sums).transpose()?.transpose()) {
                 (Ok(file), Ok(sums)) => return Ok((Self { record, file, sums, bytes, chunk_bytes }, None)),
                 (Err(unfit), _) => {
@@ -153,6 +153,20 @@ impl Disk {
             }
         }
         Ok(())
+    }
+
+    /// Makes room for a disk of `bytes`, where there is a disk. It has its size before until [`Self::set_bytes`].
+    pub(crate) fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        if self.record.state == DiskState::Absent {
+            return Ok(());
+        }
+        self.file.grow(bytes)?;
+        self.sums.as_mut().map_or(Ok(()), |sums| sums.grow(bytes / BLOCK_BYTES * 4))
+    }
+
+    /// The disk has `bytes` from now on.
+    pub(crate) fn set_bytes(&mut self, bytes: u64) {
+        self.bytes = bytes;
     }
 
     pub(crate) fn rows(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Members that joined a store, and how many pieces of volumes lie on each.
+//! Members that joined a store, how many pieces of volumes lie on each, and sizes that volumes were given.
 //!
 //! The numbers decide where bytes lie, so that they are kept in two files, one after the other. The larger number of both is right:
 //! a piece is copied before it is noted, and its old place is taken away after both files say so.
@@ -10,7 +10,7 @@ use assay_array_model::{ArrayModel, ArrayPlan};
 use super::{
     files::Supply,
     kept::{Era, Kept, Unfit},
-    record::MEMBERS_MOST,
+    record::{Enlarged, MEMBERS_MOST, State},
 };
 use crate::{ServeError, folder::Folder};
 
@@ -25,6 +25,8 @@ pub(super) struct Growth {
     pub(super) added: u32,
     /// Whether the last of them is being filled.
     pub(super) is_filling: bool,
+    /// Sizes that volumes were given, oldest first.
+    pub(super) enlarged: Vec<Enlarged>,
     /// Pieces moved onto each of them.
     pieces: Vec<u64>,
     files: [Kept; 2],
@@ -34,12 +36,13 @@ impl Growth {
     /// Makes the model of an array what the store has become since it was made.
     pub(super) fn restore(
         folder: &Folder,
-        added: u32,
+        state: &State,
         plan: &ArrayPlan,
         model: &mut ArrayModel,
         era: &Era,
         supply: &Supply,
     ) -> Result<Self, ServeError> {
+        let (added, enlarged) = (state.added, state.enlarged.clone());
         let (mut pieces, mut whys) = (vec![None::<u64>; added as usize], Vec::new());
         let mut found = Vec::new();
         for name in FILES {
@@ -64,8 +67,14 @@ impl Growth {
             let message = format!("which say where the bytes of joined members lie: {why}; put one back from a copy");
             return Err(folder.refused(FILES[0], format!("and {}, {message}", FILES[1])));
         };
-        for moved in &pieces {
-            model.add_member(plan, *moved)?;
+        let mut sizes = enlarged.iter().peekable();
+        for joined in 0..=added {
+            while let Some(size) = sizes.next_if(|size| size.joined == joined) {
+                model.grow_volume(plan, size.volume, size.bytes)?;
+            }
+            if let Some(moved) = pieces.get(joined as usize) {
+                model.add_member(plan, *moved)?;
+            }
         }
         let mut files = Vec::new();
         for (name, file) in FILES.into_iter().zip(found) {
@@ -75,7 +84,8 @@ impl Growth {
             });
         }
         let files = files.try_into().expect("there are two");
-        let growth = Self { added, is_filling: model.rebalance_reading().is_some(), pieces, files };
+        let is_filling = model.rebalance_reading().is_some();
+        let growth = Self { added, is_filling, enlarged, pieces, files };
         // What one of both lacks it has from now on.
         for (number, pieces) in (0..).zip(&growth.pieces) {
             growth.write(number, *pieces).map_err(|error| folder.failed(FILES[0], error))?;

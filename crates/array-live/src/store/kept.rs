@@ -225,6 +225,24 @@ impl Kept {
         }))
     }
 
+    /// The same of a file that may have been made longer for a growth that was cut short.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(crate) fn find_with(
+        folder: &Folder,
+        name: &str,
+        era: &Era,
+        bytes: u64,
+        supply: &Supply,
+    ) -> Result<Result<Self, Unfit>, ServeError> {
+        let found = Self::find(folder, name, era, supply)?;
+        Ok(found.and_then(|kept| match kept.room_bytes() {
+            room_bytes if room_bytes >= bytes => Ok(kept),
+            room_bytes => Err(Unfit::Short { bytes: room_bytes, of: bytes }),
+        }))
+    }
+
     pub(crate) fn file(&self) -> &File {
         &self.file
     }

@@ -5,6 +5,7 @@
 
 mod cached;
 pub(crate) mod disk;
+mod enlarging;
 pub(crate) mod files;
 mod finding;
 mod following;

@@ -94,10 +94,14 @@ fn read_record(
     let record = RECORDS.read_or_make(folder, is_file, supply, || (layout.clone(), fresh_state(plan, model)))?;
     if let Some(difference) = record.layout.difference(&layout) {
         let added = record.state.added;
-        let since = if added > 0 { format!(", before {added} joined") } else { String::new() };
+        let grown = if record.state.enlarged.is_empty() { "" } else { ", before volumes grew" };
+        let since = if added > 0 { format!(", before {added} joined{grown}") } else { grown.to_owned() };
         return Err(record::refuse_layout(folder, &difference, &since));
     }
-    if !record.state.fits(plan, model) {
+    let mut large = model.clone();
+    let mut grown = record.state.enlarged.iter();
+    let grows = grown.all(|one| large.grow_volume(plan, one.volume, one.bytes).is_ok());
+    if !grows || !record.state.fits(plan, &large) {
         return Err(folder.refused(RECORDS.copies[0], "is damaged: what it says of the array cannot be"));
     }
     Ok(record)
@@ -122,7 +126,7 @@ impl Opening {
         let Self { folder, era, supply, .. } = &self;
         let mut state = record.state.clone();
         let mut journal = Journal::open(folder, era, record.is_closed, supply)?;
-        let growth = Growth::restore(folder, state.added, plan, model, era, supply)?;
+        let growth = Growth::restore(folder, &state, plan, model, era, supply)?;
         let first_members = state.disks.len() - state.added as usize;
         let most_disks = state.disks.iter().map(Vec::len).max().unwrap_or(0);
         let progress = Progress::open(folder, first_members, most_disks, era, supply)?;
@@ -270,5 +274,6 @@ fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
         filled_bytes: 0,
         attributes: plan.volumes().map(|_| BTreeMap::new()).collect(),
         added: 0,
+        enlarged: Vec::new(),
     }
 }

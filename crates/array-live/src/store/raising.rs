@@ -24,6 +24,7 @@ impl Store {
             filled_bytes: self.filled_bytes,
             attributes: self.attributes.clone(),
             added: self.growth.added,
+            enlarged: self.growth.enlarged.clone(),
         };
         record.written += 1;
         RECORDS.write(&self.folder, &*record, &self.supply)

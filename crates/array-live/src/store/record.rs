@@ -24,6 +24,8 @@ const VERSION: u32 = 3;
 
 /// Most members that join a store.
 pub(super) const MEMBERS_MOST: u32 = 256;
+/// Most sizes that volumes are given, one after the other.
+pub(super) const ENLARGED_MOST: usize = 1000;
 
 /// Layout of a store: it decides where each byte lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,10 +69,22 @@ pub(super) struct State {
     /// Members that joined since the store was made.
     #[serde(default)]
     pub(super) added: u32,
+    /// Sizes that volumes were given since, oldest first.
+    #[serde(default)]
+    pub(super) enlarged: Vec<Enlarged>,
+}
+
+/// A volume was given a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Enlarged {
+    pub(super) volume: u16,
+    pub(super) bytes: u64,
+    /// Members that had joined by then.
+    pub(super) joined: u32,
 }
 
 impl State {
-    /// Whether the state can belong to an array, before later members joined.
+    /// Whether the state can belong to an array, with volumes as large as they are and before later members joined.
     pub(super) fn fits(&self, plan: &ArrayPlan, model: &ArrayModel) -> bool {
         let members = model.members().checked_add(self.added).map(|members| members as usize);
         let has_disk = |(member, disks): (usize, &Vec<DiskRecord>)| {
@@ -92,6 +106,8 @@ impl State {
             && self.attributes.len() == plan.volumes().count()
             && self.snapshots.iter().all(has_name)
             && self.reverting.as_ref().is_none_or(|name| self.snapshots.contains(name))
+            && self.enlarged.len() <= ENLARGED_MOST
+            && self.enlarged.iter().all(|enlarged| enlarged.joined <= self.added)
             && self.filled_percent <= 100
             && self.filled_bytes <= u64::MAX / 4
     }

@@ -11,7 +11,7 @@ use std::{
     ffi::OsStr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant, UNIX_EPOCH},
 };
@@ -51,6 +51,8 @@ struct Volumes {
     modes: std::sync::Mutex<BTreeMap<u64, u32>>,
     /// How often each volume is open.
     opened: Arc<Vec<AtomicU32>>,
+    /// Bytes of each volume.
+    sizes: Arc<Vec<AtomicU64>>,
 }
 
 impl Volumes {
@@ -60,7 +62,7 @@ impl Volumes {
             PROBE_INODE => (FileType::RegularFile, 0o400, PROBE_BYTES),
             _ => {
                 let index = inode.checked_sub(FIRST_INODE)? as usize;
-                (FileType::RegularFile, 0o600, self.shown.get(index)?.bytes)
+                (FileType::RegularFile, 0o600, self.sizes.get(index)?.load(Ordering::Relaxed))
             }
         };
         let perm = self.modes.lock().unwrap().get(&inode).map_or(perm, |mode| *mode as u16);
@@ -86,6 +88,10 @@ impl Volumes {
     fn volume(&self, inode: INodeNo) -> Option<u16> {
         let index = inode.0.checked_sub(FIRST_INODE)?;
         ((index as usize) < self.shown.len()).then_some(index as u16)
+    }
+
+    fn bytes(&self, volume: u16) -> u64 {
+        self.sizes[usize::from(volume)].load(Ordering::Relaxed)
     }
 
     fn put(&self, kind: IoKind, volume: u16, offset_bytes: u64, length_bytes: u32, answer: Box<dyn Answer>) {
@@ -265,7 +271,7 @@ impl Filesystem for Volumes {
             return self.put(IoKind::Probe, 0, 0, size, Box::new(Read(reply)));
         }
         let Some(volume) = self.volume(ino) else { return reply.error(Errno::EIO) };
-        let left = self.shown[usize::from(volume)].bytes.saturating_sub(offset);
+        let left = self.bytes(volume).saturating_sub(offset);
         let length = u64::from(size).min(left);
         if length == 0 {
             return reply.data(&[]);
@@ -289,7 +295,7 @@ impl Filesystem for Volumes {
         reply: ReplyWrite,
     ) {
         let Some(volume) = self.volume(ino) else { return reply.error(Errno::EIO) };
-        let left = self.shown[usize::from(volume)].bytes.saturating_sub(offset);
+        let left = self.bytes(volume).saturating_sub(offset);
         if left == 0 {
             return reply.error(Errno::ENOSPC);
         }
@@ -343,7 +349,7 @@ impl Filesystem for Volumes {
         reply: ReplyEmpty,
     ) {
         let Some(volume) = self.volume(ino) else { return reply.error(Errno::EIO) };
-        let fits = offset.checked_add(length).is_some_and(|end| end <= self.shown[usize::from(volume)].bytes);
+        let fits = offset.checked_add(length).is_some_and(|end| end <= self.bytes(volume));
         let is_discard = mode & libc::FALLOC_FL_PUNCH_HOLE != 0 && mode & libc::FALLOC_FL_KEEP_SIZE != 0;
         let is_zero = mode & libc::FALLOC_FL_ZERO_RANGE != 0;
         let Ok(bytes) = u32::try_from(length) else { return reply.error(Errno::EOPNOTSUPP) };
@@ -373,7 +379,7 @@ impl Filesystem for Volumes {
     }
 
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        let bytes: u64 = self.shown.iter().map(|shown| shown.bytes).sum();
+        let bytes: u64 = self.sizes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
         reply.statfs(bytes / 4096, 0, 0, self.shown.len() as u64, 0, 4096, 255, 4096);
     }
 

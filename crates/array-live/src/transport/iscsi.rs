@@ -125,6 +125,10 @@ impl Transport for Disks {
         used
     }
 
+    fn grow(&self, volume: usize, bytes: u64) {
+        self.server.grow(volume, bytes);
+    }
+
     fn paths(&self) -> usize {
         self.locked().owners.len()
     }

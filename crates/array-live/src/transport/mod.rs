@@ -17,6 +17,9 @@ pub trait Transport: Send {
     /// Numbers of the volumes that programs have open.
     fn in_use(&self) -> Vec<usize>;
 
+    /// A volume has more bytes than before: tells its users.
+    fn grow(&self, volume: usize, bytes: u64);
+
     /// Paths of its own to the volumes, which can be lost one by one; none where the model has the paths.
     fn paths(&self) -> usize {
         0

@@ -27,6 +27,11 @@ impl Transport for Ways {
         used
     }
 
+    fn grow(&self, volume: usize, bytes: u64) {
+        self.files.grow(volume, bytes);
+        self.disks.iter().for_each(|disks| disks.grow(volume, bytes));
+    }
+
     fn paths(&self) -> usize {
         self.disks.as_ref().map_or(0, Transport::paths)
     }

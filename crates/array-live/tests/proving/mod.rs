@@ -41,8 +41,8 @@ pub(crate) struct Held {
     /// What was acknowledged, by volume.
     pub(crate) acknowledged: Vec<Vec<u8>>,
     /// What of it would survive a power cut.
-    durable: Vec<Vec<u8>>,
-    snapshots: BTreeMap<String, Vec<Vec<u8>>>,
+    pub(crate) durable: Vec<Vec<u8>>,
+    pub(crate) snapshots: BTreeMap<String, Vec<Vec<u8>>>,
 }
 
 impl Held {

@@ -22,6 +22,12 @@ pub(crate) enum Act {
         share: f64,
     },
     AddMember,
+    /// A volume gets more sectors; a file may fail meanwhile.
+    Grow {
+        volume: u16,
+        sectors: u64,
+        fails_after: Option<(u64, bool)>,
+    },
     Move {
         pieces: u64,
         killed: bool,
@@ -41,6 +47,7 @@ impl Proof {
         match act {
             Act::OfAny(act) => self.happens(act),
             Act::AddMember => self.add_member(),
+            Act::Grow { volume, sectors, fails_after } => self.grow(*volume, *sectors, *fails_after),
             Act::Move { pieces, killed } => self.move_pieces(*pieces, *killed),
             Act::Follow { member, block, place, count, fails_after } => {
                 self.follow(member % self.model.members(), *block, *place, *count, *fails_after);
@@ -71,6 +78,8 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..2_u16, 0..VOLUME_BYTES - SMALL_BYTES, 1..7_u64, any::<u8>())
             .prop_map(|(volume, at, bytes, fill)| Act::OfAny(proving::Act::Write { volume, at, bytes, fill })),
         1 => Just(Act::AddMember),
+        1 => (0..2_u16, 1..600_u64, prop::option::weighted(0.3, (0..60_u64, any::<bool>())))
+            .prop_map(|(volume, sectors, fails_after)| Act::Grow { volume, sectors, fails_after }),
         3 => (1..80_u64, any::<bool>()).prop_map(|(pieces, killed)| Act::Move { pieces, killed }),
         8 => (0..4_u32, any::<u64>(), any::<u64>(), 1..40_u64, prop::option::weighted(0.2, (0..30_u64, any::<bool>()))).prop_map(
             |(member, block, place, count, fails_after)| Act::Follow { member, block, place, count, fails_after }

@@ -15,6 +15,7 @@ mod proving;
 mod any_order;
 mod cut_short;
 mod damaged;
+mod enlarging;
 mod foreign_files;
 mod growth;
 mod lost;

@@ -268,9 +268,10 @@ impl Proof {
     /// Every byte is as it was acknowledged, or cannot be had because it is lost.
     pub(crate) fn check(&mut self) {
         for volume in 0..2_u16 {
-            for at in (0..VOLUME_BYTES).step_by(4096) {
+            let held_bytes = self.held.acknowledged[usize::from(volume)].len() as u64;
+            for at in (0..held_bytes).step_by(4096) {
                 let mut done = 0;
-                for part in self.parts(volume, at, 4096) {
+                for part in self.parts(volume, at, 4096.min(held_bytes - at)) {
                     let mut bytes = vec![0; part.bytes as usize];
                     let is_lost = self.is_lost(part);
                     let found = self.store().read(part, &mut bytes);

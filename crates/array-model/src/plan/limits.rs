@@ -9,7 +9,7 @@ const VOLUMES_MAX: usize = 4096;
 const RATE_MIN: f64 = 1e3;
 /// Nothing that an array does once takes longer than this.
 const TIME_MAX_NS: u64 = 1_000_000_000;
-const VOLUME_MAX: u64 = 1 << 50;
+pub(crate) const VOLUME_MAX: u64 = 1 << 50;
 /// Paths of all hosts to all members.
 const PATHS_MAX: u64 = 1 << 20;
 const PORTS_MAX: u32 = 64;

@@ -439,5 +439,12 @@ _plain(
     "Let a member like the others join the group; chunks of the volumes move onto it meanwhile.",
     address=(_word("[ADDRESS]", "Portal of iSCSI that the member brings; sessions move to it."), ""),
 )
+_plain(
+    "grow",
+    "Make a volume larger; its bytes stay, and those who use it are told of its new size.",
+    "data 8G",
+    volume=_word("VOLUME"),
+    size=_word("SIZE", "Size from now on, such as 8G."),
+)
 _plain("cut-power", "Cut the power: the array answers nothing, and a volatile cache loses its content.")
 _plain("restore", "Bring the power back: I/Os without an answer are sent again.")

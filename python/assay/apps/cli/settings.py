@@ -198,7 +198,8 @@ def tell_used(context: Any) -> None:
 def _takes(option: Any) -> bool:
     """Whether a setting is meant for an option: the same name can have another meaning for a verb."""
     setting = SETTINGS.get(option.opts[-1].removeprefix("--"))
-    if setting is None or getattr(option, "hidden", True):
+    # An argument of the same name is no option.
+    if setting is None or getattr(option, "hidden", True) or not option.opts[-1].startswith("--"):
         return False
     is_alike = (option.is_flag, option.multiple) == (setting.kind is bool, setting.kind is list)
     return is_alike and (option.name != "output" or option.default == Path("assay-results"))

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -28,6 +28,7 @@ pub(crate) struct FuseTransport {
     /// The root of the mount, by which it is reached and taken away whatever lies at its path.
     root: File,
     opened: Arc<Vec<AtomicU32>>,
+    sizes: Arc<Vec<AtomicU64>>,
 }
 
 impl FuseTransport {
@@ -59,6 +60,7 @@ pub(crate) fn mount(
     realtime: bool,
 ) -> Result<FuseTransport, ServeError> {
     let opened: Arc<Vec<AtomicU32>> = Arc::new(shown.iter().map(|_| AtomicU32::new(0)).collect());
+    let sizes: Arc<Vec<AtomicU64>> = Arc::new(shown.iter().map(|shown| AtomicU64::new(shown.bytes)).collect());
     // SAFETY: both take nothing and cannot fail.
     let owner = unsafe { (libc::geteuid(), libc::getegid()) };
     let files = Volumes {
@@ -69,6 +71,7 @@ pub(crate) fn mount(
         owner,
         modes: std::sync::Mutex::default(),
         opened: Arc::clone(&opened),
+        sizes: Arc::clone(&sizes),
     };
     let mut config = Config::default();
     config.mount_options = vec![
@@ -99,7 +102,7 @@ pub(crate) fn mount(
         let message = format!("{}: another folder took its place while it was mounted", folder.display());
         return Err(ServeError::refused(message));
     }
-    Ok(FuseTransport { notifier: session.notifier(), session, root, opened })
+    Ok(FuseTransport { notifier: session.notifier(), session, root, opened, sizes })
 }
 
 /// Whether a file system of Assay's is mounted on a folder that was opened before.
@@ -149,6 +152,12 @@ impl Transport for FuseTransport {
             // Nothing is cached where the kernel knows nothing of a file.
             let _ = self.notifier.inval_inode(INodeNo(FIRST_INODE + volume), 0, 0);
         }
+    }
+
+    fn grow(&self, volume: usize, bytes: u64) {
+        self.sizes[volume].store(bytes, Ordering::Relaxed);
+        // Of no byte: the kernel asks for the size anew.
+        let _ = self.notifier.inval_inode(INodeNo(FIRST_INODE + volume as u64), -1, 0);
     }
 
     fn in_use(&self) -> Vec<usize> {

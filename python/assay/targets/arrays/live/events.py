@@ -31,6 +31,7 @@ USES: Mapping[str, str] = {
     "slow": "slow DISK|PATH xTIMES",
     "corrupt": "corrupt DISK BYTES",
     "add-member": "add-member [ADDRESS]",
+    "grow": "grow VOLUME SIZE",
     "cut-power": "cut-power",
     "restore": "restore",
     "snapshot": "snapshot NAME",
@@ -47,7 +48,8 @@ ArrayCommand = TypedDict(
     "ArrayCommand",
     {
         "command": Required[str], "disk": str, "spare": bool, "what": str, "times": int, "bytes": int, "name": str,
-        "portal": int, "address": str, "delay_ns": int, "percent": int, "from": int, "events": "list[TimedCommand]",
+        "volume": str, "portal": int, "address": str, "delay_ns": int, "percent": int, "from": int,
+        "events": "list[TimedCommand]",
     },
     total=False,
 )  # fmt: skip
@@ -111,6 +113,8 @@ def command_of(words: str) -> ArrayCommand:
             return {"command": name, "portal": int(portal)}
         case "add-member", [address]:
             return {"command": name, "address": portal_address(address, "add-member: ADDRESS")}
+        case "grow", [volume, size]:
+            return {"command": name, "volume": volume, "bytes": parse_bytes(size, what="grow: SIZE")}
         case "corrupt", [disk, count]:
             return {"command": name, "disk": disk, "bytes": parse_bytes(count, what="corrupt: BYTES")}
         case (("snapshot" | "revert"), [snapshot]):
