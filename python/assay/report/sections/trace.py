@@ -129,8 +129,8 @@ def _cache_sentence(found: TraceCharacter) -> str:
     if most < 0.01 or needed is None:
         return f"{touched}; hardly a block is read again, so that a cache does not help reads."
     return (
-        f"{touched}; a cache of {format_bytes(needed[0])} would serve {percent(needed[1])} of the blocks read, and none "
-        f"more than {percent(most)}: the others are read for the first time."
+        f"{touched}; a cache of {format_bytes(needed[0])} would serve {percent(needed[1])} of the blocks read, and none"
+        f" more than {percent(most)}: the others are read for the first time."
     )
 
 

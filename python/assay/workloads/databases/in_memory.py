@@ -22,12 +22,15 @@ def queries_in_memory(storage: Storage, data_bytes: float) -> str:
     return f"{asked} were read from storage{_hits(storage)}"
 
 
-def transactions_in_memory(storage: Storage, transactions: float) -> str:
-    """How many reads a transaction asked of storage, where they are few; empty where not, or where it is not known."""
+def transactions_in_memory(storage: Storage, transactions: float, work: str = "transaction") -> str:
+    """How many reads a transaction asked of storage, where they are few; empty where not, or where it is not known.
+
+    `work` is what transactions are called.
+    """
     reads, _ = own_reads(storage)
     if reads is None or not transactions or reads >= READS_LEAST * transactions:
         return ""
-    return f"a transaction asked for {reads / transactions:.2g} reads of storage{_hits(storage)}"
+    return f"a {work} asked for {reads / transactions:.2g} reads of storage{_hits(storage)}"
 
 
 def own_reads(storage: Storage) -> tuple[float | None, float | None]:

@@ -29,6 +29,7 @@ STATEMENTS = Application(
     shape={},
     counts_all=True,
     by_minute=False,
+    work="statement",
     client="session",
     disclaimer=(
         "recorded times are the server's own; replayed ones include the way to it and back, which is taken off where"

@@ -59,7 +59,7 @@ def times_slower(
     recorded = sum(batch["recorded_ns"] for batch in batches)
     at_server = [max(batch["replayed_ns"] - batch["count"] * round_trip_ns, 0.0) for batch in batches]
     replayed = sum(at_server)
-    if recorded <= 0:
+    if recorded <= 0 or replayed <= 0:
         return None, None
     ratio, count = replayed / recorded, len(batches)
     if count < BATCHES_LEAST:

@@ -17,7 +17,7 @@ from assay.workloads.sqllog.shapes import LogReplayed, OutcomeDiffers, Statement
 from assay.workloads.sqllog.survey import StatementLog
 from assay.workloads.transactions.point import LAG_MIN_NS, OltpMeasurement
 from assay.workloads.transactions.reports import CoreRun, OltpFigures
-from assay.workloads.transactions.shapes import MeasuredOltp
+from assay.workloads.transactions.shapes import MeasuredOltp, of_kind, with_own
 
 
 class CoreTold(TypedDict):
@@ -86,7 +86,10 @@ class StatementsMeasurement(OltpMeasurement):
         return {"statements": done}
 
     def _oltp(self, figures: OltpFigures) -> MeasuredOltp:
-        return {**super()._oltp(figures), "users": self.log.survey["sessions_most"], "memory_bytes_per_user": None}
+        told: MeasuredOltp = {
+            **super()._oltp(figures), "users": self.log.survey["sessions_most"], "memory_bytes_per_user": None,
+        }  # fmt: skip
+        return with_own(told, of_kind(self.application.tables.scale, None), MeasuredOltp())
 
     def _offered(self, figures: OltpFigures) -> Offered:
         """Whether the database kept up with the log."""

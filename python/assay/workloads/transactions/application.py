@@ -69,6 +69,8 @@ class Application:
         Who counts commits of the first transaction within the database, in a sentence that goes on with a number.
     by_minute
         Whether transactions a minute are told beside the throughput.
+    work
+        What it counts, in the singular.
     client
         Who waits for one answer at a time, in the singular.
     rolled_back
@@ -107,6 +109,7 @@ class Application:
     stall_s: float | None = None
     counts_all: bool = False
     by_minute: bool = True
+    work: str = "transaction"
     client: str = "user"
     disclaimer: str
     tables: TableSet

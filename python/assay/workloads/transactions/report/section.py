@@ -60,7 +60,7 @@ def _facts(found: Record, point: Record | None, application: Application) -> lis
         ("Load", _load_text(point, workload) if point else ""),
         ("Started on time", _schedule_text(found.get("schedule"))),
         ("TPM the server counts", f"{by_server:,.0f}, other sessions included" if by_server is not None else ""),
-        ("CPU of the load", f"{format_latency(cpu_ns)} a transaction" if cpu_ns is not None else ""),
+        ("CPU of the load", f"{format_latency(cpu_ns)} a {application.work}" if cpu_ns is not None else ""),
         ("Memory of the load", f"{format_bytes(memory)} a user, threads included" if memory is not None else ""),
         ("Failed", _errors_text(errors)),
         ("Loaded", _loaded_text(found.get("load"))),
@@ -270,7 +270,7 @@ def search_section(facts: RunFacts, application: Application) -> Section | None:
         blocks += _search_blocks(facts, answer, number, application)
     if not blocks:
         return None
-    return Section("oltp-search", "The most transactions within limits", blocks, place="answer")
+    return Section("oltp-search", f"The most {application.work}s within limits", blocks, place="answer")
 
 
 def _search_blocks(facts: RunFacts, answer: Record, number: int, application: Application) -> list[Block]:

@@ -28,7 +28,7 @@ def oltp_storage_section(facts: RunFacts, application: Application) -> Section |
     blocks: list[Block] = []
     storage = found.get("storage")
     if storage:
-        blocks += _storage_blocks(storage)
+        blocks += _storage_blocks(storage, application.work)
     if found.get("statements"):
         blocks += [Heading("Statements that took the most time"), _statement_table(found["statements"])]
     if found.get("tables"):
@@ -38,20 +38,20 @@ def oltp_storage_section(facts: RunFacts, application: Application) -> Section |
         blocks += [Heading("Servers and their settings"), _settings_table(databases, application)]
     if not blocks:
         return None
-    return Section("oltp-storage", "Storage under the transactions", blocks, place="answer")
+    return Section("oltp-storage", f"Storage under the {application.work}s", blocks, place="answer")
 
 
-def _storage_blocks(storage: Record) -> list[Block]:
+def _storage_blocks(storage: Record, work: str) -> list[Block]:
     blocks: list[Block] = []
-    sentence = _cost_sentence(storage)
+    sentence = _cost_sentence(storage, work)
     if sentence:
         blocks.append(Paragraph(sentence, strong=True))
     devices = storage["devices"]
-    blocks.append(Paragraph(_source_text(storage)))
+    blocks.append(Paragraph(_source_text(storage, work)))
     items = [
-        ("Read", _per_transaction(storage, "read")),
-        ("Written", _per_transaction(storage, "written")),
-        ("Log written", _per_transaction(storage, "log")),
+        ("Read", _cost_each(storage, "read", work)),
+        ("Written", _cost_each(storage, "written", work)),
+        ("Log written", _cost_each(storage, "log", work)),
         ("Log flush", _flush_text(storage)),
         ("Buffer hits", _hits_text(storage)),
         ("Checkpoints begun", _number(storage.get("checkpoints_count"))),
@@ -70,16 +70,16 @@ def _storage_blocks(storage: Record) -> list[Block]:
     return blocks
 
 
-def _cost_sentence(storage: Record) -> str:
+def _cost_sentence(storage: Record, work: str) -> str:
     words = cost_words(cast(Storage, storage))
     if not words:
         return ""
     latency = storage.get("log_flush_latency_mean_ns")
     flush = f"; a flush of the log took {format_latency(latency)} on average" if latency is not None else ""
-    return f"A transaction {words}{flush}."
+    return f"A {work} {words}{flush}."
 
 
-def _source_text(storage: Record) -> str:
+def _source_text(storage: Record, work: str) -> str:
     devices = storage["devices"]
     if not devices:
         return (
@@ -87,7 +87,7 @@ def _source_text(storage: Record) -> str:
             "page cache beneath them may have answered part of it."
         )
     shared = [device for device in devices if "log" in (device.get("roles") or []) and len(device["roles"]) > 1]
-    text = "Bytes at the devices are those of the window of the transactions, other programs' among them."
+    text = f"Bytes at the devices are those of the window of the {work}s, other programs' among them."
     if shared and storage.get("log_flush_latency_mean_ns") is not None:
         names = joined(str(device.get("device")) for device in shared)
         text += f" On {names} log and data share a device: the latency of the log is what the server itself timed."
@@ -99,14 +99,14 @@ def _source_text(storage: Record) -> str:
     return text
 
 
-def _per_transaction(storage: Record, what: str) -> str:
+def _cost_each(storage: Record, what: str, work: str) -> str:
     value = storage.get(f"{what}_bytes_per_transaction")
     if value is None:
         return ""
     cost = costs_of(cast(Storage, storage)).get(what)
     if cost is None or cost.own is None or not cost.is_counted:
-        return f"{format_bytes(value)} a transaction"
-    return f"{format_bytes(cost.own)} a transaction, as the server counts; {format_bytes(value)} at the devices"
+        return f"{format_bytes(value)} a {work}"
+    return f"{format_bytes(cost.own)} a {work}, as the server counts; {format_bytes(value)} at the devices"
 
 
 def _flush_text(storage: Record) -> str:

@@ -83,18 +83,18 @@ def throughput_sentence(facts: RunFacts, application: Application) -> str | None
     if application.by_minute and found.get("tpm_client"):
         tpm = f" and {found['tpm_client']:,.0f} transactions a minute (TPM)"
     where = joined(text for text in size if text)
-    held = in_memory(found)
+    held = in_memory(found, application.work)
     tail += f"; its data fit in memory: {held}, so that it says little of how the storage reads" if held else ""
     told = f"{rate.number(found[rate.key])} {rate.said}{tpm}{f' with {where}' if where else ''}{tail}"
     told = bounded_words(facts.point(found.get("point_id")) or {}, told)
     return f"{told[:1].upper()}{told[1:]} [{found.get('point_id') or DASH}]."
 
 
-def in_memory(found: Record) -> str:
-    """How few reads a point's transactions asked of storage, where memory answered them; empty where storage did."""
+def in_memory(found: Record, work: str = "transaction") -> str:
+    """How few reads a point's work asked of storage, where memory answered them; empty where storage did."""
     storage: Storage = found.get("storage") or {}
     count = (found.get("tpm_client") or 0.0) / 60 * (storage.get("seconds") or 0.0)
-    return transactions_in_memory(storage, count)
+    return transactions_in_memory(storage, count, work)
 
 
 def answer_sentence(answer: Record, application: Application, *, with_ends: bool = True) -> str:
