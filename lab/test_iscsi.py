@@ -213,7 +213,6 @@ def test_scripts_of_faults_leave_every_byte(
     first, codes, pages = int(os.environ.get("LAB_SEED", "1")), [], 0
     try:
         for seed in range(first, first + scripts):
-
             script = random.Random(seed)
             device = attached.device("data01", len(PORTALS))
             running = begin_verify(attached, device, "5s")
@@ -319,7 +318,6 @@ def test_a_cut_path_costs_no_transaction(
     lost = portals[array.command("fail-path").split()[1].removesuffix(":3260")]
     done = running.end()
     lab.kill(recording, signal.SIGTERM)
-
 
     diagnosis = lab.assay("diagnose", "/tmp/recording", "--json").checked().document
     array.command("mend-paths")

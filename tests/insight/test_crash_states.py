@@ -125,6 +125,30 @@ def test_a_server_passes_with_its_own_settings_and_each_control_fails(
     assert not [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(tmp_path) in line]
 
 
+HISTORY = "SELECT count(*) FROM pgbench_history"
+BALANCED = (
+    "SELECT b, d FROM (SELECT sum(bbalance) AS b FROM pgbench_branches) x,"
+    " (SELECT coalesce(sum(delta), 0) AS d FROM pgbench_history) y WHERE b <> d"
+)
+
+
+@has_fuse
+@has_loop
+@pytest.mark.slow(reason="a minute of starts of a server; its own ledger is tried with more states")
+@pytest.mark.parametrize(
+    "load",
+    [["--load", "tpcb-like", "--init", "pgbench", "--count", HISTORY, "--condition", BALANCED], ["--load", "tpcc"]],
+    ids=["scripts", "tpcc"],
+)
+def test_transactions_of_a_workload_are_all_there_and_consistent(tmp_path: Path, load: list[str]) -> None:
+    options = ("--transactions", "200", "--states", str(max(STATES // 5, 2)), "--json")
+    found = crash("run", "postgresql", *load, *options, "--at", str(tmp_path / "at"))
+    assert found.exit_code == 0, found.output
+    (row,) = json.loads(found.stdout)["rows"]
+    assert row["recorded"]["told"] > 1
+    assert row["tried"][-1]["outcome"]["failed"] >= 1
+
+
 def outcome(failed: int) -> CrashOutcome:
     return CrashOutcome(
         promises=Promises(), planned=9, tried=9, failed=failed, kinds={}, coverage={}, seconds=1.0, failure=None
@@ -194,6 +218,10 @@ def test_a_torn_page_is_no_control_where_the_drive_writes_pages_whole() -> None:
         (["run", "postgresql", "--at", "x", "--set", "fsync"], "accepted: NAME=VALUE"),
         (["run", "true", "--check", "true", "--at", "x", "--fs", "none", "--as", "nobody"], "belongs to the user who"),
         (["run", "true", "--check", "true", "--at", "x", "--as", "no such user"], "is no user of this host"),
+        (["run", "true", "--check", "true", "--at", "x", "--load", "tpcc"], "is a load itself"),
+        (["run", "postgresql", "--at", "x", "--load", "tpcc", "--init", "pgbench"], "has its own transactions"),
+        (["run", "postgresql", "--at", "x", "--load", "nosuch.sql"], "cannot be read"),
+        (["run", "postgresql", "--at", "x", "--count", "SELECT 1"], "the ledger has its own tables"),
         (["show", "1:2:all", "--at", "nowhere"], "is no row of an examination"),
     ],
 )

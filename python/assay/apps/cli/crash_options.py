@@ -41,6 +41,19 @@ Vary = Annotated[
     list[str] | None, typer.Option("--vary", metavar="NAME=VALUE", help="Another row, with this setting, too.")
 ]
 Matrix = Annotated[bool, typer.Option("--matrix", help="Try all atomic sizes and the order of writes, too.")]
+Load = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--load",
+        metavar="WORKLOAD",
+        help="Load of a server: a workload, or scripts FILE@WEIGHT (a ledger).",
+    ),
+]
+Init = Annotated[list[str] | None, typer.Option("--init", metavar="FILE", help="SQL that makes the scripts' tables.")]
+Condition = Annotated[
+    list[str] | None, typer.Option("--condition", metavar="SQL", help="Query that returns no row if all is right.")
+]
+Count = Annotated[str, typer.Option("--count", metavar="SQL", help="Query that counts the scripts' commits.")]
 Transactions = Annotated[int, typer.Option("--transactions", min=1, max=1_000_000, help="Load of a server.")]
 Clients = Annotated[int, typer.Option("--clients", min=1, max=16, help="Clients of a server.")]
 Pages = Annotated[

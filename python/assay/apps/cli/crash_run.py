@@ -38,6 +38,8 @@ Examples:
 """
 
 EVERY_S = 5.0
+WORKLOAD_SIZE = "512M"
+"""Volume of a workload's tables at their smallest scale, with the log of loading them."""
 
 
 @usual("--at", "--check", "--states", "--matrix", "--vary", "--json", "--output")
@@ -63,6 +65,10 @@ def crash_run(
     setting: of_crash.Setting = None,
     vary: of_crash.Vary = None,
     matrix: of_crash.Matrix = False,
+    load: of_crash.Load = None,
+    init: of_crash.Init = None,
+    condition: of_crash.Condition = None,
+    count: of_crash.Count = "",
     transactions: of_crash.Transactions = 600,
     clients: of_crash.Clients = 4,
     pages: of_crash.Pages = True,
@@ -81,11 +87,14 @@ def crash_run(
     del debug
     from assay.insight.crash.examination import CrashExamination
 
-    volume = _volume(size, fs, mkfs, mount)
+    plan = _load_plan(subject, load or (), init or (), [*(condition or ()), *([count] if count else [])])
+    volume = _volume(size or (WORKLOAD_SIZE if plan else ""), fs, mkfs, mount)
     promises = of_crash.promises_of(atomic, in_order, no_cache, withdraw)
     rows = _rows(subject, check, fs, setting or (), vary or (), matrix=matrix)
     program = _program(subject, check, prepare, patience, transactions, clients)
-    program = replace(program, checks_pages=pages, user=_user(as_user, fs))
+    program = replace(
+        program, checks_pages=pages, user=_user(as_user, fs), plan=plan, conditions=tuple(condition or ()), count=count
+    )
     stage = _Stage(at=at, volume=volume, fsck=fsck, seed=seed, jobs=jobs or os.cpu_count() or 1)
     examination = CrashExamination(promises=promises, states=states, matrix=matrix, say=say)
     answer = _examined(examination, stage, program, rows)
@@ -138,6 +147,29 @@ def _program(subject: str, check: str, prepare: str, patience: str, transactions
         transactions=transactions,
         clients=clients,
     )
+
+
+def _load_plan(subject: str, load: Sequence[str], init: Sequence[str], queries: Sequence[str]) -> str:
+    """The plan of a server's load, JSON; empty: a ledger."""
+    from assay.workloads.registry import workloads
+    from assay.workloads.transactions.workload import TransactionsWorkload
+
+    if not load and (init or queries):
+        raise UsageError("--init, --condition, --count: the ledger has its own tables and conditions; give --load, too")
+    if not load:
+        return ""
+    server = of_crash.SERVERS.get(subject)
+    if server is None:
+        raise UsageError(f"--load: {subject!r} is a load itself; leave --load out")
+    known = {one.kind: one for one in workloads() if isinstance(one, TransactionsWorkload) and one.table_set.keys}
+    workload = known.get(load[0])
+    if workload is None:
+        takes = next(one for one in workloads() if isinstance(one, TransactionsWorkload) and one.takes_scripts)
+        return str(takes.scripts_plan(load, init, server).model_dump_json())
+    if len(load) > 1 or init:
+        raise UsageError(f"--load: {load[0]} has its own transactions and tables; leave other scripts and --init out")
+    plan = workload.load_plan({workload.table_set.scale: workload.table_set.size.step}, source="--load")
+    return str(plan.model_dump_json())
 
 
 def _user(name: str, fs: str) -> str:

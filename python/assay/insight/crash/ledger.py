@@ -54,6 +54,7 @@ SELECT count(*) FROM accounts LEFT JOIN (
 class Ledger:
     """The tables, the clients and the questions."""
 
+    title = ""
     tables = TABLES
 
     def __init__(self, *, transactions: int, clients: int) -> None:

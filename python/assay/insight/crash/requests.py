@@ -37,6 +37,12 @@ class SubjectRequest:
         Whether a server's pages and indexes are all checked.
     user
         As whom the program runs; empty: the user of the server's package, or who runs Assay.
+    plan
+        A plan of transactions that are the load of a server, JSON; empty: a ledger.
+    conditions
+        Queries that must return no row after a crash.
+    count
+        A query that counts commits, which must not be fewer than clients were told of.
     """
 
     kind: SubjectKind
@@ -50,6 +56,9 @@ class SubjectRequest:
     clients: int = 4
     checks_pages: bool = True
     user: str = ""
+    plan: str = ""
+    conditions: tuple[str, ...] = ()
+    count: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +165,8 @@ def subject_of(found: Record) -> SubjectRequest:
     ValueError, TypeError, KeyError
         It is none.
     """
-    return SubjectRequest(**{**found, "settings": tuple(found["settings"])})
+    lists = {name: tuple(found[name]) for name in ("settings", "conditions")}
+    return SubjectRequest(**{**found, **lists})
 
 
 def checked_of(found: dict[str, object]) -> CheckedState:

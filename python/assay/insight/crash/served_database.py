@@ -15,8 +15,17 @@ from assay.targets.databases.common.table_set import TableSet
 
 
 class DatabaseLoad(Protocol):
-    """What clients do on a server, and what must hold afterwards."""
+    """What clients do on a server, and what must hold afterwards.
 
+    Attributes
+    ----------
+    title
+        For people; empty: it is the usual one.
+    tables
+        Its tables; without names, all that are there are checked.
+    """
+
+    title: str
     tables: TableSet
 
     def prepare(self, server: OwnServer) -> None:
@@ -44,7 +53,7 @@ class ServedDatabase:
             Whether all pages and indexes are checked, beside what the load asks.
         """
         self._server, self._load, self._checks_pages = server, load, checks_pages
-        self.title = server.title
+        self.title = ", ".join(word for word in (server.title, load.title) if word)
 
     def prepare(self, place: Path) -> None:
         """Initialise the server and make the tables."""
@@ -82,12 +91,14 @@ class ServedDatabase:
         return found
 
     def _asked(self, told: Sequence[str]) -> CrashFinding | None:
-        tables = self._load.tables
-        with closing(self._server.database(tables).new_session()) as session:
+        database = self._server.database(self._load.tables)
+        with closing(database), closing(database.new_session()) as session:
             found = self._load.wrong(self._server, session, told)
-            if found is None and self._checks_pages and (damaged := self._server.damage(session, tables.names)):
-                return CrashFinding(kind="corrupt", message=damaged)
-            return found
+            if found is not None or not self._checks_pages:
+                return found
+            tables = self._load.tables.names or database.tables()
+            damaged = self._server.damage(session, tables)
+            return CrashFinding(kind="corrupt", message=damaged) if damaged else None
 
     def close(self) -> None:
         """Remove what lies outside the volume."""

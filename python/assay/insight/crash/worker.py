@@ -23,7 +23,7 @@ from assay.insight.crash.ledger import Ledger
 from assay.insight.crash.own_user import OwnUser, named_user
 from assay.insight.crash.places import places_of
 from assay.insight.crash.requests import CheckedState, LostWrite, Recorded, StageRequest, SubjectRequest, stage_of
-from assay.insight.crash.served_database import ServedDatabase
+from assay.insight.crash.served_database import DatabaseLoad, ServedDatabase
 from assay.insight.crash.servers import own_server
 from assay.insight.crash.stage import NotMounted, Stage
 from assay.insight.crash.subject import CrashFinding, CrashSubject
@@ -149,7 +149,12 @@ def _since(began: float) -> float:
 def _subject(request: SubjectRequest, work: Path) -> CrashSubject:
     if request.kind != "command":
         server = own_server(request, work)
-        load = Ledger(transactions=request.transactions, clients=request.clients)
+        load: DatabaseLoad = Ledger(transactions=request.transactions, clients=request.clients)
+        if request.plan:
+            from assay.insight.crash.transactions import WorkloadLoad
+
+            size = {"transactions": request.transactions, "clients": request.clients}
+            load = WorkloadLoad(request.plan, request.conditions, request.count, **size)
         return ServedDatabase(server, load, checks_pages=request.checks_pages)
     return OwnCommand(
         request.load,

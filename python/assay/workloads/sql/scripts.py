@@ -80,6 +80,17 @@ def parse_scripts(words: Sequence[str], kind: str) -> list[WeighedSource]:
     return found
 
 
+def init_source(path: str) -> SourceText:
+    """A file that makes tables, or pgbench's own.
+
+    Raises
+    ------
+    UsageError
+        It cannot be read.
+    """
+    return {"name": path, "text": ""} if path == PGBENCH else {"name": path, "text": read_source(path)}
+
+
 def _split_weight(word: str) -> tuple[str, int]:
     path, at, weight = word.rpartition("@")
     if not at or not path:

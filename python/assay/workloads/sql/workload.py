@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ from assay.workloads.databases.job import actions_done
 from assay.workloads.plan import Part
 from assay.workloads.sql.application import FIGURES, SQL, application_of
 from assay.workloads.sql.job import SqlJob
+from assay.workloads.sql.loading import make_tables
 from assay.workloads.sql.plan import SqlPlan
+from assay.workloads.sql.scripts import init_source, parse_scripts
 from assay.workloads.sql.shapes import SHAPES
 from assay.workloads.sql.tables import TABLES
 from assay.workloads.transactions.opening import examine as examine_transactions
@@ -60,6 +63,24 @@ class SqlWorkload(TransactionsWorkload[SqlPlan]):
     shapes = SHAPES
     plan_type = SqlPlan
     table_set = TABLES
+    takes_scripts = True
+
+    def application_of(self, plan: SqlPlan) -> Application:
+        """The scripts of a plan."""
+        return application_of(script.name for script in plan.scripts)
+
+    def scripts_plan(self, words: Sequence[str], init: Sequence[str], scheme: str) -> SqlPlan:
+        """A plan of scripts, with the files that make the tables."""
+        data: dict[str, object] = {"scripts": parse_scripts(words, scheme), "init": [init_source(one) for one in init]}
+        data["actions"] = ["load", "run"] if init else ["run"]
+        return self.load_plan(data, source="--load")
+
+    def make_tables(
+        self, target: DatabaseTarget, plan: SqlPlan, *, display: Display, interrupt: threading.Event
+    ) -> None:
+        """Run the files that make the tables."""
+        for database in target.databases:
+            make_tables(database, plan, display=display, interrupt=interrupt)
 
     def examine(self, part: Part[SqlPlan], target: Target, manifest: Record, display: Display) -> Part[SqlPlan]:
         """Open the databases, and refuse actions that what they hold does not allow."""

@@ -28,6 +28,7 @@ from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.job import PartContext
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.background import BackgroundWork
+from assay.workloads.transactions.core_plan import core_plan
 from assay.workloads.transactions.counted import ServersCounted
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import CutPower
@@ -163,33 +164,14 @@ class OltpMeasurement:
 
     def _core_plan(self) -> str:
         """The plan as the core takes it, JSON."""
-        plan = self.plan
-        rate = None if plan.rate is None else {"rate": plan.rate, "poisson": plan.arrivals == "poisson"}
-        asked = {
-            "workload": self.application.kind,
-            "databases": [
-                {
-                    "name": database.name,
-                    "connection": database.connection().core_plan() | {"kind": database.dialect},
-                    "scale": self.target.scale[database.name],
-                }
-                for database in self.target.databases
-            ],
-            "users": plan.users,
-            "connections": plan.connections,
-            "threads": plan.threads,
-            "load": {"kind": "closed"} if rate is None else {"kind": "open", **rate},
-            "mix": plan.weights,
-            "deck": plan.draw == "deck",
-            "procedures": plan.mode == "procedures",
-            "retries": plan.retries,
-            "reconnect_s": plan.reconnect_s,
-            "seed": self.seed,
-            "interval_ns": round(self.interval_s * 1e9),
-            **plan.core_fields(self.target),
-            **({"keeps_orders": True} if any(event.do.startswith("cut-power") for event in plan.events) else {}),
-        }
-        return json.dumps(asked)
+        return core_plan(
+            self.target,
+            self.plan,
+            self.application,
+            seed=self.seed,
+            interval_s=self.interval_s,
+            keeps_orders=any(event.do.startswith("cut-power") for event in self.plan.events),
+        )
 
     # Following
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
@@ -15,6 +16,7 @@ from assay.targets.databases.common.target import DatabaseTarget
 from assay.targets.target import Target
 from assay.workloads.capabilities import Foreseen, OnDatabases, OverHosts, Reporting, Telling, Varied
 from assay.workloads.databases.job import actions_done
+from assay.workloads.databases.loading import load_tables
 from assay.workloads.databases.opening import loading_words
 from assay.workloads.plan import Part
 from assay.workloads.spread import Share
@@ -46,6 +48,8 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
     application: Application
     scale_unless_asked: ClassVar[str]
     """How much is loaded where the plan does not say, in words."""
+    takes_scripts: ClassVar[bool] = False
+    """Whether its transactions are scripts of the user's."""
 
     title = "Transaction"
     database_kinds: ClassVar[tuple[DatabaseKind, ...]] = ("embedded", "postgresql", "mariadb", "mssql")
@@ -65,6 +69,40 @@ class TransactionsWorkload(Workload[P], OnDatabases, Telling, Varied[P], Foresee
                 f" give --set {size.option}={ways} or fewer --levels"
             )
         return plan
+
+    def application_of(self, plan: P) -> Application:
+        """What a plan runs."""
+        del plan
+        return self.application
+
+    def scripts_plan(self, words: Sequence[str], init: Sequence[str], scheme: str) -> P:
+        """A plan of the user's own scripts, where the kind takes some.
+
+        Parameters
+        ----------
+        words
+            Scripts as a command names them.
+        init
+            Files that make the tables.
+        scheme
+            Kind of the server.
+
+        Raises
+        ------
+        UsageError
+            A file cannot be read, or the kind takes none.
+        """
+        raise UsageError(f"{self.kind}: takes no scripts; leave {' '.join([*words, *init])} out of {scheme}'s load")
+
+    def make_tables(self, target: DatabaseTarget, plan: P, *, display: Display, interrupt: threading.Event) -> None:
+        """Make and fill the tables that a plan needs.
+
+        Raises
+        ------
+        Interrupted, OpenFailed, OutOfSpace, IoFailed
+            They are not whole.
+        """
+        load_tables(target, plan, display=display, interrupt=interrupt)
 
     def estimate_s(self, plan: P) -> tuple[float, float]:
         """Shortest and longest time its points take."""

@@ -16,7 +16,7 @@ from assay.targets.databases.common.spec import is_database, parse_database
 from assay.workloads.databases.plan import ACTIONS, DATABASE
 from assay.workloads.plan import Part
 from assay.workloads.sql.plan import SqlPlan
-from assay.workloads.sql.scripts import PGBENCH, SourceText, parse_scripts, read_source
+from assay.workloads.sql.scripts import init_source, parse_scripts
 from assay.workloads.sql.tables import KIND
 from assay.workloads.transactions.plan import MIX
 
@@ -71,7 +71,7 @@ def sql(
     elif base is None:
         raise UsageError("no script; name a file of SQL, or one of tpcb-like, simple-update, select-only")
     if init:
-        data["init"] = [_init_source(path) for path in init]
+        data["init"] = [init_source(path) for path in init]
     if define:
         data["defines"] = [*data.get("defines", ()), *(_variable(text) for text in define)]
     if actions:
@@ -109,10 +109,6 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         late = rest[count + is_target[count:].index(True)]
         raise UsageError(f"{late!r} stands behind a script; name the databases first, then the scripts")
     return rest[:count], rest[count:], actions
-
-
-def _init_source(path: str) -> SourceText:
-    return {"name": path, "text": ""} if path == PGBENCH else {"name": path, "text": read_source(path)}
 
 
 def _variable(text: str) -> tuple[str, str]:
