@@ -16,6 +16,9 @@ use super::{
 
 const TEXT_MAX_BYTES: usize = 16 << 20;
 
+/// What stands for the time of the line before where an editor made spaces of the tabs.
+const NO_TIME: &str = "                ";
+
 /// Commands of the protocol that the log names.
 const COMMANDS: [&str; 22] = [
     "Connect",
@@ -68,7 +71,7 @@ struct Entry<'a> {
 
 /// Reads the first line of an entry; gives `None` for a line that continues the entry before.
 fn entry_of(line: &str) -> Option<Entry<'_>> {
-    let (at_ns, rest) = if let Some(rest) = line.strip_prefix("\t\t") {
+    let (at_ns, rest) = if let Some(rest) = line.strip_prefix("\t\t").or_else(|| line.strip_prefix(NO_TIME)) {
         (None, rest)
     } else {
         let bytes = line.as_bytes();

@@ -3,7 +3,7 @@
 use super::times;
 
 /// Prefixes that are tried where none is given: the default, those of packages and of log analysers, and those of cloud services.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 15] = [
     "%m [%p] %q%u@%d %c ",
     "%m [%p] %q%u@%d ",
     "%m [%p] ",
@@ -11,6 +11,10 @@ const KNOWN: [&str; 11] = [
     "%t [%p]: [%l-1] user=%u,db=%d,app=%a,client=%h ",
     "%t [%p]: user=%u,db=%d,app=%a,client=%h ",
     "%m [%p]: [%l-1] user=%u,db=%d,app=%a,client=%h ",
+    "%t [%p]: db=%d,user=%u,app=%a,client=%h ",
+    "%m [%p]: db=%d,user=%u,app=%a,client=%h ",
+    "%t [%p]: [%l-1] db=%d,user=%u,app=%a,client=%h ",
+    "%t [%p]: [%l-1] db=%d,user=%u ",
     "%t [%p]: [%l-1] user=%u,db=%d ",
     "%t:%r:%u@%d:[%p]:",
     "%t [%p]: [%l-1] ",

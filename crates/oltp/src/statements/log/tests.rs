@@ -190,6 +190,13 @@ fn a_general_log_has_texts_that_go_on_in_further_lines() {
     let kept = read(mysql.as_bytes(), None).unwrap().1;
     assert_eq!(kept.statements[0].1.start_ns, 1_795_773_600_323_456_000);
     assert_eq!(kept.begins.last().unwrap().2, "shop");
+    // Tabs may have become spaces on the way.
+    let spaced = "261127 10:00:00      51 Query       SELECT 1\n                FROM t\n                     \
+                  52 Query       SELECT 2\n";
+    assert_eq!(
+        told(&read(spaced.as_bytes(), None).unwrap().1),
+        [("SELECT 1\n                FROM t", None, None), ("SELECT 2", None, None)]
+    );
 }
 
 const SLOW: &str = "\
