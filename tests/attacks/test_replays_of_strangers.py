@@ -77,5 +77,5 @@ def test_points_of_another_trace_are_in_no_answer(bench: Bench) -> None:
     trace.unlink()
     writes(trace, [0, 16_384] * 100, [8192] * 200)
     document = bench.assay("replay", "--resume", bench.run, "--no-report", "--json").document
-    assert any("another model, plan or trace, in no answer" in one and first in one for one in document["notices"])
+    assert any("another model, plan or trace are in no answer" in one and first in one for one in document["notices"])
     assert first not in json.dumps(document["answers"])

@@ -17,7 +17,7 @@ from asking_pages import HOST, Site
 from assay.apps.cli.forms import start_settings
 from assay.apps.ui import starts
 from assay.apps.ui.start_form import StartSettings
-from assay.apps.ui.starts import CONFIRM_S, NotStarted, Starts
+from assay.apps.ui.starts import CONFIRM_S, StartRefused, Starts
 
 FORM = {"form": "profile", "values": {"path": "null:", "block": "8K", "queue_depth": "1", "duration": "1s"}}
 REHEARSE, CONFIRM = "/api/start/rehearse", "/api/start/confirm"
@@ -173,7 +173,7 @@ def test_two_tabs_start_one_run(site: Site, begun: Begun) -> None:
 def test_a_run_that_another_started_goes_first(allowed: StartSettings, begun: Begun, tmp_path: Path) -> None:
     page = Starts(allowed, [tmp_path], goes_on=lambda: True)
     number = asyncio.run(page.rehearse(FORM))["confirm"]
-    with pytest.raises(NotStarted, match="measure each other"):
+    with pytest.raises(StartRefused, match="measure each other"):
         page.confirm(number)
     assert begun.commands == []
 
@@ -183,7 +183,7 @@ def test_a_plan_waits_so_long_and_not_longer(allowed: StartSettings, begun: Begu
     page = Starts(allowed, [tmp_path], goes_on=lambda: False, clock=lambda: now_s)
     number = asyncio.run(page.rehearse(FORM))["confirm"]
     now_s = CONFIRM_S
-    with pytest.raises(NotStarted, match="waited too long"):
+    with pytest.raises(StartRefused, match="waited too long"):
         page.confirm(number)
     assert begun.commands == []
 
@@ -195,7 +195,7 @@ def test_many_plans_fill_nothing(allowed: StartSettings, begun: Begun, tmp_path:
         return [(await page.rehearse(FORM))["confirm"] for _ in range(100)]
 
     numbers = asyncio.run(many())
-    with pytest.raises(NotStarted):
+    with pytest.raises(StartRefused):
         page.confirm(numbers[0])
     assert page.confirm(numbers[-1])["goes_on"]
     assert len(begun.commands) == 1

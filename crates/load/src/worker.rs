@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use crate::{Arrivals, Completion, Counter, IoTally, Load, Op, Pace, Pattern, Request, Sync, TracedOp, Turns, Watch};
+use crate::{Arrivals, Completion, Counter, IoTally, Load, Op, Pattern, Request, Sync, TracedOp, Turns, Watch};
 
 mod plan;
 mod replay;
@@ -9,12 +9,6 @@ mod slot;
 pub use plan::{Outcome, Step, WorkerPlan};
 use replay::Replay;
 use slot::Slot;
-
-/// An arrival this near is waited for by polling: a sleep would come back too late.
-const POLL_NS: u64 = 20_000;
-/// The same of a timed replay that has a processor to itself: an idle processor of a virtual machine may take
-/// milliseconds to wake.
-const REPLAY_POLL_NS: u64 = 5_000_000;
 
 /// The state machine that asks: patterns and arrivals in, requests out, completions counted into intervals.
 ///
@@ -84,10 +78,7 @@ impl Worker {
                     None
                 }
             },
-            poll_ns: match activity.load {
-                Load::Replay { pace: Pace::Timed, .. } if plan.has_processor => REPLAY_POLL_NS,
-                _ => POLL_NS,
-            },
+            poll_ns: plan.poll_ns(),
             replayed_ns: None,
             turns: Turns::new(&activity.load, plan.worker, plan.workers),
             next_turn_ns: u64::MAX,

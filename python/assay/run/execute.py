@@ -176,9 +176,7 @@ class Execution:
         finished = [point for point in current_points(self.folder.points()) if point["ended_by"] not in CUT_SHORT]
         others = [point["id"] for point in finished if point["key"] not in asked]
         if others:
-            self.notices.append(
-                f"the folder holds points of another model, plan or trace, in no answer: {', '.join(others)}"
-            )
+            self.notices.append(f"points of another model, plan or trace are in no answer: {', '.join(others)}")
 
     def _run_parts(self, recorder: Recorder) -> None:
         finished = {point["key"]: point for point in self.folder.points() if point["ended_by"] not in CUT_SHORT}

@@ -1,6 +1,12 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
-use crate::{Activity, BurstGate, Exchange, Feed, IoTally, Pulse, Request};
+use crate::{Activity, BurstGate, Exchange, Feed, IoTally, Load, Pace, Pulse, Request};
+
+/// An arrival this near is waited for by polling: a sleep would come back too late.
+const POLL_NS: u64 = 20_000;
+/// The same of a timed replay that has a processor to itself: an idle processor of a virtual machine may take
+/// milliseconds to wake.
+const REPLAY_POLL_NS: u64 = 5_000_000;
 
 /// Everything one worker needs to know.
 #[derive(Clone)]
@@ -42,6 +48,14 @@ impl WorkerPlan {
     /// The first buffer of writes. Reads have buffers of their own, so that they never change bytes to be written.
     pub fn write_buffers_start(&self) -> u32 {
         if self.activity.access.read_share > 0.0 { self.queue_depth() } else { 0 }
+    }
+
+    /// Distance of an arrival that is waited for by polling.
+    pub(super) fn poll_ns(&self) -> u64 {
+        match self.activity.load {
+            Load::Replay { pace: Pace::Timed, .. } if self.has_processor => REPLAY_POLL_NS,
+            _ => POLL_NS,
+        }
     }
 
     fn writes(&self) -> bool {

@@ -24,7 +24,7 @@ from assay.apps.ui.metrics import CONTENT_TYPE, MetricSample, exposed, live_samp
 from assay.apps.ui.recordings import catalogue_of, lines_of
 from assay.apps.ui.runs import REPORTS, RunPlace, RunRow, Runs, live_of, stamp_of
 from assay.apps.ui.start_form import StartSettings, WrongForm
-from assay.apps.ui.starts import NotStarted, Starts
+from assay.apps.ui.starts import StartRefused, Starts
 from assay.apps.ui.watch import Events, RunsWatch, bounded
 from assay.base.errors import AssayError
 from assay.base.paths import plain
@@ -215,7 +215,7 @@ class Pages:
         try:
             # In this thread: two requests at once are one after the other.
             return JSONResponse(self._starts.confirm(number))
-        except NotStarted as error:
+        except StartRefused as error:
             return JSONResponse({"error": str(error)}, status_code=409)
 
     async def _compare(self, request: Request) -> Response:

@@ -68,7 +68,7 @@ class StartsShown(TypedDict):
     started: StartedRun | None
 
 
-class NotStarted(Exception):
+class StartRefused(Exception):
     """A run is not started; the text says why."""
 
 
@@ -152,16 +152,16 @@ class Starts:
 
         Raises
         ------
-        NotStarted
+        StartRefused
             The number was used, is too old or was never given; or a run goes on.
         """
         found = self._waiting.pop(number, None) if isinstance(number, str) else None
         if found is None or found.until_s <= self._clock():
-            raise NotStarted("this plan was started already, or waited too long; look at it again")
+            raise StartRefused("this plan was started already, or waited too long; look at it again")
         if self._child is not None and self._child.shown()["goes_on"]:
-            raise NotStarted("a run that this page started goes on; two at once would measure each other")
+            raise StartRefused("a run that this page started goes on; two at once would measure each other")
         if self._goes_on():
-            raise NotStarted("a run goes on in these folders; two at once would measure each other")
+            raise StartRefused("a run goes on in these folders; two at once would measure each other")
         self._child = _Child(found.words)
         return self._child.shown()
 

@@ -16,7 +16,7 @@ use super::{
 
 const TEXT_MAX_BYTES: usize = 16 << 20;
 
-/// What stands for the time of the line before where an editor made spaces of the tabs.
+/// Spaces that an editor made of the tabs of a line without a time.
 const NO_TIME: &str = "                ";
 
 /// Commands of the protocol that the log names.

@@ -23,7 +23,7 @@ const PREPARED_MAX: usize = 1000;
 const LATE_NS: u64 = 10_000_000;
 /// Sessions one after the other that could not connect: the server is away.
 const LOST_MAX: u32 = 50;
-/// How often a session times an empty statement: the way to the server and back.
+/// Time between two empty statements of a session, which time the way to the server and back.
 const TRIP_EVERY_NS: u64 = 1_000_000_000;
 /// SQLSTATE of a write that a session refuses which only reads.
 const READ_ONLY: &str = "25006";
