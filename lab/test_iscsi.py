@@ -251,9 +251,8 @@ def test_a_member_joins_and_its_portal_retires_without_an_error(
     attached.lab.wait_until(lambda: JOINING not in ready_at(attached), every_s=1.0)
     done = running.end()
     (point,) = done.document["points"]
-    observed(
-        f"{point['read']['count']:,} reads, {point['errors']['count']} errors; {moved} sessions moved to {JOINING}"
-    )
+    observed(f"{point['read']['count']:,} reads, {point['errors']['count']} errors")
+    observed(f"{moved} of {len(VOLUMES) * len(PORTALS)} sessions moved to {JOINING}, and away when it retired")
     assert len(array.status["members"]) == members + 1
     assert point["errors"]["count"] == 0
     for volume in VOLUMES:
@@ -303,20 +302,24 @@ def test_a_cut_path_costs_no_transaction(
         initiator.name_portals(array.target(volume))
     initiator.log_in().checked()
     device = initiator.device("data01", len(PORTALS))
+    disks = {path.portal: path.disk for path in initiator.paths("data01")}
     server = Server(lab, Disk(name="OVERISCSI"), database, 5520, device=device)
     assert server.start(), server.process
     recording = lab.start("assay", "record", "start", "/tmp/recording", "--no-processes")
     lab.wait_until(lambda: lab.run(*RECORDS).code == 0, recording)
     running = lab.start(
-        "assay", "oltp", "tpcc", server.url, "run", "--users", "4", "--warmup", "1s", "--duration", "60s",
+        "assay", "oltp", "tpcc", server.url, "run", "--users", "4", "--warmup", "1s", "--duration", "150s",
         "--reconnect", "600s", *OUTPUT,
     )  # fmt: skip
     lab.wait_for_run(running)
     enough = lab.writes(device) + CUT_AFTER_WRITES
     lab.wait_until(lambda: lab.writes(device) > enough, running, every_s=1.0)
-    portals = {path.portal: path.disk for path in initiator.paths("data01")}
-    lost = portals[array.command("fail-path").split()[1].removesuffix(":3260")]
+    cut = array.command("fail-path").split()[1].removesuffix(":3260")
+    cut_ns = int(lab.shell("date +%s%N"))
+    others = [f"/dev/{disk}" for portal, disk in disks.items() if portal != cut]
+    before = [lab.ios(disk) for disk in others]
     done = running.end()
+    after = [lab.ios(disk) for disk in others]
     lab.kill(recording, signal.SIGTERM)
 
     diagnosis = lab.assay("diagnose", "/tmp/recording", "--json").checked().document
@@ -325,26 +328,38 @@ def test_a_cut_path_costs_no_transaction(
     server.stop()
     initiator.log_out()
 
-    observed(
-        f"{transactions(done):,} transactions; {dip(lab.share / Path(done.document['run_folder']).relative_to(SHARE))}"
-    )
+    rates = committed(lab.share / Path(done.document["run_folder"]).relative_to(SHARE))
+    until = [rate for t_ns, rate in rates if t_ns <= cut_ns]
+    since = [rate for t_ns, rate in rates if t_ns > cut_ns]
+    observed(f"{transactions(done):,} transactions; {dip(until, since)}")
+    observed(f"{sum(after) - sum(before):,} I/Os over the other paths")
     observed("diagnose: " + ", ".join(f"{one['cause']} ({one['confidence']})" for one in diagnosis["causes"]))
     assert done.code in (0, 1, 5), done.stderr
     assert not [notice for notice in done.document["notices"] if LOST in notice]
     assert check.code == 0, check.stderr
-    assert any(cause["cause"] == "lost-path" and f"/{lost}" in json.dumps(cause) for cause in diagnosis["causes"])
+    assert sum(since) > 0
+    assert all(late > early for early, late in zip(before, after, strict=True))
+    assert any(cause["cause"] == "lost-path" and f"/{disks[cut]}" in json.dumps(cause) for cause in diagnosis["causes"])
 
 
-def dip(run: Path) -> str:
-    """Say how low the rate of transactions fell, for how long it stayed below half of its mean, and stood still."""
+def committed(run: Path) -> list[tuple[int, float]]:
+    """Moments of a run in UTC, and the transactions committed in each second up to them."""
     rates: dict[int, float] = {}
     for row in read_series(run).records():
         if (row["source"], row["metric"]) == ("tpcc", "committed_count"):
             rates[int(row["t_ns"])] = rates.get(int(row["t_ns"]), 0.0) + float(row["value"])
-    mean = sum(rates.values()) / len(rates)
+    return sorted(rates.items())
+
+
+def dip(until: list[float], since: list[float]) -> str:
+    """Say how fast transactions went until a path was cut, and for how long they then stood still or were slow."""
+    mean = sum(until) / max(len(until), 1)
     low = longest = still = stillest = 0
-    for _, rate in sorted(rates.items()):
+    for rate in since:
         low = low + 1 if rate < mean / 2 else 0
         still = still + 1 if not rate else 0
         longest, stillest = max(longest, low), max(stillest, still)
-    return f"{mean:.1f} a second, below half of that for {longest} s at most, none for {stillest} s (the failover)"
+    return (
+        f"{mean:.1f} a second until the cut; in the {len(since)} s after it none for {stillest} s (the failover),"
+        f" below half for {longest} s, {sum(since) / max(len(since), 1):.1f} a second in all"
+    )

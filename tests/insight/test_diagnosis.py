@@ -382,6 +382,10 @@ def test_a_lost_path_is_named_though_no_load_shows_that_it_is_silent() -> None:
         rows("multipath", "dm-0", "paths_failed_count", lost, tier="storage"),
         rows("multipath", "dm-0/sdb", "failed_share", lost, tier="storage"),
         rows("multipath", "dm-0/sdc", "failed_share", [0.0] * 60, tier="storage"),
+        rows("path", "dm-0/sdb", "write_ios_count", [0.0] * 60, kind="delta", tier="storage"),
+        rows("path", "dm-0/sdb", "read_ios_count", [0.0] * 60, kind="delta", tier="storage"),
+        rows("path", "dm-0/sdc", "read_ios_count", [0.0] * 60, kind="delta", tier="storage"),
+        rows("path", "dm-0/sdd", "read_ios_count", [1.0] * 60, kind="delta", tier="storage"),
     ).record()["causes"]
     assert cause["cause"] == "lost-path"
     assert "dm-0/sdb" in cause["advice"]

@@ -45,13 +45,17 @@ def _lost(observed: Observations, maps: Sequence[Track]) -> Suspicion | None:
     for failed in maps:
         words = f"{failed.entity}: paths that do not run"
         signals.add("failed", words, failed, at.PATH_LOST, required=True, strong=True)
-        for path in _paths_of(observed, failed, "failed_share", "multipath"):
+        states = _paths_of(observed, failed, "failed_share", "multipath")
+        for path in states:
             # Of a longer step it is the share.
             down, words = np.nan_to_num(path.values) > 0, f"{path.entity}: does not run"
             if signals.add_where("failed", words, down, entity=path.entity, host=path.host, strong=True):
                 lost_steps[path.entity] = int(down.sum())
         for name, silent in _silent(observed, failed):
             words = f"{name}: no I/Os while other paths have some"
+            # Under little load paths that run are silent, too.
+            if states and name not in lost_steps:
+                continue
             if signals.add_where("silent", words, silent, entity=name, host=failed.host):
                 lost_steps[name] = max(lost_steps.get(name, 0), int(silent.sum()))
     names = sorted(lost_steps, key=lambda name: -lost_steps[name])
