@@ -72,7 +72,7 @@ echo InitiatorName=iqn.2026-11.lab:initiator >/etc/iscsi/initiatorname.iscsi
 echo node.session.timeo.replacement_timeout = 3 >>/etc/iscsi/iscsid.conf
 /lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add
-udevadm settle
+udevadm settle --timeout=1800
 """
 """There is no service of any kind in a machine: each is started here, or by `Initiator.start`."""
 
@@ -264,7 +264,7 @@ class Initiator:
     def log_out(self) -> None:
         """Let all disks go, and forget them."""
         self.lab.shell(
-            "udevadm settle; multipath -F || :;"
+            "udevadm settle --timeout=1800; multipath -F || :;"
             " iscsiadm --mode node --logout || :; iscsiadm --mode node --op=delete || :"
         )
 

@@ -25,7 +25,6 @@ UNTRIED = (
     ("Power cuts", "orders of writes between two flushes other than the one that came (dm-log-writes in the guest)"),
     ("Paths", "LIO as the target of iSCSI: it listens in the initiator's own network, so tgt serves instead"),
     ("Paths", "NVMe over TCP"),
-    ("iSCSI", "a volume that grows under load: no command of a served array lets one grow"),
 )
 """What the lab is still to try: no test exists. A line leaves this list with the test that tries it."""
 

@@ -15,7 +15,7 @@ from assay.record.series import read_series
 from lab.databases import LOST, Loaded, Server, transactions
 from lab.disks import Disk
 from lab.fabric import JOINING, PORTALS, SECRET, Array, Initiator
-from lab.machine import RECORDS, SHARE, Running
+from lab.machine import RECORDS, SHARE, Machine, Running
 
 MODEL = "ps6100xv?raid=10&members=2&volumes=data:1,log:1"
 VOLUMES = ("data01", "log01")
@@ -84,7 +84,7 @@ def test_an_initiator_with_the_secret_is_sent_to_the_portals(
 @pytest.mark.parametrize("selector", ["round-robin 0", "queue-length 0"])
 def test_each_path_carries_a_part(attached: Initiator, selector: str, observed: Callable[[str], None]) -> None:
     attached.choose(selector)
-    attached.lab.shell("multipathd reconfigure; udevadm settle")
+    attached.lab.shell("multipathd reconfigure; udevadm settle --timeout=1800")
     device = attached.device("data01", len(PORTALS))
     attached.lab.wait_until(lambda: selector in attached.lab.shell(f"multipath -ll {device}"), every_s=1.0)
     before = attached.reads("data01")
@@ -363,3 +363,38 @@ def dip(until: list[float], since: list[float]) -> str:
         f"{mean:.1f} a second until the cut; in the {len(since)} s after it none for {stillest} s (the failover),"
         f" below half for {longest} s, {sum(since) / max(len(since), 1):.1f} a second in all"
     )
+
+
+@pytest.mark.lab(
+    line="iSCSI: a volume grows under verify, and ext4 on it",
+    proves="a rescan shows the new size over every path, the file system grows under load, and every page is what was"
+    " written",
+    cannot="other file systems",
+)
+def test_a_volume_grows_under_load(array: Array, attached: Initiator, observed: Callable[[str], None]) -> None:
+    lab, place = attached.lab, "/run/grown"
+    device = attached.device("log01", len(PORTALS))
+    lab.shell(f"wipefs -qa {device}; mkfs.ext4 -qF {device}; mkdir -p {place}; mount -t ext4 {device} {place}")
+    small = sizes(lab, device, place)
+    running = lab.start("assay", "verify", place, *VERIFY, "--duration", "60s", *OUTPUT)
+    lab.wait_for_run(running)
+    progress(attached, device, running)
+    array.command("grow", "log01", "1G")
+    lab.shell(f"iscsiadm --mode session --rescan; multipathd resize map {Path(device).name}; resize2fs {device}")
+    large = sizes(lab, device, place)
+    progress(attached, device, running)
+    done = running.end()
+    lab.shell(f"umount {place}; wipefs -qa {device}")
+    observed(f"{small[0] >> 20} to {large[0] >> 20} MiB, the file system {small[1] >> 20} to {large[1] >> 20} MiB")
+    observed(f"exit code {done.code}; {done.document['integrity']['pages_verified']:,} pages verified")
+    assert large[0] == 1 << 30
+    assert large[1] > small[0]
+    assert done.code == 0, done.stderr
+
+
+def sizes(lab: Machine, device: str, place: str) -> tuple[int, int]:
+    """Bytes of a device and of the file system on it."""
+    device_bytes, file_system_bytes = lab.shell(
+        f"blockdev --getsize64 {device}; stat -fc '%b %S' {place} | awk '{{ printf \"%d\", $1 * $2 }}'"
+    ).split()
+    return int(device_bytes), int(file_system_bytes)
