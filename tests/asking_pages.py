@@ -36,10 +36,13 @@ class Answered:
 class Site:
     """The application over some folders, behind its guard."""
 
-    def __init__(self, *roots: Path, allowed: StartSettings | None = None) -> None:
+    def __init__(self, *roots: Path, allowed: StartSettings | None = None, metrics_token: str | None = None) -> None:
         app, self.runs, self.starts = pages(roots, lambda: False, allowed)
         start_token = self.starts.token if self.starts is not None else None
-        self.guard = Guard(app, token=TOKEN, hosts=[HOST, "localhost:8471"], port=8471, start_token=start_token)
+        self.guard = Guard(
+            app, token=TOKEN, hosts=[HOST, "localhost:8471"], port=8471, start_token=start_token,
+            metrics_token=metrics_token,
+        )  # fmt: skip
         self.cookie = ""
 
     def entered(self) -> Site:

@@ -26,6 +26,7 @@ from assay.apps.ui.runs import Runs, id_of
 from assay.apps.ui.start_form import StartSettings
 from assay.record import live as live_file
 from assay.record.folder import Folder
+from assay.record.latency_buckets import bucket_metric
 from assay.record.run_folder import RunFolder
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
@@ -394,6 +395,50 @@ def test_a_recording_is_shown_from_hours_down_to_a_disk(tab: Tab, results: Path)
                    interval_ns=10**9, tier="storage", source="model")  # fmt: skip
         writer.commit()
         tab.until(lambda: tab.page.locator("p[role=status]").inner_text() != before)
+
+
+@slow
+def test_a_recording_with_histograms_is_a_heat_map_and_is_judged_step_by_step(tab: Tab, results: Path) -> None:
+    folder = results.parent / "recording"
+    begin_s = int(time.time()) - 3600
+    RunFolder.create_at(folder, "record", {"parts": [], "status": "done", "recording": {"hosts": ["h"]}}).close()
+    with FlightWriter(folder, keep_bytes=KEEP_MIN_BYTES, host="h") as writer:
+        writer.begin({"host": "h", "interval_s": "10.0", "told": "{}"})
+        for step in range(1, 361):
+            readings = [
+                Reading("vda", bucket_metric("read", "device", 14), "delta", 990.0),
+                Reading("vda", bucket_metric("read", "device", 30 if step > 300 else 15), "delta", 50.0),
+                Reading("vda", "read_ios_count", "delta", 1040.0),
+                Reading("vda", "read_latency_mean_ns", "gauge", 2e5),
+                Reading("vda", "busy_share", "gauge", 0.2),
+            ]
+            t_ns = (begin_s + 10 * step) * 10**9
+            writer.add(readings, t_ns=t_ns, interval_ns=10**10, tier="storage", source="block")
+        writer.commit()
+    tab.until(lambda: "recording" in tab.text.split())
+    tab.go(f"run/{id_of(folder)}")
+    heat = tab.page.get_by_role("img", name="Heat map of latency, vda, reads, in the device.")
+    tab.until(lambda: heat.count() and heat.is_visible())
+    tab.ready()
+    assert "p99 of a step: in the middle" in tab.text
+    heat.focus()
+    tab.page.keyboard.press("End")
+    tab.until(lambda: "104 I/Os per s" in tab.text)
+    tab.page.locator("figure.wide").get_by_role("button", name="Table").click()
+    assert tab.page.locator("figure.wide table").get_by_role("row").count() > 50
+    tab.go(f"run/{id_of(folder)}/bottlenecks")
+    strip = tab.page.get_by_role("region", name="Diagnosis over time")
+    assert strip.get_by_role("rowheader", name="storage h disk").count() == 1
+    strip.locator("td").nth(2).click()
+    tab.until(lambda: "All of the time" not in tab.text)
+
+
+@slow
+def test_a_phase_of_one_point_is_figures_and_no_curve(tab: Tab, results: Path) -> None:
+    tab.go(f"run/{id_of(results / 'verify')}")
+    tab.until(lambda: "Points of" in tab.text)
+    assert tab.plots() == 0
+    assert tab.page.locator(".cards .value").count() >= 3
 
 
 @slow

@@ -54,6 +54,12 @@ def test_counts_add_up_exactly_in_every_step(recording: Path) -> None:
     assert bounds_ns(27)[0] < (found["p99_9"][-1] or 0.0) < bounds_ns(27)[1]
 
 
+def test_samples_that_are_rarer_than_steps_leave_no_gaps(recording: Path) -> None:
+    found = heat_of(recording, HeatQuestion.model_validate({**QUESTION, "to_s": BEGIN_S + 100, "steps": 300}))
+    assert len(found["t"]) == 100
+    assert set(found["ios_per_s"]) == {99.0}
+
+
 def test_a_time_without_histograms_is_empty(recording: Path) -> None:
     for changed in ({"entity": "vdc"}, {"host": "other"}, {"side": "queue"}, {"from_s": 1, "to_s": 2}):
         found = heat_of(recording, HeatQuestion.model_validate({**QUESTION, **changed}))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import os
 import re
 import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from asking_pages import TOKEN, Site
+from assay.apps.ui import levels
+from assay.apps.ui.asking import Asking
 from assay.apps.ui.metrics import METRICS, MetricSample, exposed
 from assay.apps.ui.runs import id_of
 
@@ -18,8 +25,9 @@ SAMPLE = re.compile(r'(?P<name>[a-z_]+)(?P<labels>\{(?:[a-z_]+="(?:[^"\\\n]|\\["
 
 
 @pytest.fixture
-def exported(results: Path) -> str:
+def exported(results: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The metrics of a run that goes on, and of a load that was measured twice."""
+    monkeypatch.setattr(levels, "WAIT_S", 300.0)
     manifest = json.loads((results / "profile" / "run.json").read_text())
     shutil.copytree(results / "profile", results / "later")
     told = manifest | {"run_id": "later", "started_utc_ns": manifest["started_utc_ns"] + 10**9}
@@ -72,6 +80,55 @@ def test_the_bearer_opens_the_metrics_alone(results: Path) -> None:
     assert site.ask("/metrics", authorization=f"Bearer {TOKEN}", sec_fetch_site="cross-site").status == 403
     assert site.ask("/metrics", authorization=f"Bearer {TOKEN}", method="POST").status == 405
     assert site.ask("/metrics", authorization=f"Bearer {TOKEN}", host="evil.example").status == 421
+
+
+def test_the_token_of_a_file_opens_the_metrics_and_nothing_else(results: Path) -> None:
+    site = Site(results, metrics_token="m" * 40)
+    assert site.ask("/metrics", authorization=f"Bearer {'m' * 40}").status == 200
+    assert site.ask("/metrics", authorization=f"Bearer {TOKEN}").status == 200
+    assert site.ask("/metrics", authorization=f"Bearer {'m' * 39}").status == 403
+    assert site.ask("/api/runs", authorization=f"Bearer {'m' * 40}").status == 403
+    assert site.ask(f"/?token={'m' * 40}").status == 403
+
+
+def test_levels_of_before_are_told_while_newer_ones_are_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "WAIT_S", 0.0)
+    asked_for: list[str] = []
+
+    class Held:
+        """Works out levels when the test says so."""
+
+        def __init__(self) -> None:
+            self.may = asyncio.Event()
+
+        @contextlib.asynccontextmanager
+        async def answered(self, kind: str, asked: object, state: str) -> AsyncIterator[int]:
+            del kind, asked
+            asked_for.append(state)
+            await self.may.wait()
+            descriptor = os.memfd_create("levels")
+            os.write(descriptor, f"levels of {state}\n".encode())
+            yield descriptor
+            os.close(descriptor)
+
+    async def scrapes() -> list[str]:
+        held = Held()
+        kept = levels.HistoryLevels(cast("Asking", held))
+        told = [await kept.text({}, "first"), await kept.text({}, "first")]
+        held.may.set()
+        while kept._working is not None and not kept._working.done():
+            await asyncio.sleep(0)
+        told.append(await kept.text({}, "first"))
+        held.may.clear()
+        told.append(await kept.text({}, "second"))
+        held.may.set()
+        while not kept._working or not kept._working.done():
+            await asyncio.sleep(0)
+        return [*told, await kept.text({}, "second")]
+
+    working = "# histories are being worked out\n"
+    assert asyncio.run(scrapes()) == [working, working, *["levels of first\n"] * 2, "levels of second\n"]
+    assert asked_for == ["first", "second"]
 
 
 def test_a_series_has_one_value() -> None:

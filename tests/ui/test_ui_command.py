@@ -107,6 +107,18 @@ def test_runs_are_started_from_this_host_alone_and_in_folders_that_are_there(
     assert "is not a folder" in refused(results, "--allow-runs", "--run-on", tmp_path / "file")
 
 
+def test_a_token_of_metrics_is_long_and_read_by_few(refused: Callable[..., str], results: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    assert "cannot be read" in refused(results, "--metrics-token", token)
+    token.touch(0o600)
+    for text in ("", "short", "x" * 201, "a b" * 20, "\u00e9" * 40, "x" * 40 + "\0"):
+        token.write_text(text)
+        assert "holds no token" in refused(results, "--metrics-token", token)
+    token.write_text("x" * 40)
+    token.chmod(0o644)
+    assert "all users may read it" in refused(results, "--metrics-token", token)
+
+
 def test_names_are_those_of_the_address_alone() -> None:
     assert ui._hosts("127.0.0.1", 8471) == {"127.0.0.1:8471", "localhost:8471", "[::1]:8471"}
     assert "localhost:8471" in ui._hosts("0.0.0.0", 8471)

@@ -108,12 +108,20 @@ def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -
     ]
 
 
-def counted(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -> tuple[list[int], list[Line]]:
+class Counted(NamedTuple):
+    """Counts over steps: when each step ends, a line for each series, and the seconds of each step that are covered."""
+
+    times_ns: list[int]
+    lines: list[Line]
+    covered_s: list[float]
+
+
+def counted(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -> Counted:
     """Counts of deltas between two times, on equal steps; None where nothing was counted. As `window` otherwise."""
     times, sums = _summed(folder, from_ns, to_ns, steps, wanted)
-    return times, [
-        Line(SampleLayout(*of_layout, []), series, one.totals()) for (of_layout, series), one in sums.items()
-    ]
+    lines = [Line(SampleLayout(*of_layout, []), series, one.totals()) for (of_layout, series), one in sums.items()]
+    covered_s = [max((one.covered_s(step) for one in sums.values()), default=0.0) for step in range(len(times))]
+    return Counted(times, lines, covered_s)
 
 
 def _summed(
@@ -179,6 +187,9 @@ class _Sums:
         seconds = max(interval_ns, 1) / 1e9
         self._totals[step] += value if is_delta else value * seconds
         self._weights[step] += seconds
+
+    def covered_s(self, step: int) -> float:
+        return self._weights[step]
 
     def totals(self) -> list[float | None]:
         return [total if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]

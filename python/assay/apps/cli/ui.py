@@ -40,6 +40,9 @@ PORT = 8471
 
 LOOPBACK = "127.0.0.1"
 
+TOKEN_MIN, TOKEN_MAX = 32, 200
+"""Letters of a token in a file."""
+
 
 def ui(
     directories: Annotated[
@@ -62,6 +65,9 @@ def ui(
         list[Path] | None,
         typer.Option("--run-on", metavar="DIR", help="With --allow-runs: a folder that runs may write to."),
     ] = None,
+    metrics_token: Annotated[
+        Path | None, typer.Option("--metrics-token", metavar="FILE", help="Token that opens /metrics at every start.")
+    ] = None,
     debug: opt.Debug = False,
 ) -> None:
     """Show runs and recordings in the browser, also while they go on; it starts runs only with --allow-runs."""
@@ -69,19 +75,13 @@ def ui(
     # The usual folder may not be there yet: the page waits for its first run.
     roots = [_checked(path) for path in directories] if directories else [opt.OUTPUT_DEFAULT]
     is_local = _is_loopback(listen)
-    if not is_local and tls_cert is None:
-        raise UsageError(
-            f"--listen {listen}: others reach this address, so it needs --tls-cert and --tls-key; or leave it out, and"
-            f" reach it with: ssh -L {port}:{LOOPBACK}:{port} {socket.gethostname()}"
-        )
-    _check_certificate(tls_cert, tls_key)
+    _check_certificate(tls_cert, tls_key, listen=None if is_local else listen, port=port)
+    metrics = _metrics_token(metrics_token)
     starts = _start_settings(run_on or [], is_allowed=allow_runs, is_local=is_local)
     listening = _listening(listen, port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    scheme = "http" if tls_cert is None else "https"
-    shown = listen if not _is_any(listen) else socket.gethostname()
-    address = f"{scheme}://{f'[{shown}]' if ':' in shown else shown}:{port}/?token={token}"
+    address = _address(listen, port, token, is_secure=tls_cert is not None)
     if not is_local:
         say(f"assay: warning: others reach {listen}; whoever has the address with its token sees every run here")
     print(address, flush=True)
@@ -97,9 +97,16 @@ def ui(
             "tls_cert": os.path.abspath(tls_cert) if tls_cert else None,
             "tls_key": os.path.abspath(tls_key) if tls_key else None,
             "starts": starts,
+            "metrics_token": metrics,
         },
         listening,
     )
+
+
+def _address(listen: str, port: int, token: str, *, is_secure: bool) -> str:
+    """What a browser opens."""
+    shown = listen if not _is_any(listen) else socket.gethostname()
+    return f"http{'s' if is_secure else ''}://{f'[{shown}]' if ':' in shown else shown}:{port}/?token={token}"
 
 
 def _checked(path: Path) -> Path:
@@ -140,6 +147,33 @@ def _start_settings(run_on: Sequence[Path], *, is_allowed: bool, is_local: bool)
     return start_settings([Path(os.path.abspath(path)) for path in run_on])
 
 
+def _metrics_token(path: Path | None) -> str | None:
+    """The token that a file holds, which only its owner and group may read.
+
+    Raises
+    ------
+    UsageError
+        It holds none, or others may read it.
+    """
+    if path is None:
+        return None
+    option = f"--metrics-token {printable(path)}"
+    try:
+        with path.open("rb") as file:
+            mode, content = os.fstat(file.fileno()).st_mode, file.read(TOKEN_MAX + 2)
+    except OSError as error:
+        raise UsageError(f"{option}: cannot be read: {error.strerror}") from None
+    token = content.decode("latin-1").strip()
+    if not TOKEN_MIN <= len(token) <= TOKEN_MAX or not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError(
+            f"{option}: holds no token; accepted: {TOKEN_MIN} to {TOKEN_MAX} letters without spaces, as"
+            " `openssl rand -hex 32` makes them"
+        )
+    if mode & 0o007:
+        raise UsageError(f"{option}: all users may read it; take that from them with: chmod o= FILE")
+    return token
+
+
 def _addresses(listen: str) -> list[str]:
     try:
         return [str(one[4][0]) for one in socket.getaddrinfo(listen, None, type=socket.SOCK_STREAM)]
@@ -177,14 +211,24 @@ def _listening(listen: str, port: int) -> socket.socket:
     return found
 
 
-def _check_certificate(cert: Path | None, key: Path | None) -> None:
-    """See that certificate and key are what they should be, where they are given, before a page is promised.
+def _check_certificate(cert: Path | None, key: Path | None, *, listen: str | None, port: int) -> None:
+    """See that certificate and key are what they should be, before a page is promised.
+
+    Parameters
+    ----------
+    listen
+        The address beyond this host, which needs them.
 
     Raises
     ------
     UsageError
-        They are not.
+        They are not, or are missing.
     """
+    if cert is None and listen is not None:
+        raise UsageError(
+            f"--listen {listen}: others reach this address, so it needs --tls-cert and --tls-key; or leave it out, and"
+            f" reach it with: ssh -L {port}:{LOOPBACK}:{port} {socket.gethostname()}"
+        )
     if cert is None:
         if key is not None:
             raise UsageError("--tls-key: is the key of a certificate; give --tls-cert as well")

@@ -16,9 +16,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from assay.apps.ui.asking import AnswerStream, Asking, NotAnswered
+from assay.apps.ui.asking import AnswerStream, Asking
 from assay.apps.ui.guard import REPORT_POLICY, START_BYTES_MAX
 from assay.apps.ui.heat import heat_of, parse_heat
+from assay.apps.ui.levels import HistoryLevels
 from assay.apps.ui.lines import FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, parse_question
 from assay.apps.ui.metrics import CONTENT_TYPE, MetricSample, exposed, live_samples, run_samples
 from assay.apps.ui.recordings import catalogue_of, lines_of
@@ -40,7 +41,6 @@ TYPES = {
     ".pdf": "application/pdf",
 }
 REPORT_BYTES_MAX = 256 * 2**20
-METRICS_BYTES_MAX = 2**22
 CHUNK_BYTES = 2**18
 SHOWN_MAX = 100
 
@@ -63,6 +63,7 @@ class Pages:
     def __init__(self, runs: Runs, is_over: Callable[[], bool], starts: Starts | None = None) -> None:
         self._starts = starts
         self._runs, self._asking, self._watch = runs, Asking(), RunsWatch(runs, is_over)
+        self._levels = HistoryLevels(self._asking)
         self._files = {
             f"/static/{path.relative_to(STATIC)}": path for path in sorted(STATIC.rglob("*")) if path.suffix in TYPES
         }
@@ -170,16 +171,11 @@ class Pages:
         return {"paths": [str(place.path) for place in places]}, state.hexdigest()
 
     async def _metrics(self, request: Request) -> Response:
-        """What Prometheus reads; histories come from a process of their own, and are left out where it fails."""
+        """What Prometheus reads; histories come from a process of their own, and from before while it works."""
         del request
         rows = await run_in_threadpool(self._runs.rows)
         told = exposed([*run_samples(rows), *await run_in_threadpool(self._live_samples, rows)])
-        try:
-            asked, state = await run_in_threadpool(self._measured)
-            async with self._asking.answered("history_metrics", asked, state) as answer:
-                told += os.pread(answer, METRICS_BYTES_MAX, 0).decode(errors="replace")
-        except NotAnswered as error:
-            told += f"# histories are missing: {plain(str(error))[:SHOWN_MAX]}\n"
+        told += await self._levels.text(*await run_in_threadpool(self._measured))
         return Response(told, headers={"content-type": CONTENT_TYPE})
 
     def _live_samples(self, rows: Sequence[RunRow]) -> list[MetricSample]:

@@ -80,6 +80,8 @@ class Guard:
         Whether it is asked over TLS.
     start_token
         What opens the paths that start something; None where nothing is started.
+    metrics_token
+        What opens the metrics beside the token, at every start of the page.
     """
 
     def __init__(
@@ -91,8 +93,10 @@ class Guard:
         port: int,
         secure: bool = False,
         start_token: str | None = None,
+        metrics_token: str | None = None,
     ) -> None:
         self._app, self._token, self._secure = app, token.encode(), secure
+        self._bearers = [one.encode() for one in (token, metrics_token) if one is not None]
         self._start_token = start_token.encode() if start_token is not None else None
         self._hosts = {host.lower() for host in hosts}
         self._cookie_name = f"assay-{port}"
@@ -171,8 +175,9 @@ class Guard:
     def _has_bearer(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> bool:
         """Whether a program shows the token; it opens the metrics alone."""
         shown = [value for name, value in headers if name == b"authorization"]
-        wanted = b"Bearer " + self._token
-        return scope["path"] == METRICS and len(shown) == 1 and hmac.compare_digest(shown[0], wanted)
+        if scope["path"] != METRICS or len(shown) != 1:
+            return False
+        return any(hmac.compare_digest(shown[0], b"Bearer " + one) for one in self._bearers)
 
     def _set_cookie(self) -> str:
         secure = "; Secure" if self._secure else ""

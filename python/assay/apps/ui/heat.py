@@ -19,7 +19,7 @@ from assay.base.errors import UsageError
 from assay.base.paths import plain
 from assay.base.reading import problem_of
 from assay.record.flight import SampleLayout
-from assay.record.flight_window import counted
+from assay.record.flight_window import Counted, counted
 from assay.record.latency_buckets import bounds_ns, bucket_series_of, percentile_ns
 from assay.record.rolled import SeriesKey
 
@@ -99,17 +99,23 @@ def heat_of(path: Path, asked: HeatQuestion) -> HeatMap:
         of_metric[one.metric] = found.bucket
         return True
 
-    times, lines = counted(path, round(asked.from_s * 1e9), round(asked.to_s * 1e9), asked.steps, wanted)
-    columns: list[dict[int, float]] = [{} for _ in times]
-    for line in lines:
+    from_ns, to_ns = round(asked.from_s * 1e9), round(asked.to_s * 1e9)
+    found = counted(path, from_ns, to_ns, asked.steps, wanted)
+    interval_s = max(found.covered_s, default=0.0)
+    if interval_s > 1.5 * (to_ns - from_ns) / 1e9 / asked.steps and any(not one for one in found.covered_s):
+        # Samples are rarer than the steps: each step has one, rather than every other none.
+        found = counted(path, from_ns, to_ns, max(int((to_ns - from_ns) / 1e9 / interval_s), 2), wanted)
+    columns: list[dict[int, float]] = [{} for _ in found.times_ns]
+    for line in found.lines:
         bucket = of_metric[line.series.metric]
         for column, count in zip(columns, line.values, strict=True):
             if count:
                 column[bucket] = column.get(bucket, 0.0) + count
-    return _map(times, columns)
+    return _map(found, columns)
 
 
-def _map(times: Sequence[int], columns: Sequence[dict[int, float]]) -> HeatMap:
+def _map(found: Counted, columns: Sequence[dict[int, float]]) -> HeatMap:
+    times = found.times_ns
     known = [bucket for column in columns for bucket in column]
     rows = range(min(known), max(known) + 1) if known else range(0)
     bounds = [bounds_ns(bucket) for bucket in rows]
@@ -121,7 +127,10 @@ def _map(times: Sequence[int], columns: Sequence[dict[int, float]]) -> HeatMap:
         "begin_ns": [begin_ns for begin_ns, _ in bounds],
         "end_ns": [None if math.isinf(end_ns) else end_ns for _, end_ns in bounds],
         "counts": [[column.get(bucket, 0.0) for column in columns] for bucket in rows],
-        "ios_per_s": [round(math.fsum(column.values()) / step_s, 3) for column in columns],
+        "ios_per_s": [
+            round(math.fsum(column.values()) / covered_s, 3) if covered_s else 0.0
+            for column, covered_s in zip(columns, found.covered_s, strict=True)
+        ],
         "p50": shown["p50"],
         "p99": shown["p99"],
         "p99_9": shown["p99_9"],

@@ -7,6 +7,7 @@ its advice: base units, the unit last; times are seconds since 1970.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ METRICS: Mapping[str, str] = {
     "assay_live_value": "A figure of a run that goes on, in the unit of its label.",
     "assay_live_points": "Points that a run that goes on has finished.",
     "assay_live_errors": "Errors of a run that goes on.",
+    "assay_history_worked_out_timestamp_seconds": "When the levels were worked out, which runs since are not in.",
     "assay_history_level": "The level of a figure in its newest runs, in the unit of its label.",
     "assay_history_level_low": "Lower end of the 95 % interval of the level.",
     "assay_history_level_high": "Upper end of the 95 % interval of the level.",
@@ -122,6 +124,7 @@ def history_metrics(asked: PageQuestion) -> str:
     from assay.apps.ui.histories import histories
 
     def samples() -> Iterator[MetricSample]:
+        yield MetricSample("assay_history_worked_out_timestamp_seconds", {}, round(time.time()))
         seen: dict[str, int] = {}
         for target in histories(asked)["targets"]:
             history = target["history"]
@@ -145,4 +148,4 @@ def history_metrics(asked: PageQuestion) -> str:
                         yield MetricSample("assay_history_last_change_ratio", labels, change["share"])
                         yield MetricSample("assay_history_last_change_timestamp_seconds", labels, at_s)
 
-    return exposed(samples()) or "# no history yet\n"
+    return exposed(samples())

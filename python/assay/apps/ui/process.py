@@ -43,7 +43,7 @@ class PageServer(connections.ConnectionServer):
 class ServerSettings(TypedDict):
     """Folders of runs, `descriptor` of the listening socket, the token and hosts, and both files of TLS or neither.
 
-    `starts` is what the page may start, and nothing unless it was allowed.
+    `starts` is what the page may start, and nothing unless it was allowed; `metrics_token` opens the metrics alone.
     """
 
     roots: list[str]
@@ -53,6 +53,7 @@ class ServerSettings(TypedDict):
     tls_cert: NotRequired[str | None]
     tls_key: NotRequired[str | None]
     starts: NotRequired[StartSettings | None]
+    metrics_token: NotRequired[str | None]
 
 
 def serve(settings: ServerSettings) -> int:
@@ -73,6 +74,7 @@ def serve(settings: ServerSettings) -> int:
         port=listening.getsockname()[1],
         secure=bool(settings.get("tls_cert")),
         start_token=starts.token if starts is not None else None,
+        metrics_token=settings.get("metrics_token"),
     )
     config = uvicorn.Config(
         guard,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LISTED_BYTES_MAX = 4 * 2**20
 """A larger manifest is not read for the list; the run's own page reads it in another process."""
 TEXT_MAX = 200
-REPORTS = ("report.html", "report.pdf")
+REPORTS = ("report.html", "report.pdf", "paper.html", "paper.pdf")
 LOCK_BYTES_MAX = 300
 START_SLACK_S = 2.0
 """Clocks of a run and of the page are read at different times."""

@@ -50,7 +50,7 @@ function card({ id, rows, newest }) {
     h("p", { class: "quiet" }, `${newest.is_recording ? "since" : "last measured"} ${ago(newest.started_s)}${newest.live ? "" : took}; ${rows.length} ${rows.length === 1 ? (newest.is_recording ? "recording" : "run") : "runs"}`),
     newest.error ? h("p", { class: "bad" }, newest.error) : null,
     limits ? h("p", { class: limits.class }, limits.text) : null,
-    h("div", { class: "over-time", "data-target": id }),
+    h("div", { class: "over-time", "data-target": id }, rows.length > 1 && !newest.is_recording ? h("p", { class: "quiet small" }, "Its history is being worked out…") : null),
     newest.headline ? h("p", { class: "headline" }, newest.headline) : null,
     h("p", {}, findings ? [h("span", {}, "Open: "), h("a", { href: `#/run/${newest.id}/findings` }, findings)] : h("span", { class: "quiet" }, "no open finding")),
     h("p", { class: "quiet small" }, `${newest.name} in ${newest.folder}`));
@@ -79,9 +79,10 @@ export function homePage() {
   // The cards are there at once; what targets did over time follows.
   async function drawTrends(found, targets) {
     let told = null;
-    try { told = await found; } catch { return; }
+    try { told = await found; } catch { /* the cards stand without it */ }
     for (const { id, rows } of targets) {
-      const place = box.querySelector(`[data-target="${id}"]`), own = historyOf(told, rows);
+      const place = box.querySelector(`[data-target="${id}"]`), own = told && historyOf(told, rows);
+      place?.replaceChildren();
       if (place && own) place.replaceChildren(...trendSummary(own.history), ...contractLeft(own.contract));
     }
   }

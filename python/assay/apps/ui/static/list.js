@@ -1,7 +1,7 @@
 // All runs and recordings: filtered, sorted, two to eight of them chosen to be compared.
 
 import { announce, get, h, table } from "./dom.js";
-import { duration, moment, standing } from "./words.js";
+import { duration, moment, reportWords, standing } from "./words.js";
 
 const ROWS_MAX = 300;
 const CHOSEN_MAX = 8;
@@ -51,7 +51,7 @@ export function listPage() {
       : row.status === "running" ? { class: "warn", text: "ended without a word" } : row.status;
     const asked = row.met + row.missed + row.unknown, worst = ["missed", "unknown"].find((word) => row[word]) ?? (asked ? "met" : "");
     const limits = standing(worst, asked ? `${row[worst]} of ${asked} ${worst}` : "");
-    const links = row.reports.map((name) => h("a", { href: `/runs/${row.id}/${name}`, target: "_blank", rel: "noopener" }, name.split(".")[1].toUpperCase()));
+    const links = row.reports.map((name) => h("a", { href: `/runs/${row.id}/${name}`, target: "_blank", rel: "noopener" }, reportWords(name)));
     const more = [row.is_recording ? "recording" : row.verb, ...row.kinds].filter(Boolean).join(", ");
     return [input, { class: "name", node: h("div", {}, h("a", { href: `#/run/${row.id}` }, row.title || row.name),
       h("div", { class: "quiet small" }, row.title ? `${row.name} · ${more}` : more)) },

@@ -5,6 +5,8 @@ import { duration, moment } from "./words.js";
 
 const STATES = { hot: "▲ hot", warm: "△ warm", ok: "· ok", "no data": "no data", "too few samples": "too few samples" };
 
+const MARKS = { hot: "▲", warm: "△", ok: "·" };
+
 export function matrixView(run) {
   return reading("the bottlenecks", get(`/api/runs/${run}/matrix`), (found) => {
     const box = h("div", {});
@@ -19,10 +21,12 @@ export function matrixView(run) {
     };
     slider.addEventListener("input", draw);
     draw();
+    const strip = overTime(found, (number) => { slider.value = number; draw(); });
     return [
       h("p", {}, h("strong", {}, `${found.verdict.state[0].toUpperCase()}${found.verdict.state.slice(1)}: `), found.verdict.what),
       h("p", { class: "quiet" }, `When: ${found.verdict.since}`),
       h("div", { class: "bar" }, h("label", { for: "when" }, "When"), slider, at),
+      strip,
       box,
       h("h2", {}, "What most likely causes it"),
       ...found.causes.map((one) => cause(one)),
@@ -31,6 +35,28 @@ export function matrixView(run) {
       ...found.notices.map((text) => h("p", { class: "warn" }, text)),
     ].filter(Boolean);
   });
+}
+
+// Every tier and resource that was judged, step by step: where it got hot, and for how long.
+function overTime(found, choose) {
+  const rows = new Map();
+  found.windows.forEach((window, place) => {
+    for (const cell of window.cells) {
+      if (!MARKS[cell.state]) continue;
+      const name = [cell.tier, cell.host, cell.resource].filter(Boolean).join(" ");
+      rows.set(name, (rows.get(name) ?? new Array(found.windows.length).fill(null)).with(place, cell));
+    }
+  });
+  if (!rows.size || found.windows.length < 2) return null;
+  const clock = (seconds) => moment(seconds).slice(11, 16);
+  const cell = (one, place) => {
+    const window = found.windows[place], words = one ? `${clock(window.from_s)} to ${clock(window.to_s)}: ${one.state}, ${one.words}` : `${clock(window.from_s)}: no data`;
+    return h("td", { class: one ? `state-${one.state}` : "", title: words, onclick: () => choose(place + 1) }, one ? MARKS[one.state] : "", h("span", { class: "hidden" }, words));
+  };
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Diagnosis over time" }, h("table", { class: "matrix strip" },
+    h("caption", {}, "Over time: ▲ hot, △ warm, · ok, empty without data. A step that is clicked is shown beneath."),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "UTC"), found.windows.map((window, place) => h("th", { scope: "col" }, place % 4 ? h("span", { class: "hidden" }, clock(window.from_s)) : clock(window.from_s))))),
+    h("tbody", {}, [...rows].map(([name, own]) => h("tr", {}, h("th", { scope: "row" }, name), own.map(cell))))));
 }
 
 function cells(found, shown, words) {
@@ -45,7 +71,7 @@ function cells(found, shown, words) {
       if (!cell || cell.state === "no data") return { class: "quiet", text: "no data" };
       const long = cell.minutes && cell.state !== "ok" ? `; ${duration(cell.minutes * 60)} beyond its threshold` : "";
       return { class: `state-${cell.state}`, text: `${STATES[cell.state] ?? cell.state}: ${cell.words}${long}` };
-    })]), "matrix");
+    })]), "matrix stacked");
 }
 
 function cause(one) {

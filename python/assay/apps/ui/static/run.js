@@ -6,7 +6,7 @@ import { liveView } from "./live.js";
 import { matrixView } from "./matrix.js";
 import { singleView } from "./single.js";
 import { timeline } from "./timeline.js";
-import { duration, moment, standing, value } from "./words.js";
+import { duration, moment, reportWords, standing, value } from "./words.js";
 
 const PAGE_ROWS = 100;
 const TABS = [["", "Results"], ["points", "Points"], ["time", "Over time"], ["bottlenecks", "Bottlenecks"], ["findings", "Findings"]];
@@ -48,7 +48,7 @@ export function runPage(run, wanted) {
     const state = row.live ? (row.is_recording ? "recording" : "going on") : row.status;
     facts.textContent = [row.is_recording ? "recording" : `assay ${row.verb}`, row.name, row.started_s ? `${moment(row.started_s)} UTC` : "", took, state, row.error].filter(Boolean).join(" · ");
     const link = (href, text) => h("a", { href, target: "_blank", rel: "noopener" }, text);
-    links.replaceChildren(...row.reports.map((name) => link(`/runs/${run}/${name}`, `Report, ${name.split(".")[1].toUpperCase()}`)),
+    links.replaceChildren(...row.reports.map((name) => link(`/runs/${run}/${name}`, reportWords(name))),
       link(`/runs/${run}/now.html`, "Report as it stands"), ...(row.is_recording ? [] : [link(`/runs/${run}/points.csv`, "Points as CSV")]));
     const shown = row.is_recording ? TABS.slice(2) : TABS;
     if (row.is_recording && !["time", "bottlenecks", "findings"].includes(at)) { at = "time"; open(); }
@@ -155,9 +155,21 @@ function resultsPart(run) {
     if (!groups.has(chosen)) chosen = keys[0] ?? null;
     const select = h("select", { id: "curve", onchange: () => { chosen = select.value; show(view); } }, keys.map((key) => h("option", { value: key }, `${key} (${groups.get(key).length})`)));
     select.value = chosen;
-    which.replaceChildren(...(keys.length > 1 ? [h("label", { for: "curve" }, "Curve of"), select] : []));
-    drawCurves(view, groups.get(chosen) ?? []);
+    which.replaceChildren(...(keys.length > 1 ? [h("label", { for: "curve" }, "Points of"), select] : []));
+    if (groups.get(chosen)?.length === 1) drawOne(view, groups.get(chosen)[0]);
+    else drawCurves(view, groups.get(chosen) ?? []);
     rest.replaceChildren(...tables(view));
+  }
+
+  // One point is figures, and no curve.
+  function drawOne(view, point) {
+    charts.forEach((chart) => chart.close());
+    charts = [];
+    shown = "";
+    curves.className = "";
+    curves.replaceChildren(h("h2", {}, [point.name, point.load].filter(Boolean).join(", ")), h("div", { class: "cards" }, (view.figures[point.kind] ?? [])
+      .filter((figure) => Number.isFinite(point.figures[figure.name]))
+      .map((figure) => h("div", { class: "card" }, h("div", { class: "quiet" }, figure.title), h("div", { class: "value" }, value(point.figures[figure.name], figure.unit))))));
   }
 
   function drawCurves(view, points) {

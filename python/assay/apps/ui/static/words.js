@@ -63,3 +63,6 @@ export function unitOf(metric, kind) {
 }
 
 export const metricWords = (metric) => metric.replace(/_(count|ns|share)$/, "").replaceAll("_", " ");
+
+// A report or a paper that lies in a run, by its name.
+export const reportWords = (name) => `${name.startsWith("paper") ? "Paper" : "Report"}, ${name.split(".")[1].toUpperCase()}`;
