@@ -146,3 +146,57 @@ def test_bad_input_of_seals_is_one_line(bench: Bench) -> None:
     ):
         found = bench.assay("contract", *words)
         assert (found.code, reason in found.complaint) == (code, True)
+
+
+# The acceptance test
+
+ACCEPTANCE = """
+title = "Orders"
+[[latency]]
+name = "reads"
+statistic = "mean"
+most = "{most}"
+iops = 100
+[loss]
+none = true
+"""
+ON_MODEL = ("model:ps6100xv?raid=50&volumes=1", "--warmup", "0.2s", "--duration", "2s", "--no-report")
+
+
+@pytest.mark.parametrize(("most", "code", "met"), [("500ms", 5, True), ("1ms", 1, False)])
+def test_a_model_is_tested_with_all_disks_and_with_one_lost(bench: Bench, most: str, code: int, met: bool) -> None:
+    path = contract(bench, ACCEPTANCE.format(most=most))
+    ended = bench.assay("contract", "test", path, *ON_MODEL, "--json", "-o", bench.results)
+    assert ended.code == code, ended.stderr
+    reads, loss = ended.document["contract"]["clauses"]
+    assert (reads["met"], loss["met"]) == (met, None)
+    assert [one["state"] for one in reads["evidence"]] == ["whole", "degraded"]
+    again = bench.assay("contract", "test", "--resume", bench.run)
+    assert again.code == code
+    assert "cannot be judged: loss: this target holds no bytes" in again.stdout
+
+
+def test_a_file_that_is_not_assays_is_left_alone(bench: Bench) -> None:
+    victim = bench.folder / "victim.dat"
+    victim.write_bytes(b"precious" * 100_000)
+    ended = bench.assay("contract", "test", contract(bench, ACCEPTANCE.format(most="1s")), victim)
+    assert (ended.code, victim.read_bytes()) == (2, b"precious" * 100_000)
+    assert "--overwrite" in ended.stderr
+    assert not bench.runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give the contract"),
+        (("{contract}",), "give the target"),
+        (("/nowhere.toml", "null:"), "cannot be read"),
+        (("{contract}", "embedded:x"), "database"),
+    ],
+)
+def test_a_test_without_contract_or_target_is_refused(bench: Bench, arguments: tuple[str, ...], said: str) -> None:
+    path = contract(bench, ACCEPTANCE.format(most="1s"))
+    ended = bench.assay("contract", "test", *(one.format(contract=path) for one in arguments))
+    assert ended.code == 2
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1

@@ -11,8 +11,10 @@ from typing import Any, cast
 from assay.base.paths import printable
 from assay.base.progress import SILENT, Display
 from assay.record.run_folder import RunFolder
+from assay.record.shapes.acceptance import AcceptanceTest
 from assay.record.shapes.point import Answer, Point
-from assay.run.execute import Above, Execution, Raising
+from assay.run.above import Above
+from assay.run.execute import Execution, Raising
 from assay.targets.target import Target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
@@ -46,6 +48,12 @@ def _study_findings(*facts: Any) -> dict[str, Any]:
     from assay.insight.studies.findings import study_findings
 
     return dict(study_findings(*facts))
+
+
+def _judge_contract(*facts: Any) -> AcceptanceTest:
+    from assay.insight.contracts.acceptance import judged_test
+
+    return judged_test(*facts)
 
 
 def _writes(*, report: bool, paper: bool) -> Callable[[Path], object] | None:
@@ -103,6 +111,7 @@ def execution(
         above=Above(
             bands=_Bands(),
             study_findings=_study_findings,
+            judge_contract=_judge_contract,
             write_report=_writes(report=with_report, paper=with_paper),
         ),
         keeps_interrupted=keeps_interrupted,

@@ -15,6 +15,7 @@ from typing import cast
 
 from assay.base.tables import Record
 from assay.insight.differences import same_workload
+from assay.record.shapes.manifest import Plan
 from assay.record.shapes.point import Answer, Point
 from assay.record.shapes.state import RunState
 from assay.record.state import apart, state_of, states_of
@@ -46,31 +47,39 @@ class ComparableKey:
     state: str
 
 
-def point_key(manifest: Manifest, point: Point) -> ComparableKey | None:
-    """The key of a point; None where its target is not known."""
-    load = f"{same_workload(point['workload'])} {json.dumps(point['load'], sort_keys=True)}"
-    return _key(manifest, load, point.get("part"), state_of(cast("Record", point)).get("name"))
+class RunKeys:
+    """The keys of what one run measured; what all of them share is worked out once."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._place = target_place(manifest)
+        self._timings = {one.get("name"): _timing(one.get("plan")) for one in reversed(manifest.get("parts") or [])}
+
+    def of_point(self, point: Point) -> ComparableKey | None:
+        """The key of a point; None where its target is not known."""
+        load = f"{same_workload(point['workload'])} {json.dumps(point['load'], sort_keys=True)}"
+        return self._key(load, point.get("part"), state_of(cast("Record", point)).get("name"))
+
+    def of_answer(self, answer: Answer, states: Sequence[RunState]) -> ComparableKey | None:
+        """The key of an answer: what was asked, with its limits.
+
+        Parameters
+        ----------
+        states
+            Those of the run's points.
+        """
+        asked = f"{same_workload(answer['workload'])} {answer['axis']} {json.dumps(answer.get('limits') or [])}"
+        names = sorted({str(state.get("name")) for state in states if answer["part"] in (state.get("parts") or ())})
+        return self._key(asked, answer["part"], " ".join(names))
+
+    def _key(self, load: str, part: str | None, state: object) -> ComparableKey | None:
+        if self._place is None:
+            return None
+        return ComparableKey(self._place, load, self._timings.get(part or "") or _timing(None), str(state or "unknown"))
 
 
-def answer_key(manifest: Manifest, answer: Answer, states: Sequence[RunState]) -> ComparableKey | None:
-    """The key of an answer: what was asked, with its limits.
-
-    Parameters
-    ----------
-    states
-        Those of the run's points.
-    """
-    asked = f"{same_workload(answer['workload'])} {answer['axis']} {json.dumps(answer.get('limits') or [])}"
-    names = sorted({str(state.get("name")) for state in states if answer["part"] in (state.get("parts") or ())})
-    return _key(manifest, asked, answer["part"], " ".join(names))
-
-
-def _key(manifest: Manifest, load: str, part: str | None, state: object) -> ComparableKey | None:
-    place = target_place(manifest)
-    plan = next((one.get("plan") for one in manifest.get("parts") or [] if one.get("name") == part), None)
+def _timing(plan: Plan | None) -> str:
     timing = (plan or {}).get("timing") or {}
-    told = json.dumps([timing.get(name) for name in TIMING])
-    return None if place is None else ComparableKey(place, load, told, str(state or "unknown"))
+    return json.dumps([timing.get(name) for name in TIMING])
 
 
 def states_apart(sides: Iterable[Iterable[Point]]) -> tuple[str, str] | None:

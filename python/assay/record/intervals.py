@@ -240,6 +240,42 @@ def by_bootstrap(
     return Estimate(min(low, center), max(high, center), p, "bootstrap"), ""
 
 
+def percentile_interval(bins: Sequence[tuple[int, int]], error: float, share: float) -> tuple[float, float] | None:
+    """95 % interval of a percentile from the ranks of the I/Os, fewer of which are independent than were counted.
+
+    The share of the I/Os below the value at rank r of n has a beta distribution of r and n - r + 1 (H. A. David, Order
+    Statistics, 1970).
+
+    Parameters
+    ----------
+    bins, error, share
+        As of `by_bootstrap`, for one side.
+
+    Returns
+    -------
+    tuple of float, or None
+        Nanoseconds; None where fewer than `TAIL_IOS_MIN` independent I/Os lie above the percentile.
+
+    Examples
+    --------
+    >>> percentile_interval([(100, 900), (200, 100)], 0.0, 0.5)
+    (100.0, 100.0)
+    """
+    import numpy
+    from scipy.stats import beta
+
+    values = numpy.array([value for value, _ in bins], dtype=float)
+    counts = numpy.array([count for _, count in bins], dtype=float)
+    effective = _effective_ios(values, counts, error)
+    rank = math.ceil(share * effective)
+    if effective - rank < TAIL_IOS_MIN:
+        return None
+    shares = beta.ppf((ERROR_SHARE / 2, 1 - ERROR_SHARE / 2), rank, effective - rank + 1)
+    at = numpy.minimum(numpy.searchsorted(counts.cumsum() / counts.sum(), shares), len(values) - 1)
+    low, high = (float(value) for value in values[at])
+    return low, high
+
+
 def _effective_ios(values: Any, counts: Any, error: float) -> int:
     import numpy
 

@@ -27,7 +27,7 @@ WHOLE_MAX = 4096
 _OWN = re.compile(r"(?:embedded|duckdb|spark-local):(?P<path>[^?]+)")
 _MODEL = re.compile(r"model:(?P<name>[^?]+)(?:\?(?P<options>.*))?")
 
-_VERBS = {"assess": "whole examination", "check": "check of best practice"}
+_VERBS = {"assess": "whole examination", "check": "check of best practice", "contract": "acceptance test"}
 
 Manifest = Mapping[str, Any]
 

@@ -14,6 +14,7 @@ from assay.record.shapes.manifest import Manifest, Volume
 from assay.record.source import RunFacts
 from assay.report.facts import remarks_of, sections_of, workloads_of
 from assay.report.head import headed
+from assay.report.sections.acceptance import acceptance_section
 from assay.report.sections.array import parameters_section
 from assay.report.sections.best_practice import best_practice_section
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section
@@ -75,11 +76,12 @@ def assemble(facts: RunFacts) -> Document:
         return recording_document(facts)
     made = examined(facts)
     facts, remarks, own, hurts = made.facts, made.remarks, made.own, made.hurts
-    told = list(remarks.values())
+    told, tested = list(remarks.values()), acceptance_section(facts)
     sections = [
         study_section(facts, told),
+        tested,
         summary_section(facts, remarks, hurts),
-        verdict_section(facts),
+        verdict_section(facts) if tested is None else None,
         imported_section(imported) if imported is not None else None,
         *placed(own, "answer"),
         served_array_section(facts),

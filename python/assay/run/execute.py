@@ -19,9 +19,10 @@ from assay.base.progress import Display
 from assay.record.limits import parse_limits
 from assay.record.points import CUT_SHORT, current_points
 from assay.record.run_folder import RunFolder
-from assay.record.shapes.point import Answer, Point, VerdictLine
+from assay.record.shapes.point import Answer, VerdictLine
 from assay.record.shapes.study import Study
 from assay.record.state import states_of
+from assay.run.above import Above
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
 from assay.run.live import Live
@@ -40,7 +41,7 @@ from assay.telemetry.recorder import Recorder
 from assay.workloads.beside import LoadBeside
 from assay.workloads.capabilities import MeasuresIo, RunsBeside, Telling, Verifying
 from assay.workloads.databases.seen import seen_at
-from assay.workloads.job import Bands, Job, PartContext, RunContext
+from assay.workloads.job import Job, PartContext, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
 from assay.workloads.workload import Workload, workload_at
@@ -54,30 +55,6 @@ class Raising(Protocol):
 
 Opens = Callable[[Part[Any], PartContext], Job]
 """Begins a part on its target, which is ready."""
-
-StudyFindings = Callable[
-    [Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Point], Sequence[Answer]], dict[str, Any]
-]
-"""What a study found, from its parts, points and answers (`assay.insight.studies.findings.study_findings`)."""
-
-
-@dataclass(kw_only=True)
-class Above:
-    """What a run uses of packages above it; its caller hands them in.
-
-    Attributes
-    ----------
-    bands
-        Error bands of models.
-    study_findings
-        The figures that compare the parts of a study.
-    write_report
-        Writes the report into a run folder.
-    """
-
-    bands: Bands | None = None
-    study_findings: StudyFindings | None = None
-    write_report: Callable[[Path], object] | None = None
 
 
 @dataclass(kw_only=True)
@@ -190,6 +167,7 @@ class Execution:
             finished=finished,
             keeps_interrupted=self.keeps_interrupted,
             for_study=self.study is not None,
+            begins_whole=self.study is not None or self.folder.manifest.get("contract") is not None,
             epoch_ns=self.folder.manifest["started_utc_ns"],
             bands=self.above.bands,
         )
@@ -337,6 +315,9 @@ class Execution:
     def _conclude(self, status: str) -> None:
         if (need := self.folder.manifest.get("need")) is not None:
             self.folder.update(need=judged_need(need, self.answers))
+        if self.folder.manifest.get("contract") is not None and self.above.judge_contract is not None:
+            judged = self.above.judge_contract(self.folder.manifest, self.points, self.answers)
+            self.folder.update(contract=judged)
         if not isinstance(self.error, NotAnswering):
             self._conclude_drives()
         conclusions = conclusions_of(self.parts, self.points, self.folder.manifest, is_study=self.study is not None)
@@ -347,6 +328,7 @@ class Execution:
             conclusions,
             is_study=self.study is not None,
             need=self.folder.manifest.get("need"),
+            contract=self.folder.manifest.get("contract"),
         )
         target = self.folder.manifest["target"]
         notices = self.notices + [note.text for note in notices_of(self.points, target, self.answers)]
@@ -457,7 +439,7 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
     own = [workload.document_key for workload in workloads() if isinstance(workload, Telling)]
-    special = {key: manifest[key] for key in ("need", "study", "hosts", *own) if manifest.get(key)}
+    special = {key: manifest[key] for key in ("need", "contract", "study", "hosts", *own) if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
         **special,

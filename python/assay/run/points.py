@@ -169,7 +169,7 @@ class PointLoop:
             event("point begun", point=point_id, part=self.part.name, load=ask.load, purpose=purpose, repeat=repeat)
         beside = self.beside
         watch = self._new_watch()
-        if self.context.for_study:
+        if self.context.begins_whole:
             watch.make_whole(self.context.display.phase, self.context.interrupt)
         with beside.at_work() if beside is not None else nullcontext():
             try:

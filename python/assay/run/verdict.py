@@ -29,6 +29,7 @@ from assay.record.judgement import (
 )
 from assay.record.limits import parse_limits
 from assay.record.points import MEMORY_AXIS
+from assay.record.shapes.acceptance import AcceptanceTest
 from assay.record.shapes.need import AskedNeed
 from assay.record.shapes.point import Answer, JudgedLimit, Point, VerdictLine
 from assay.record.standstill import HOSTS_APART, bounded_words, why_saturated
@@ -62,13 +63,15 @@ def verdict_of_run(
     *,
     is_study: bool,
     need: AskedNeed | None = None,
+    contract: AcceptanceTest | None = None,
 ) -> list[VerdictLine]:
     """The verdict of a run in the order of its parts, without those for a closer look; what kinds say is around it.
 
-    The search that measured a need answers for the need.
+    The search that measured a need answers for the need. Of a contract the clauses answer for its parts.
     """
     lines = [line for one in conclusions for line in one.first]
-    for part in [part for part in parts if not part.aside]:
+    lines += contract_lines(contract) if contract is not None else []
+    for part in [part for part in parts if not part.aside and contract is None]:
         if need is not None and part.name == need["part"]:
             lines.append(need_line(need, next((one for one in answers if one["part"] == part.name), None)))
             continue
@@ -80,6 +83,27 @@ def verdict_of_run(
     lines += [line for one in conclusions for line in one.last]
     named = with_parts(lines, parts, always=is_study)
     return [line | {"asked": bool(line.get("asked"))} for line in named]
+
+
+def contract_lines(contract: AcceptanceTest) -> list[VerdictLine]:
+    """A line for each clause of a contract that was tested."""
+    found = []
+    for one in contract.get("clauses") or []:
+        told = [text for text in (one["found"], f"unknown: {one['why']}" if one["met"] is None else "") if text]
+        shown = next((item for item in one["evidence"] if item["met"] is one["met"]), None)
+        found.append(
+            VerdictLine(
+                question=f"Clause {one['name']}",
+                limit=one["promise"],
+                value=shown["value"] if shown else None,
+                unit=shown["unit"] if shown else None,
+                met=one["met"],
+                meaning="; ".join(told),
+                point_id=shown.get("point_id") if shown else None,
+                asked=True,
+            )
+        )
+    return found
 
 
 def verdict_lines(

@@ -53,6 +53,8 @@ class RunContext:
     """Whether the ticks of points become rows of the series."""
     for_study: bool = False
     """Whether points will be compared with each other."""
+    begins_whole: bool = False
+    """Whether served arrays are made whole before each point."""
     epoch_ns: int = 0
     """When the run began, UTC: virtual time counts from it."""
     bands: Bands | None = None

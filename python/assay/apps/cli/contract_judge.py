@@ -90,7 +90,7 @@ def contract_blocks(found: JudgedContract, pages: list[Path]) -> list[Block | De
     from assay.document.terminal import Details, notes_and_details
     from assay.document.text import moment
     from assay.insight.contracts.document import verdict_sentence
-    from assay.report.sections.contract import TONES, clauses_table
+    from assay.report.clauses import TONES, clauses_table
 
     blocks: list[Block | Details] = [
         Paragraph(verdict_sentence(found.clauses), strong=True, tone=TONES[found.met]),

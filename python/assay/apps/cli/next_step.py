@@ -33,6 +33,9 @@ def next_steps(manifest: Mapping[str, Any], folder: Path) -> list[str]:
         ]
     if manifest.get("study") is not None:
         return [f"assay report --paper {run} (question, method and figures, to forward)"]
+    if (test := manifest.get("contract")) is not None:
+        contract = shlex.quote(printable(str(test.get("source"))))
+        return [f"assay contract judge {contract} RECORDING (the same contract over months of a recording)"]
     if manifest.get("verb") == "assess":
         return [diagnose_step(run), compare_step(run)]
     from assay.workloads.registry import DEFAULT_KIND, workload_known

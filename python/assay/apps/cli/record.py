@@ -13,6 +13,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.commands import App, ScreenGroup, usual
+from assay.apps.cli.units import OnlyPrint, Overwrite, write_units
 from assay.base.errors import AssayError, IoFailed, UsageError
 from assay.base.paths import printable
 from assay.base.units import parse_bytes, parse_duration
@@ -381,13 +382,12 @@ def install(
         Path,
         typer.Option("--unit", help="Path of the unit.", show_default="assay-record.service in /etc/systemd/system"),
     ] = Path("/etc/systemd/system/assay-record.service"),
-    only_print: Annotated[bool, typer.Option("--print", help="Show the unit and write nothing.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a unit that is there.")] = False,
+    only_print: OnlyPrint = False,
+    overwrite: Overwrite = False,
     debug: opt.Debug = False,
 ) -> None:
     """Write a systemd unit that records from boot on, with no right that it does not need."""
     del debug
-    from assay.record.folder import replace_file
     from assay.telemetry.flight.unit import unit_text
 
     if metrics is not None:
@@ -401,14 +401,5 @@ def install(
     arguments += ["--keep", keep, "--every", every, *(["--metrics", metrics] if metrics else [])]
     arguments += [] if processes else ["--no-processes"]
     text = unit_text(directory, arguments, processes=processes, databases=database or [])
-    if only_print:
-        print(text, end="")
-        return
-    if os.path.lexists(unit) and not overwrite:
-        raise UsageError(f"{printable(unit)}: is there already; look at it, and replace it with --overwrite")
-    try:
-        # A link that has the name is replaced, not followed: another user may have put it there.
-        replace_file(Path(os.path.abspath(unit)), text.encode())
-    except AssayError as error:
-        raise UsageError(f"{error}; run as root, or see --print") from None
-    print(f"written: {unit}\nstart it with: systemctl daemon-reload && systemctl enable --now {unit.name}")
+    start = f"systemctl daemon-reload && systemctl enable --now {unit.name}"
+    write_units({unit: text}, start, only_print=only_print, overwrite=overwrite)

@@ -290,8 +290,10 @@ def show_finished(folder: RunFolder, parts: Sequence[Part[Any]], options: Output
     manifest = folder.manifest
     is_study = bool(manifest.get("study"))
     conclusions = conclusions_of(parts, points, manifest, is_study=is_study)
-    need = manifest.get("need")
-    verdict = verdict_of_run(parts, points, answers, conclusions, is_study=is_study, need=need)
+    verdict = verdict_of_run(
+        parts, points, answers, conclusions, is_study=is_study, need=manifest.get("need"),
+        contract=manifest.get("contract"),
+    )  # fmt: skip
     code = exit_code_of(verdict, manifest)
     code = export_all(options.export if points else [], folder, code)
     _print_folder(folder, options)

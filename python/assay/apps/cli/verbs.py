@@ -38,11 +38,18 @@ _FIRST = (
         question="How good is this storage?",
         answer="assay assess DIR",
         help="Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report.",
-        typed=("bench", "benchmark", "examine", "run", "start", "test"),
+        typed=("bench", "benchmark", "examine", "start", "test"),
     ),
 )
 
 _OTHERS = (
+    Verb(
+        name="run",
+        short="Run a plan, once or by a timer of systemd.",
+        place="assay.apps.cli.run:run",
+        help="Run a plan of any kind, or write a systemd timer that runs it again and again; nothing is started then.",
+        typed=("cron", "schedule", "repeat"),
+    ),
     Verb(
         name="compare",
         short="Say what changed between runs, with confidence intervals.",
@@ -199,7 +206,7 @@ _WITH_COMMANDS = (
         uses=(*DRAWING, "cryptography"),
         section=WATCH,
         place="assay.apps.cli.contract:app",
-        help="Contracts of storage: judge promises clause by clause, over months of a recording; seal it.",
+        help="Contracts of storage: test them on a target, judge them over months of a recording; seal it.",
         typed=("sla",),
     ),
     Verb(

@@ -36,13 +36,14 @@ class HistoriesView(TypedDict):
 
 def histories(asked: PageQuestion) -> HistoriesView:
     """Every load on each target over time, where its level changed, and what else changed there."""
-    from assay.insight.history.reading import RUNS_MAX, read_runs
+    from assay.insight.history.kept import read_kept
+    from assay.insight.history.reading import RUNS_MAX
     from assay.insight.history.telling import history_document
     from assay.insight.history.trends import history_of
 
     # Names of runs begin with their time.
     paths = sorted((Path(path) for path in asked["paths"]), key=lambda path: path.name)[-RUNS_MAX:]
-    told = history_document(history_of(read_runs(paths)))
+    told = history_document(history_of(read_kept(paths, sorted({path.parent for path in paths}))))
     return {
         "targets": [{"history": target, "contract": None} for target in told["targets"]],
         "skipped": [f"{Path(one['path']).name}: {one['reason']}" for one in told["skipped"]],

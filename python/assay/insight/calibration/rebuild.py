@@ -39,11 +39,11 @@ def rebuild_hours(configuration: Configuration) -> float:
     if not rebuilt_bytes:
         # All of it was rebuilt during the warm-up: the disk is tiny.
         return warmup_s / 3600
-    rate = rebuilt_bytes / measured_s * _mean_over_outer(array)
+    rate = rebuilt_bytes / measured_s * mean_over_outer(array)
     return float(disk_bytes / rate / 3600)
 
 
-def _mean_over_outer(array: Configuration) -> float:
+def mean_over_outer(array: Configuration) -> float:
     """Mean transfer rate of a disk as a share of that of its outermost tracks.
 
     The rate falls linearly with the stroke, and a track takes one revolution wherever it is: over the whole disk, bytes

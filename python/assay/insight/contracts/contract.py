@@ -186,6 +186,18 @@ class Assumptions(Strict):
     unrecorded: Literal["unknown", "available"] = "unknown"
 
 
+class AcceptanceTerms(Strict):
+    """How `assay contract test` judges.
+
+    Attributes
+    ----------
+    degraded
+        Whether latencies hold with a disk lost as well: `counts`; `told` measures it and decides nothing; or `no`.
+    """
+
+    degraded: Literal["counts", "told", "no"] = "counts"
+
+
 class PromisedStorage(Strict):
     """The devices of a recording that the contract is about."""
 
@@ -218,6 +230,7 @@ class StorageContract(Strict):
     loss: LossClause | None = None
     exclude: Exclusions = Exclusions()
     assumed: Assumptions = Assumptions()
+    test: AcceptanceTerms = AcceptanceTerms()
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NotRequired
 
 from typing_extensions import TypedDict
@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from assay.document.text import joined
 from assay.insight.contracts.judge import JudgedClause, JudgedContract
 from assay.insight.contracts.latency import JudgedHour, JudgedSpan, LatencyJudge, Minutes
+from assay.insight.contracts.words import STATES
 
 
 class MinutesRecord(TypedDict):
@@ -113,14 +114,14 @@ def record_of(judged: JudgedContract) -> ContractRecord:
     }
 
 
-def verdict_sentence(clauses: list[JudgedClause]) -> str:
-    """The verdict of all clauses in a sentence."""
+def verdict_sentence(clauses: Sequence[JudgedClause], breached: str = STATES[False]) -> str:
+    """The verdict of all clauses in a sentence; `breached` is the word for those that are not met."""
     names: Mapping[bool | None, list[str]] = {
         state: [one.name for one in clauses if one.met is state] for state in (False, None, True)
     }
     said = []
     if names[False]:
-        said.append(f"{len(names[False])} of {len(clauses)} clauses breached: {joined(names[False])}")
+        said.append(f"{len(names[False])} of {len(clauses)} clauses {breached}: {joined(names[False])}")
     if names[None]:
         said.append(f"{len(names[None])} cannot be judged: {joined(names[None])}")
     if names[True]:

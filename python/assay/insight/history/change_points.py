@@ -82,33 +82,65 @@ def find_changes(values: Sequence[float], *, figures: int = 1, exact: bool = Fal
     >>> find_changes(flat), find_changes(flat + [80.0, 81.0, 79.5, 80.4, 79.9, 80.2, 80.6])
     ([], [ChangePoint(at=30, found_at=35)])
     """
-    series = np.log(np.asarray(values, np.float64))
-    found: list[ChangePoint] = []
-    start = 0
-    while True:
-        change = _next_change(series[start:], CHANCE / figures, exact=exact)
-        if change is None:
-            return _refined(series, found)
-        found.append(ChangePoint(start + change.at, start + change.found_at))
-        start = found[-1].at
+    return find_all([AskedSeries(values, figures, exact)])[0]
 
 
-def _next_change(series: Numbers, chance: float, *, exact: bool) -> ChangePoint | None:
-    if exact and len(series) > SAME_RUNS_MIN:
-        others = np.flatnonzero(series != series[0])
-        if len(others) and others[0] >= SAME_RUNS_MIN:
-            return ChangePoint(int(others[0]), int(others[0]))
-    found_at, at = first_changes(series[None, :], chance)
-    return None if found_at[0] < 0 else ChangePoint(int(at[0]), int(found_at[0]))
+@dataclass(frozen=True)
+class AskedSeries:
+    """A series whose changes are looked for; see `find_changes`."""
+
+    values: Sequence[float]
+    figures: int = 1
+    exact: bool = False
 
 
-def first_changes(series: Numbers, chance: float = CHANCE) -> tuple[Places, Places]:
+def find_all(asked: Sequence[AskedSeries]) -> list[list[ChangePoint]]:
+    """Changes of level in several series, each as `find_changes` finds them; those of one length are judged at once."""
+    logs = [np.log(np.asarray(one.values, np.float64)) for one in asked]
+    found: list[list[ChangePoint]] = [[] for _ in asked]
+    looked_at = [*range(len(asked))]
+    while looked_at:
+        starts = [found[number][-1].at if found[number] else 0 for number in looked_at]
+        rests = [logs[number][start:] for number, start in zip(looked_at, starts, strict=True)]
+        changes = _next_changes([asked[number] for number in looked_at], rests)
+        for number, start, change in zip(looked_at, starts, changes, strict=True):
+            if change is not None:
+                found[number].append(ChangePoint(start + change.at, start + change.found_at))
+        looked_at = [number for number, change in zip(looked_at, changes, strict=True) if change is not None]
+    return [_refined(series, own) for series, own in zip(logs, found, strict=True)]
+
+
+def _next_changes(asked: Sequence[AskedSeries], rests: Sequence[Numbers]) -> list[ChangePoint | None]:
+    """The first change of what is left of each series."""
+    changes = [_exact_change(rest) if one.exact else None for one, rest in zip(asked, rests, strict=True)]
+    lengths: dict[int, list[int]] = {}
+    for place, rest in enumerate(rests):
+        if changes[place] is None:
+            lengths.setdefault(len(rest), []).append(place)
+    for places in lengths.values():
+        chances = [CHANCE / asked[place].figures for place in places]
+        found_at, at = first_changes(np.stack([rests[place] for place in places]), chances)
+        for row, place in enumerate(places):
+            changes[place] = None if found_at[row] < 0 else ChangePoint(int(at[row]), int(found_at[row]))
+    return changes
+
+
+def _exact_change(series: Numbers) -> ChangePoint | None:
+    if len(series) <= SAME_RUNS_MIN:
+        return None
+    others = np.flatnonzero(series != series[0])
+    return ChangePoint(int(others[0]), int(others[0])) if len(others) and others[0] >= SAME_RUNS_MIN else None
+
+
+def first_changes(series: Numbers, chance: float | Sequence[float] = CHANCE) -> tuple[Places, Places]:
     """The first change of each of several series of one length, as they are found run by run.
 
     Parameters
     ----------
     series
         A row each; logarithms of figures, or anything whose noise does not grow with it.
+    chance
+        Of a look, for all rows or for each.
 
     Returns
     -------
@@ -116,6 +148,7 @@ def first_changes(series: Numbers, chance: float = CHANCE) -> tuple[Places, Plac
         For each row the run with which the change was found, and the first run after the change; -1 for none.
     """
     rows, length = series.shape
+    chances = np.broadcast_to(chance, rows)
     found_at, at = np.full(rows, -1), np.full(rows, -1)
     ranks = np.zeros((rows, length))
     for last in range(length):
@@ -130,8 +163,8 @@ def first_changes(series: Numbers, chance: float = CHANCE) -> tuple[Places, Plac
         apart = np.cumsum(ranks[:, last : last - len(sizes) : -1], axis=1) - sizes * (last + 2) / 2
         scores = np.abs(apart) / np.sqrt(sizes * earlier * (last + 2) / 12)
         for row in np.flatnonzero((scores.max(axis=1) >= _SCREEN) & (found_at < 0)):
-            size = _candidate(scores[row], np.abs(apart[row]), last + 1, chance)
-            if size and _stands(series[row, : last + 1], size, chance):
+            size = _candidate(scores[row], np.abs(apart[row]), last + 1, float(chances[row]))
+            if size and _stands(series[row, : last + 1], size, float(chances[row])):
                 found_at[row], at[row] = last, last + 1 - size
     return found_at, at
 

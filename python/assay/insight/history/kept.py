@@ -51,7 +51,11 @@ class KeptRuns:
 
 def read_folders(folders: Sequence[Path]) -> ReadRuns:
     """The runs of some folders, read from the cache where they have not changed since."""
-    paths = run_paths(folders)
+    return read_kept(run_paths(folders), folders)
+
+
+def read_kept(paths: Sequence[Path], folders: Sequence[Path]) -> ReadRuns:
+    """Some runs, read from the cache of the folders that they lie in where they have not changed since."""
     cache = _cache_of(folders)
     known = _load(cache)
     stamps = {path: (_stamp(path / MANIFEST_NAME), _stamp(path / POINTS_NAME)) for path in paths}

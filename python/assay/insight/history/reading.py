@@ -14,7 +14,7 @@ from typing import cast
 from assay.base.errors import AssayError
 from assay.base.paths import printable
 from assay.base.units import format_bytes
-from assay.insight.comparable import ComparableKey, answer_key, point_key
+from assay.insight.comparable import ComparableKey, RunKeys
 from assay.insight.compare_answers import held_at
 from assay.insight.differences import END_WORDS, VALUE_MIN, workload_text
 from assay.insight.history.facts import RunFact, facts_of
@@ -156,10 +156,12 @@ def past_run(path: Path) -> PastRun:
     _refuse_large(path, POINTS_NAME, POINTS_BYTES_MAX)
     with RunFolder.open(path) as folder:
         manifest = cast(Manifest, folder.manifest)
-        points: list[Point] = current_points(folder.points(lean=True))
-        if _has_repeats(manifest, points):
+        keys, points = RunKeys(manifest), current_points(folder.points(lean=True))
+        pools = _pools(keys, points)
+        if _has_repeats(pools):
             # Percentiles of repeats are merged from their histograms.
             points = current_points(folder.points())
+            pools = _pools(keys, points)
     started = manifest.get("started_utc_ns")
     return PastRun(
         path=str(path),
@@ -168,7 +170,7 @@ def past_run(path: Path) -> PastRun:
         target=target_title(manifest)[:LETTERS_MAX],
         started_utc_ns=started if isinstance(started, int) else 0,
         facts=facts_of(manifest),
-        loads=(*_of_answers(manifest, points), *_of_points(manifest, points)),
+        loads=(*_of_answers(manifest, keys, points), *_of_points(pools)),
     )
 
 
@@ -181,27 +183,31 @@ def _refuse_large(path: Path, name: str, most: int) -> None:
         raise AssayError(f"its {name} is larger than {format_bytes(most)}, which a history does not read")
 
 
-def _pools(manifest: Manifest, points: Sequence[Point]) -> dict[ComparableKey, list[Point]]:
-    pools: dict[ComparableKey, list[Point]] = {}
+Pools = dict[ComparableKey, list[Point]]
+"""Points of a run that are repeats of each other."""
+
+
+def _pools(keys: RunKeys, points: Sequence[Point]) -> Pools:
+    pools: Pools = {}
     for point in points:
         # A generator that was the bottleneck says nothing of the target.
         if point.get("ended_by") in CUT_SHORT or (point.get("generator") or {}).get("saturated"):
             continue
-        key = point_key(manifest, point) if "workload" in point and "load" in point else None
+        key = keys.of_point(point) if "workload" in point and "load" in point else None
         if key is not None:
             pools.setdefault(key, []).append(point)
     return pools
 
 
-def _has_repeats(manifest: Manifest, points: Sequence[Point]) -> bool:
+def _has_repeats(pools: Pools) -> bool:
     return any(
         len(pool) > 1 and any(figure.statistic in PERCENTILES for figure in figures_of(pool[0]))
-        for pool in _pools(manifest, points).values()
+        for pool in pools.values()
     )
 
 
-def _of_points(manifest: Manifest, points: Sequence[Point]) -> Iterator[PastLoad]:
-    for key, pool in _pools(manifest, points).items():
+def _of_points(pools: Pools) -> Iterator[PastLoad]:
+    for key, pool in pools.items():
         first = pool[0]
         figures = [figure for figure in figures_of(first) if figure.compared and figure.follows(first) is None]
         held = [(figure, pooled(figure, pool)) for figure in figures]
@@ -213,11 +219,11 @@ def _of_points(manifest: Manifest, points: Sequence[Point]) -> Iterator[PastLoad
             )  # fmt: skip
 
 
-def _of_answers(manifest: Manifest, points: Sequence[Point]) -> Iterator[PastLoad]:
+def _of_answers(manifest: Manifest, keys: RunKeys, points: Sequence[Point]) -> Iterator[PastLoad]:
     states = states_of(points)
     is_exact = {point.get("clock") for point in points} == {"virtual"}
     for answer in manifest.get("answers") or []:
-        key, figures = answer_key(manifest, answer, states), figures_of(answer)
+        key, figures = keys.of_answer(answer, states), figures_of(answer)
         if key is None or not figures:
             continue
         values = tuple(_ends(figures[0], answer))

@@ -17,7 +17,13 @@ import numpy.typing as npt
 
 from assay.insight.comparable import ComparableKey
 from assay.insight.differences import is_better
-from assay.insight.history.change_points import CHANCE, cautious_correlation, find_changes
+from assay.insight.history.change_points import (
+    CHANCE,
+    AskedSeries,
+    ChangePoint,
+    cautious_correlation,
+    find_all,
+)
 from assay.insight.history.facts import SEED, FactChange, fact_changes, rare_changes
 from assay.insight.history.rank_sums import deviation
 from assay.insight.history.reading import PastLoad, PastRun, ReadRuns, SkippedRun
@@ -243,7 +249,10 @@ def _target(place: str, runs: Sequence[PastRun]) -> TargetHistory:
         for load in run.loads:
             if load.key.target == place:
                 by_load.setdefault(load.key, []).append((run, load))
-    loads = [_load(key, measured) for key, measured in by_load.items() if len(measured) >= RUNS_MIN]
+    series = [_series_of(key, measured) for key, measured in by_load.items() if len(measured) >= RUNS_MIN]
+    # The series of all loads are judged together, which costs hardly more than one.
+    found = iter(find_all([one.asked for load in series for one in load.figures]))
+    loads = [load.history(list(itertools.islice(found, len(load.figures)))) for load in series]
     loads.sort(key=lambda load: load.runs, reverse=True)
     facts = fact_changes([run.facts for run in runs])
     title = runs[-1].target or "a target without a name"
@@ -278,7 +287,31 @@ def _event(
     return ChangeEvent(runs[at], at, tuple(largest), tuple(near))
 
 
-def _load(key: ComparableKey, measured: Sequence[tuple[PastRun, PastLoad]]) -> LoadHistory:
+@dataclass(frozen=True)
+class _FigureSeries:
+    """The values of one figure of a load, before changes were looked for."""
+
+    figure: Figure
+    end: str
+    measured: Sequence[tuple[PastRun, float]]
+    asked: AskedSeries
+
+
+@dataclass(frozen=True)
+class _LoadSeries:
+    """One load on one target with its figures' values."""
+
+    key: ComparableKey
+    newest: PastLoad
+    figures: Sequence[_FigureSeries]
+
+    def history(self, found: Sequence[Sequence[ChangePoint]]) -> LoadHistory:
+        """The history, once the changes of each figure are known."""
+        trends = tuple(_trend(one, own) for one, own in zip(self.figures, found, strict=True))
+        return LoadHistory(self.key, self.newest.workload, self.newest.load, self.key.state, trends)
+
+
+def _series_of(key: ComparableKey, measured: Sequence[tuple[PastRun, PastLoad]]) -> _LoadSeries:
     newest = measured[-1][1]
     figures = {figure.name: figure for figure in figures_of({"workload": {"kind": newest.kind}})}
     series: dict[tuple[str, str], list[tuple[PastRun, float]]] = {}
@@ -289,17 +322,16 @@ def _load(key: ComparableKey, measured: Sequence[tuple[PastRun, PastLoad]]) -> L
     kept = {name: values for name, values in series.items() if len(values) >= RUNS_MIN}
     seeds = {fact.value for run, _ in measured for fact in run.facts if fact.name == SEED}
     is_exact = all(load.is_exact for _, load in measured) and len(seeds) == 1
-    trends = [
-        _trend(figures[name], end, values, judged=len(kept), exact=is_exact) for (name, end), values in kept.items()
+    made = [
+        _FigureSeries(figures[name], end, own, AskedSeries([value for _, value in own], len(kept), is_exact))
+        for (name, end), own in kept.items()
     ]
-    return LoadHistory(key, newest.workload, newest.load, key.state, tuple(trends))
+    return _LoadSeries(key, newest, made)
 
 
-def _trend(
-    figure: Figure, end: str, measured: Sequence[tuple[PastRun, float]], *, judged: int, exact: bool
-) -> FigureTrend:
-    runs, values = [run for run, _ in measured], [value for _, value in measured]
-    found = find_changes(values, figures=judged, exact=exact)
+def _trend(series: _FigureSeries, found: Sequence[ChangePoint]) -> FigureTrend:
+    figure, end, judged, values = series.figure, series.end, series.asked.figures, list(series.asked.values)
+    runs = [run for run, _ in series.measured]
     bounds = [0, *(change.at for change in found), len(values)]
     levels = [_level(values[first:last], first) for first, last in itertools.pairwise(bounds)]
     changes = []

@@ -7,6 +7,7 @@ from typing import Required
 from pydantic import with_config
 from typing_extensions import TypedDict
 
+from assay.record.shapes.acceptance import AcceptanceTest
 from assay.record.shapes.manifest import Host, Part, Target
 from assay.record.shapes.point import Answer, Engine, Point, VerdictLine
 from assay.record.shapes.study import Study
@@ -32,3 +33,4 @@ class Document(TypedDict, total=False):
     verdict: Required[list[VerdictLine] | None]
     notices: Required[list[str] | None]
     study: Study
+    contract: AcceptanceTest

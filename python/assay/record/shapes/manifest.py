@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
+from assay.record.shapes.acceptance import AcceptanceTest
 from assay.record.shapes.drive import Drive
 from assay.record.shapes.need import AskedNeed
 from assay.record.shapes.point import Answer, Engine, VerdictLine
@@ -400,6 +401,7 @@ class OfVerbs(TypedDict, total=False):
     recording: Recording
     imported: ImportedResults
     check: Check
+    contract: AcceptanceTest
 
 
 @with_config(STRICT)

@@ -18,17 +18,16 @@ from assay.document.elements import (
     Paragraph,
     Section,
     Table,
-    Tone,
 )
 from assay.document.first_use import explained
 from assay.document.text import DASH, joined, moment, percent, sentence, shorten
 from assay.insight.contracts.document import hour_record, verdict_sentence
 from assay.insight.contracts.judge import JudgedClause, JudgedContract
 from assay.insight.contracts.latency import JudgedSpan, LatencyJudge, Minutes
-from assay.insight.contracts.words import STATES, assumption_words, exclusion_words
+from assay.insight.contracts.words import assumption_words, exclusion_words
+from assay.report.clauses import TONES, clauses_table
 from assay.report.figures_contract import DayRow, days_chart
 
-TONES: dict[bool | None, Tone] = {True: "good", False: "bad", None: "warn"}
 NOTICES_SHOWN = 20
 
 
@@ -65,20 +64,6 @@ def _facts(judged: JudgedContract) -> list[tuple[str, str]]:
     facts.append(("of it not recorded", format_duration(judged.unrecorded_ns / 1e9)))
     facts.append(("maintenance", format_duration(judged.excluded_ns / 1e9)))
     return [(name, value) for name, value in facts if value]
-
-
-def clauses_table(clauses: list[JudgedClause]) -> Table:
-    """Every clause with its verdict."""
-    columns = [
-        Column("clause"),
-        Column("promised", weight=2.0),
-        Column("verdict", weight=0.7),
-        Column("found", weight=2.2),
-    ]
-    rows = [
-        [Cell(one.name), Cell(one.promise), Cell(STATES[one.met], TONES[one.met]), Cell(one.found)] for one in clauses
-    ]
-    return Table("clauses", "Clauses of the contract, and what the recording shows of each.", columns, rows)
 
 
 def _latency(number: int, clause: JudgedClause) -> Iterator[Block]:

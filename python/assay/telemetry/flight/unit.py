@@ -6,14 +6,13 @@ Source: systemd.exec(5), systemd.resource-control(5).
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.secrets import holds_placeholder
+from assay.base.systemd import program_words, quoted
 
 STATE = Path("/var/lib")
 
@@ -115,11 +114,10 @@ def unit_text(directory: Path, arguments: Sequence[str], *, processes: bool, dat
         raise UsageError(
             f"{printable(folder)}: lies outside {STATE}, to which the unit may not write; give a folder there"
         )
-    program = shutil.which("assay") or f"{sys.executable} -m assay"
-    words = [*program.split(), "record", "start", str(folder), *arguments]
+    words = [*program_words(), "record", "start", str(folder), *arguments]
     network = "IPAddressDeny=any\nIPAddressAllow=localhost\n" if not databases else ""
     return _UNIT.format(
-        command=" ".join(_quoted(word) for word in words),
+        command=" ".join(quoted(word) for word in words),
         environment="/etc/assay/record.env",
         state=folder.relative_to(STATE),
         capabilities=CAPABILITIES if processes else "",
@@ -132,15 +130,3 @@ def unit_text(directory: Path, arguments: Sequence[str], *, processes: bool, dat
 def _kept_from(program: str) -> list[str]:
     """Secrets that the service never sees, each where there is one; the program itself stays where it is."""
     return [f"-{path}" for path in SECRETS if Path(path) not in Path(program).parents]
-
-
-def _quoted(word: str) -> str:
-    """A word of a command line as systemd reads it.
-
-    Examples
-    --------
-    >>> _quoted("data=/mnt/x"), _quoted("a b"), _quoted("50%")
-    ('data=/mnt/x', '"a b"', '50%%')
-    """
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"' if any(one.isspace() or one in ";'\"" for one in word) else escaped
