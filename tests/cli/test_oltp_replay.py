@@ -129,7 +129,9 @@ def test_sessions_only_read_unless_they_may_write(bench: Bench, log: Path, postg
     by_text = {one["text"]: one for one in found["compared"]}
     sums = by_text["select sum(amount) + ? from orders"]
     assert (sums["recorded_ns"]["count"], sums["kind"]) == (20, "reads")
-    assert sums["interval_95"][0] <= sums["times"] <= sums["interval_95"][1]
+    # Of statements that take less than the way to the server the times may be unknown.
+    assert sums["times"] is None or sums["interval_95"][0] <= sums["times"] <= sums["interval_95"][1]
+    assert found["round_trip_ns"] > 0
     assert by_text["select amount from orders where id = ?"]["replayed_ns"]["count"] == 1
     kinds = outcome.document["points"][0]["oltp"]["by_transaction"]
     assert (kinds["reads"]["count"], kinds["control"]["count"], kinds["reads"]["failed"]) == (21, 2, 1)
