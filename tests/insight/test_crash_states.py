@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,14 @@ from typer.testing import CliRunner, Result
 from assay.apps.cli.app import app
 from assay.base.errors import AssayError, ExitCode, UsageError
 from assay.base.programs import find_program
+from assay.insight.crash.drive import DriveClaim, drive_claim
 from assay.insight.crash.examination import CrashAnswer, Row, Tried
 from assay.insight.crash.promises import Promises
 from assay.insight.crash.requests import Recorded, VolumeRequest
 from assay.insight.crash.servers import control_of
 from assay.insight.crash.trial import CrashOutcome
 from assay.report.sections.crash import answer_blocks
+from assay.targets.kernel import Kernel
 
 RECORDS = Path(__file__).parents[1] / "fixtures/crash/records.py"
 LEDGER = Path(__file__).parents[1] / "fixtures/crash/sqlite_ledger.py"
@@ -192,6 +195,40 @@ def test_each_control_must_fail_and_any_other_row_must_pass(rows: list[Row], pas
     assert (answer.passing_controls, answer.has_failed) == (passing, failed)
     told = " ".join(str(block) for block in answer_blocks(answer))
     assert ("no answer: a control that must fail passed" in told) == bool(passing)
+
+
+def paged(size: int, *, failed: int) -> Tried:
+    return Tried(what=f"{size}", outcome=replace(outcome(failed), promises=Promises(atomic_bytes=size)))
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        (0, "may stay here if the drive's atomic write of 16 KiB is real: all 9 states pass with it (nvme0n1 claims"),
+        (2, "is safe with no atomic size that was tried here"),
+    ],
+)
+def test_the_answer_says_whether_pages_need_protection_and_what_leaving_it_out_brings(failed: int, words: str) -> None:
+    own = replace(row(0, 1), rates=(100.0, 100.0, 100.0))
+    bare = row(1, 1, "full_page_writes=off")
+    bare = replace(bare, rates=(150.0, 140.0, 160.0), tried=(*bare.tried, paged(4096, failed=0)))
+    bare = replace(bare, tried=(*bare.tried, paged(16384, failed=failed)))
+    claim = DriveClaim(name="nvme0n1", claimed_bytes=16384)
+    told = " ".join(str(block) for block in answer_blocks(replace(answered(own, bare), drive=claim)))
+    assert f"full_page_writes=off {words}" in told
+    assert "full_page_writes=off brings +50% (+40% to +60%)" in told
+
+
+def test_a_drive_is_named_by_its_device_or_its_name(tmp_path: Path) -> None:
+    queue = tmp_path / "sys/block/nvme0n1/queue"
+    queue.mkdir(parents=True)
+    (queue / "atomic_write_unit_max_bytes").write_text("16384\n")
+    (tmp_path / "sys/block/sda").mkdir()
+    kernel = Kernel(sys=tmp_path / "sys")
+    assert drive_claim("/dev/nvme0n1", kernel) == DriveClaim(name="nvme0n1", claimed_bytes=16384)
+    assert drive_claim("sda", kernel).words(16384) == "sda claims no atomic writes of 16 KiB"
+    with pytest.raises(UsageError, match="is no drive of this host"):
+        drive_claim("/dev/sdz", kernel)
 
 
 def test_a_torn_page_is_no_control_where_the_drive_writes_pages_whole() -> None:

@@ -75,6 +75,7 @@ def crash_run(
     as_user: of_crash.As = "",
     patience: of_crash.Patience = "60s",
     jobs: of_crash.Jobs = None,
+    drive: of_crash.Drive = "",
     output: of_crash.Page = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -85,6 +86,7 @@ def crash_run(
     recovery and check. The same command goes on where it was broken off.
     """
     del debug
+    from assay.insight.crash.drive import drive_claim
     from assay.insight.crash.examination import CrashExamination
 
     plan = _load_plan(subject, load or (), init or (), [*(condition or ()), *([count] if count else [])])
@@ -97,7 +99,8 @@ def crash_run(
     )
     stage = _Stage(at=at, volume=volume, fsck=fsck, seed=seed, jobs=jobs or os.cpu_count() or 1)
     examination = CrashExamination(promises=promises, states=states, matrix=matrix, say=say)
-    answer = _examined(examination, stage, program, rows)
+    claim = drive_claim(drive) if drive else None
+    answer = replace(_examined(examination, stage, program, rows), drive=claim)
     _tell(answer, output or at / "crash.html", json=json)
     sys.exit(_code(answer))
 
@@ -187,12 +190,12 @@ def _examined(
     examination: CrashExamination, stage: _Stage, program: SubjectRequest, rows: Sequence[tuple[str, ...]]
 ) -> CrashAnswer:
     """Record and try each row."""
-    from assay.insight.crash.examination import CrashAnswer
+    from assay.insight.crash.examination import CrashAnswer, rated
     from assay.insight.crash.folder import trial_folder
     from assay.insight.crash.servers import control_of
     from assay.insight.crash.trial import Trial
 
-    found = []
+    found, trials = [], []
     for number, settings in enumerate(rows):
         subject = replace(program, settings=settings)
         trial = Trial(
@@ -207,7 +210,10 @@ def _examined(
         control = control_of(program.kind, settings, examination.promises)
         with trial:
             found.append(examination.examine(trial, settings, control=control))
-    return CrashAnswer(rows=tuple(found), volume=stage.volume, seed=stage.seed, jobs=stage.jobs)
+        trials.append(trial)
+    return CrashAnswer(
+        rows=tuple(rated(found, trials, say=examination.say)), volume=stage.volume, seed=stage.seed, jobs=stage.jobs
+    )
 
 
 def _tell(answer: CrashAnswer, page: Path, *, json: bool) -> None:

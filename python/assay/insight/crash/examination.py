@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from assay.insight.crash.controls import Control
+from assay.insight.crash.drive import DriveClaim
 from assay.insight.crash.promises import LIAR, Promises
 from assay.insight.crash.requests import Recorded, VolumeRequest
 from assay.insight.crash.trial import CrashOutcome, Trial
 
 CONTROL_STATES = 200
 """States of a control, which ends at the first that fails."""
+ROUNDS = 3
+"""How often each row's load is run once more, to compare rates."""
 WITHDRAWN_SHARE = 4
 """A promise that is withdrawn to see whether it is needed gets this part of the states."""
 
@@ -45,6 +49,8 @@ class Row:
     counts: dict[str, int]
     tried: tuple[Tried, ...]
     control: Control | None = None
+    rates: tuple[float, ...] = ()
+    """Acknowledgements a second of the load, once in each round of all rows."""
 
     @property
     def must_fail(self) -> bool:
@@ -58,7 +64,9 @@ class Row:
 
     @property
     def told_per_s(self) -> float:
-        """Acknowledgements a second while the load was recorded."""
+        """Acknowledgements a second: the median of the rounds, or the rate while the load was recorded."""
+        if self.rates:
+            return median(self.rates)
         return self.recorded.told / self.recorded.load_s if self.recorded.load_s else 0.0
 
 
@@ -70,6 +78,7 @@ class CrashAnswer:
     volume: VolumeRequest
     seed: int
     jobs: int
+    drive: DriveClaim | None = None
 
     @property
     def passing_controls(self) -> list[str]:
@@ -195,6 +204,15 @@ class CrashExamination:
                 )
             )
         return Row(settings=tuple(settings), recorded=recorded, counts=counts, tried=tuple(tried), control=control)
+
+
+def rated(rows: Sequence[Row], trials: Sequence[Trial], *, say: Callable[[str], None]) -> list[Row]:
+    """The rows with the rates of their loads, measured in rounds of all rows; a single row has nothing to compare."""
+    if len(rows) < 2:
+        return list(rows)
+    say(f"running each load {ROUNDS} times more, in turns, to compare their rates")
+    rounds = [[trial.rate() for trial in trials] for _ in range(ROUNDS)]
+    return [replace(row, rates=rates) for row, rates in zip(rows, zip(*rounds, strict=True), strict=True)]
 
 
 def _weaker(asked: Promises) -> list[tuple[str, Promises]]:

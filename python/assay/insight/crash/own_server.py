@@ -32,7 +32,7 @@ Phase = Literal["prepare", "load", "check"]
 """Why a server runs: each phase has settings of its own."""
 
 
-class NotStarted(Exception):
+class ServerNotStarted(Exception):
     """A server does not start, does not finish its recovery, or does not end."""
 
 
@@ -161,7 +161,7 @@ class OwnServer(ABC):
 
         Raises
         ------
-        NotStarted
+        ServerNotStarted
             It does not start.
         """
         data = self.data(place)
@@ -196,7 +196,7 @@ class OwnServer(ABC):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise NotStarted("the server does not end after its recovery") from None
+            raise ServerNotStarted("the server does not end after its recovery") from None
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes], data: Path) -> None:
         deadline = time.monotonic() + self._patience_s
@@ -204,9 +204,9 @@ class OwnServer(ABC):
             if self.is_ready(data):
                 return
             if time.monotonic() > deadline:
-                raise NotStarted("the server does not finish its recovery")
+                raise ServerNotStarted("the server does not finish its recovery")
             time.sleep(LOOK_S)
-        raise NotStarted(self.why_ended() or "the server does not start")
+        raise ServerNotStarted(self.why_ended() or "the server does not start")
 
     severe: ClassVar[str]
     """Expression of words before messages that end the server."""

@@ -113,6 +113,10 @@ class CrashProcess:
         """Show a state and look for what is wrong with it."""
         return checked_of(self._ask(["check", name, promises.to_json()]))
 
+    def rate(self, name: str, promises: Promises) -> Recorded:
+        """Run the load once more, on a state, unrecorded."""
+        return Recorded(**self._ask(["rate", name, promises.to_json()]))
+
     def lost(self, name: str, promises: Promises) -> list[LostWrite]:
         """The writes that a state lacks."""
         return [LostWrite(**one) for one in self._ask(["lost", name, promises.to_json()])]

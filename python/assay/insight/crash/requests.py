@@ -125,11 +125,20 @@ class LostWrite:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedState:
-    """The check of one state."""
+    """The check of one state.
+
+    Attributes
+    ----------
+    seconds
+        By the clock.
+    cpu_seconds
+        Of the process that shows the state and of all that it started, the kernel's work for them included.
+    """
 
     name: str
     finding: CrashFinding | None
     seconds: float
+    cpu_seconds: float = 0.0
 
 
 def to_line(value: SubjectRequest | StageRequest | Recorded | CheckedState | LostWrite) -> dict[str, object]:
@@ -178,7 +187,12 @@ def checked_of(found: dict[str, object]) -> CheckedState:
         told = CrashFinding(kind=kind, message=str(finding["message"]))
     else:
         told = None
-    return CheckedState(name=str(found["name"]), finding=told, seconds=float(str(found["seconds"])))
+    return CheckedState(
+        name=str(found["name"]),
+        finding=told,
+        seconds=float(str(found["seconds"])),
+        cpu_seconds=float(str(found["cpu_seconds"])),
+    )
 
 
 def log_path(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from assay.base.errors import AssayError, IoFailed
-from assay.insight.crash.own_server import NotStarted, OwnServer
+from assay.insight.crash.own_server import OwnServer, ServerNotStarted
 from assay.insight.crash.subject import CrashFinding
 from assay.targets.databases.common.connection import Session
 from assay.targets.databases.common.table_set import TableSet
@@ -64,7 +64,7 @@ class ServedDatabase:
                 with closing(server.database(self._load.tables).new_session()) as session:
                     server.make_ready(session)
                 self._load.prepare(server)
-        except NotStarted as error:
+        except ServerNotStarted as error:
             raise IoFailed(f"the load: {error}") from None
 
     def load(self, place: Path, told: Callable[[str], None]) -> None:
@@ -72,7 +72,7 @@ class ServedDatabase:
         try:
             with self._server.running(place, "load"):
                 self._load.run(self._server, told)
-        except NotStarted as error:
+        except ServerNotStarted as error:
             raise IoFailed(f"the load: {error}") from None
 
     def check(self, place: Path, told: Sequence[str]) -> CrashFinding | None:
@@ -82,7 +82,7 @@ class ServedDatabase:
         try:
             with server.running(place, "check", ends_cleanly=reads_files):
                 found = self._asked(told)
-        except NotStarted as error:
+        except ServerNotStarted as error:
             return CrashFinding(kind="start", message=str(error))
         except AssayError as error:
             return CrashFinding(kind="corrupt", message=server.why_ended() or str(error))

@@ -41,3 +41,9 @@ def control_of(kind: SubjectKind, settings: Sequence[str], promises: Promises) -
 def control_settings(kind: SubjectKind) -> tuple[str, ...]:
     """Settings under which a program must fail, each in a row of its own."""
     return tuple(SERVERS[kind].controls) if kind in SERVERS else ()
+
+
+def page_control(settings: Sequence[str]) -> Control | None:
+    """The setting among these that lets pages be torn, of whatever server."""
+    known = {name: control for kind in SERVERS.values() for name, control in kind.controls.items()}
+    return next((known[one] for one in settings if one in known and known[one].page_bytes), None)

@@ -56,6 +56,8 @@ class CrashOutcome:
         States that were to be tried.
     tried, failed
         States that were tried, and those with a finding.
+    cpu_seconds
+        Processor time of all states that were tried.
     kinds
         Failing states by what is wrong with them.
     """
@@ -68,6 +70,7 @@ class CrashOutcome:
     coverage: dict[str, int]
     seconds: float
     failure: Failure | None
+    cpu_seconds: float = 0.0
 
 
 @dataclass(kw_only=True)
@@ -129,6 +132,15 @@ class Trial:
         finally:
             process.close()
 
+    def rate(self) -> float:
+        """Acknowledgements a second while the load runs once more on the first state of the log, unrecorded."""
+        process = self._process()
+        try:
+            found = process.rate(f"{self.seed}:0:none", Promises())
+        finally:
+            process.close()
+        return found.told / found.load_s if found.load_s else 0.0
+
     def states(self, promises: Promises) -> _core.CrashStates:
         """The states that promises allow."""
         return _core.CrashStates(log_path(self.folder), base_path(self.folder), promises.to_json())
@@ -154,6 +166,7 @@ class Trial:
             kinds=dict(kinds.most_common()),
             coverage=coverage,
             seconds=time.monotonic() - began,
+            cpu_seconds=sum(one.cpu_seconds for _, one in tried),
             failure=failure,
         )
 

@@ -22,6 +22,7 @@ from assay.document.elements import (
 from assay.document.text import shorten
 from assay.insight.crash.examination import CrashAnswer, Row, Tried
 from assay.insight.crash.requests import LostWrite, VolumeRequest
+from assay.insight.crash.servers import page_control
 from assay.insight.crash.subject import KIND_WORDS
 from assay.insight.crash.trial import CrashOutcome
 
@@ -78,6 +79,7 @@ def answer_blocks(answer: CrashAnswer) -> Iterator[Block]:
             yield Bullets(needs)
     yield Paragraph(_gain(answer)) if len(answer.rows) > 1 else Paragraph(_control_words(answer))
     if len(answer.rows) > 1:
+        yield from (Paragraph(words) for words in _page_writes(answer))
         yield Paragraph(_control_words(answer))
 
 
@@ -103,12 +105,46 @@ def _needed(tried: Tried) -> str:
 
 def _gain(answer: CrashAnswer) -> str:
     first, *others = answer.rows
-    gains = [
-        f"{' '.join(row.settings[len(first.settings) :])} brings {row.told_per_s / first.told_per_s - 1:+.0%}"
-        for row in others
-        if first.told_per_s
-    ]
-    return f"Acknowledgements a second, measured once each while the load was recorded: {'; '.join(gains)}."
+    gains = [f"{_varied(row, first)} brings {_gain_words(row, first)}" for row in others if first.told_per_s]
+    how = f"medians of {len(first.rates)} rounds of all rows" if first.rates else "measured once each"
+    return f"Acknowledgements a second, {how}: {'; '.join(gains)}."
+
+
+def _varied(row: Row, first: Row) -> str:
+    return " ".join(row.settings[len(first.settings) :])
+
+
+def _gain_words(row: Row, first: Row) -> str:
+    """The gain of the medians, with the least and the most of the rounds, each against its own first row."""
+    words = f"{row.told_per_s / first.told_per_s - 1:+.0%}"
+    pairs = [own / other - 1 for own, other in zip(row.rates, first.rates, strict=False) if other]
+    return f"{words} ({min(pairs):+.0%} to {max(pairs):+.0%})" if pairs else words
+
+
+def _page_writes(answer: CrashAnswer) -> Iterator[str]:
+    """Of each setting that lets pages be torn: with which atomic size it may stay, and what it brings."""
+    first = answer.rows[0]
+    for row in answer.rows[1:]:
+        control = page_control(row.settings)
+        passing = [one for one in row.tried if one.outcome.promises.atomic_bytes != 512 and not one.must_fail]
+        sizes = {
+            one.outcome.promises.atomic_bytes: one
+            for one in passing
+            if not one.outcome.failed and one.outcome.promises.order == "any"
+        }
+        if control is None or not first.told_per_s:
+            continue
+        least = min((size for size in sizes if size is not None and size >= control.page_bytes), default=None)
+        name = _varied(row, first)
+        if least is None:
+            yield f"{name} is safe with no atomic size that was tried here: leave pages protected."
+            continue
+        claim = answer.drive.words(least) if answer.drive else "name the drive with --drive to see what it claims"
+        yield (
+            f"{name} may stay here if the drive's atomic write of {format_bytes(least)} is real: all"
+            f" {sizes[least].outcome.tried:,} states pass with it ({claim}). It brings {_gain_words(row, first)}."
+            " Power cuts alone prove the drive: assay verify --crash-journal, then --after-crash."
+        )
 
 
 def _control_words(answer: CrashAnswer) -> str:
@@ -217,5 +253,6 @@ def _facts(counts: dict[str, int], coverage: dict[str, int], asked: CrashOutcome
     pieces = coverage["pieces_max"]
     most = f"at most {count_of(pieces, 'piece')} of writes at a crash point, which allow 2^{pieces} states there"
     states = f"{coverage['considered']:,} considered, {coverage['equivalent']:,} of them equal to others in contents"
-    speed = f"{format_duration(asked.seconds)}, {rate:,.0f} states an hour and process"
+    cpu = asked.cpu_seconds / asked.tried if asked.tried else 0.0
+    speed = f"{format_duration(asked.seconds)}, {rate:,.0f} states an hour and process, {cpu:.3f} s of processor each"
     return [("log", log), ("crash points", points), ("outstanding", most), ("states", states), ("speed", speed)]
