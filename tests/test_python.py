@@ -20,8 +20,11 @@ VERBS: dict[str, list[str]] = {
     "assess": ["assess"],
     "check": ["check"],
     "compare": ["compare"],
+    "contract_judge": ["contract", "judge"],
+    "contract_test": ["contract", "test"],
     "diagnose": ["diagnose"],
     "dss": ["dss", "tpch"],
+    "history": ["history"],
     "import_": ["import"],
     "mailbox": ["mailbox"],
     "oltp": ["oltp", "tpcc"],
@@ -46,6 +49,19 @@ def test_its_keywords_are_options_of_the_command(name: str) -> None:
     keywords = [one.name for one in signature.parameters.values() if one.kind is one.KEYWORD_ONLY]
     assert {f"--{word.rstrip('_').replace('_', '-')}" for word in keywords if word not in OWN} <= flags
     assert inspect.getdoc(getattr(assay, name))
+
+
+def test_a_contract_from_python_has_its_clauses(tmp_path: Path) -> None:
+    contract = tmp_path / "contract.toml"
+    contract.write_text('[[latency]]\nname = "reads"\nstatistic = "mean"\nmost = "500ms"\niops = 100\n')
+    target, timed = "model:ps6100xv?raid=50&volumes=1", {"warmup": "0.2s", "duration": "2s"}
+
+    run = assay.contract_test(contract, target, output=tmp_path / "own", **timed)
+
+    (reads,) = run.manifest["contract"]["clauses"]
+    assert (reads["name"], reads["met"]) == ("reads", True)
+    told = assay.history(tmp_path / "own")
+    assert (told.verb, told.document["verb"]) == ("history", "history")
 
 
 def test_a_study_from_python_is_that_of_the_command(

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import TypedDict
 
+from assay.record.shapes.acceptance import AcceptanceTest
 from assay.record.shapes.document import Document
 from assay.record.shapes.kinds import all_shapes
 from assay.record.shapes.manifest import Manifest
@@ -51,6 +52,11 @@ def study_schema() -> JsonSchemaValue:
 def sizing_schema() -> JsonSchemaValue:
     """Schema of the `sizing` of `assay size`."""
     return _joined("Sizing", [Sizing])
+
+
+def contract_schema() -> JsonSchemaValue:
+    """Schema of a manifest's `contract`, of `assay contract test`."""
+    return _joined("Contract", [AcceptanceTest])
 
 
 def document_schema() -> JsonSchemaValue:
@@ -122,5 +128,6 @@ SCHEMAS: dict[str, Callable[[], JsonSchemaValue]] = {
     "event": event_schema,
     "study": study_schema,
     "sizing": sizing_schema,
+    "contract": contract_schema,
 }
 """The schemas by name."""

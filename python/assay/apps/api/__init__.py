@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.apps.api.answering import check, compare, diagnose, import_, load, size
+from assay.apps.api.answering import check, compare, contract_judge, diagnose, history, import_, load, size
 from assay.apps.api.calling import VerbAnswer
-from assay.apps.api.measuring import assess, dss, mailbox, oltp, profile, replay, study, verify
+from assay.apps.api.measuring import assess, contract_test, dss, mailbox, oltp, profile, replay, study, verify
 from assay.record.load import Run
 
 __all__ = [
@@ -13,8 +13,11 @@ __all__ = [
     "assess",
     "check",
     "compare",
+    "contract_judge",
+    "contract_test",
     "diagnose",
     "dss",
+    "history",
     "import_",
     "load",
     "mailbox",

@@ -7,7 +7,7 @@ from typing import Any
 from assay.apps.api.calling import PathLike, Texts, VerbAnswer, answer_of_verb, load, run_of
 from assay.record.load import Run
 
-__all__ = ["check", "compare", "diagnose", "import_", "load", "size"]
+__all__ = ["check", "compare", "contract_judge", "diagnose", "history", "import_", "load", "size"]
 
 
 def compare(*runs: PathLike, smallest: float = 5, paired: bool = False) -> VerbAnswer:
@@ -38,6 +38,44 @@ def compare(*runs: PathLike, smallest: float = 5, paired: bool = False) -> VerbA
     'compare'
     """
     return answer_of_verb(["compare"], runs, {"smallest": smallest, "paired": paired})
+
+
+def contract_judge(contract: PathLike, recording: PathLike, *, output: Texts = ()) -> VerbAnswer:
+    """Judge a contract over a recording, as `assay contract judge` does.
+
+    Parameters
+    ----------
+    contract
+        A contract in TOML.
+    recording
+        A folder of `assay record`.
+    output
+        Pages to write: `["vendor.html"]`.
+
+    Returns
+    -------
+    VerbAnswer
+        Its `document["met"]`, and `document["clauses"]` with their minutes.
+    """
+    return answer_of_verb(["contract", "judge"], [contract, recording], {"output": output})
+
+
+def history(*folders: PathLike, target: str | None = None) -> VerbAnswer:
+    """Show each load on each target over time, as `assay history` does.
+
+    Parameters
+    ----------
+    *folders
+        Folders that hold runs; `assay-results` without any.
+    target
+        Only targets that have this text in their title.
+
+    Returns
+    -------
+    VerbAnswer
+        Its `document["targets"]`: series, levels, changes and events of every load.
+    """
+    return answer_of_verb(["history"], folders, {"target": target})
 
 
 def check(

@@ -13,7 +13,7 @@ from assay.run.request import TargetRequest
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
-__all__ = ["assess", "dss", "mailbox", "oltp", "profile", "replay", "study", "verify"]
+__all__ = ["assess", "contract_test", "dss", "mailbox", "oltp", "profile", "replay", "study", "verify"]
 
 
 def assess(
@@ -111,6 +111,48 @@ def verify(
         "report": report,
     }
     return run_of(["verify"], paths, named | options)
+
+
+def contract_test(
+    contract: PathLike,
+    *paths: PathLike,
+    quick: bool = False,
+    size: str | None = None,
+    overwrite: Texts = (),
+    output: PathLike = "assay-results",
+    report: bool = False,
+    **options: Any,
+) -> Run:
+    """Test a target against a contract, clause by clause, as `assay contract test` does.
+
+    Parameters
+    ----------
+    contract
+        A contract in TOML.
+    *paths
+        Files, folders, devices, `array:` or `model:NAME`.
+    quick
+        Whether points are short: a first look, no acceptance.
+    size
+        Size of each file: `"10G"`.
+    overwrite
+        Existing files or devices that may be written to.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **options
+        Other options of the command, with underscores (docs/options/contract.md).
+
+    Returns
+    -------
+    Run
+        Its `manifest["contract"]` has every clause: met, missed (false) or unknown (None), with its measurements.
+    """
+    named: dict[str, object] = {
+        "quick": quick, "size": size, "overwrite": overwrite, "output": output, "report": report,
+    }  # fmt: skip
+    return run_of(["contract", "test"], [contract, *paths], named | options)
 
 
 def oltp(
