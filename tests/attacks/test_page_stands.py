@@ -451,7 +451,8 @@ def test_one_look_is_for_all_streams_and_so_are_its_bytes(monkeypatch: pytest.Mo
             found.look()
             assert looked == []
             assert len({id(stream.get_nowait()) for stream in streams}) == 1
-            for _ in range(3):
+            # The list has three runs, and is looked at once every so many looks.
+            for _ in range(watch.LIST_EVERY):
                 found.look()
             assert len(looked) == 3
 

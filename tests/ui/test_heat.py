@@ -10,6 +10,8 @@ import pytest
 
 from asking_pages import Site
 from assay.apps.ui.heat import HeatQuestion, heat_of, parse_heat
+from assay.apps.ui.lines import parse_question
+from assay.apps.ui.recordings import lines_of
 from assay.apps.ui.runs import id_of
 from assay.base.errors import UsageError
 from assay.record.latency_buckets import bounds_ns, bucket_metric, percentile_ns
@@ -70,6 +72,27 @@ def test_a_time_without_histograms_is_empty(recording: Path) -> None:
 def test_a_percentile_of_the_last_bucket_is_its_begin() -> None:
     assert percentile_ns({61: 5.0}, 0.5) == bounds_ns(61)[0]
     assert percentile_ns({0: 1.0, 61: 0.0}, 1.0) == 1000.0
+
+
+@pytest.mark.parametrize("hours", [1, 24])
+def test_percentiles_over_time_are_the_highest_and_never_a_mean(tmp_path: Path, hours: int) -> None:
+    folder = tmp_path / "recording"
+    RunFolder.create_at(folder, "record", {"parts": [], "status": "done", "recording": {"hosts": ["h"]}}).close()
+    with FlightWriter(folder, keep_bytes=KEEP_MIN_BYTES, host="h") as writer:
+        writer.begin({"host": "h", "interval_s": "10.0", "told": "{}"})
+        for step in range(1, 361):
+            readings = [Reading(device, "read_device_latency_p99_ns", "gauge", value + (9e6 if step == 100 else 0.0))
+                        for device, value in (("array/sda", 1e6), ("array/sdb", 3e6))]  # fmt: skip
+            t_ns = (BEGIN_S + 10 * step) * 10**9
+            writer.add(readings, t_ns=t_ns, interval_ns=10**10, tier="storage", source="block")
+        writer.commit()
+    query = {"host": "h", "source": "block", "metric": "read_device_latency_p99_ns", "under": ""}
+    asked = {"from_s": BEGIN_S, "to_s": BEGIN_S + hours * 3600, "steps": 6, "queries": [query]}
+    (panel,) = lines_of(folder, parse_question(json.dumps(asked)))["panels"]
+    (line,) = panel["lines"]
+    known = [value for value in line["values"] if value is not None]
+    assert {*known} <= {3e6, 12e6}
+    assert max(known) == 12e6
 
 
 @pytest.mark.parametrize(

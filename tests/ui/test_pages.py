@@ -16,7 +16,7 @@ import pytest
 from asking_pages import Site
 from assay.apps.ui.app import STATIC
 from assay.apps.ui.runs import LISTED_BYTES_MAX, RunPlace, Runs, id_of
-from assay.apps.ui.watch import HERE, LIST, LIST_EVERY, RunFollower, RunsWatch, event
+from assay.apps.ui.watch import HERE, LIST, LIST_EVERY, LOOK_S, RunFollower, RunsWatch, event
 from assay.record.flight import NAME
 from assay.record.run_folder import RunFolder
 
@@ -238,6 +238,26 @@ class TestEvents:
                 return [stream.get_nowait() for _ in range(stream.qsize())]
 
         assert asyncio.run(listen()) == [HERE + LIST, LIST]
+
+    @pytest.mark.parametrize("looks_before", range(LIST_EVERY))
+    def test_a_change_is_told_within_half_of_two_seconds(self, results: Path, looks_before: int) -> None:
+        """The rest of the two seconds after which a page shows it is for reading it."""
+
+        async def looks_until_told() -> int:
+            watch = RunsWatch(Runs([results]), lambda: False)
+            with watch.stream(None) as stream:
+                for _ in range(LIST_EVERY + looks_before):
+                    watch.look()
+                while not stream.empty():
+                    stream.get_nowait()
+                shutil.copytree(results / "profile", results / "another")
+                looks = 0
+                while stream.empty():
+                    watch.look()
+                    looks += 1
+                return looks
+
+        assert asyncio.run(looks_until_told()) * LOOK_S <= 1.0
 
     def test_a_run_that_ends_says_so(self, results: Path) -> None:
         (results / "profile" / "live.json").write_text("{}")

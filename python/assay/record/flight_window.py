@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 from assay.base.errors import RunFolderError
 from assay.record.flight_reading import RecordingReader, Rolls, Samples, is_reading
 from assay.record.flight_segments import ROLLED_NS, TIME_MAX_NS, SampleLayout, Told, from_each, layouts_of
+from assay.record.latency_buckets import is_highest
 from assay.record.rolled import SERIES_MAX, SeriesKey
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ Layout3 = tuple[str, str, str]
 
 
 class Line(NamedTuple):
-    """One series over the steps: of deltas the rate per second; None where nothing was recorded."""
+    """One series over the steps: of deltas the rate per second, of percentiles the highest; None without a value."""
 
     layout: SampleLayout
     series: SeriesKey
@@ -144,7 +145,7 @@ def _summed(
                 key = (part.layout[:3], one)
                 kept = sums.get(key)
                 if kept is None:
-                    kept = sums[key] = _Sums(count)
+                    kept = sums[key] = (_Highest if is_highest(one.metric) else _Sums)(count)
                 kept.add(
                     min(max((t_ns - 1 - from_ns) // step_ns, 0), count - 1), value, interval_ns, one.kind == "delta"
                 )
@@ -158,7 +159,8 @@ def _values(part: Samples | Rolls, chosen: Sequence[int]) -> Iterator[tuple[int,
         for place in chosen:
             one = part.values[place] if place < len(part.values) else None
             if one is not None:
-                yield part.t_ns, one.covered_ns, place, one.value
+                value = one.most if is_highest(part.layout.series[place].metric) else one.value
+                yield part.t_ns, one.covered_ns, place, value
         return
     for place in chosen:
         if place < len(part.columns):
@@ -196,6 +198,18 @@ class _Sums:
 
     def values(self) -> list[float | None]:
         return [total / weight if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]
+
+
+class _Highest(_Sums):
+    """The highest values of a series over steps."""
+
+    def add(self, step: int, value: float, interval_ns: int, is_delta: bool) -> None:
+        del is_delta
+        self._totals[step] = max(value, self._totals[step]) if self._weights[step] else value
+        self._weights[step] += max(interval_ns, 1) / 1e9
+
+    def values(self) -> list[float | None]:
+        return self.totals()
 
 
 class CatalogueMetric(TypedDict):

@@ -16,6 +16,9 @@ BUCKETS = 62
 _SERIES = re.compile(r"(read|write|flush)_(queue|device)_bucket(\d\d)_count")
 
 
+_HIGHEST = re.compile(r"_(?:p\d+(?:_\d+)?|max)_ns$")
+
+
 class BucketSeries(NamedTuple):
     """A series that counts the I/Os of one bucket: their direction, where they were timed, and the bucket."""
 
@@ -91,3 +94,14 @@ def percentile_ns(counts: Mapping[int, float], share: float) -> float | None:
             return begin_ns if math.isinf(end_ns) else begin_ns + (wanted - passed) / count * (end_ns - begin_ns)
         passed += count
     return None
+
+
+def is_highest(metric: str) -> bool:
+    """Whether of several values of a series the highest stands for all: percentiles and maxima have no mean.
+
+    Examples
+    --------
+    >>> [is_highest(f"read_latency_{name}_ns") for name in ("p99", "p99_9", "max", "mean")]
+    [True, True, True, False]
+    """
+    return _HIGHEST.search(metric) is not None

@@ -232,6 +232,7 @@ def _catalogue(rows: Rows) -> SeriesCatalogue:
 def _lines(rows: Rows, asked: FiguresQuestion) -> FiguresOverTime:
     import numpy as np
 
+    from assay.record.latency_buckets import is_highest
     from assay.record.rows import grouped as grouped_by
 
     firsts = rows.where(rows.groups("host", "source", "metric").first)
@@ -250,9 +251,12 @@ def _lines(rows: Rows, asked: FiguresQuestion) -> FiguresOverTime:
             seconds = part.interval_ns / 1e9
             steps = np.minimum((part.t_ns - 1 - asked.from_ns) // step_ns, count - 1)
             each = grouped_by(steps)
-            means = each.sums(part.value if kind == "delta" else part.value * seconds) / each.sums(seconds)
+            if is_highest(query.metric):
+                shown = each.most(part.value)
+            else:
+                shown = each.sums(part.value if kind == "delta" else part.value * seconds) / each.sums(seconds)
             values: list[float | None] = [None] * count
-            for step, value in zip(steps[each.first].tolist(), means.tolist(), strict=True):
+            for step, value in zip(steps[each.first].tolist(), shown.tolist(), strict=True):
                 values[step] = value
             found.append((entity, kind, values))
         panels.append({"lines": grouped(query, found)})

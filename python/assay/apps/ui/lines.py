@@ -17,6 +17,7 @@ from assay.base.errors import UsageError
 from assay.base.paths import plain
 from assay.base.reading import problem_of
 from assay.record.flight_window import CatalogueGroup
+from assay.record.latency_buckets import is_highest
 
 LINES_MAX = 8
 STEPS_MAX = 1200
@@ -215,7 +216,7 @@ def grouped(query: FigureQuery, found: Sequence[tuple[str, str, Values]]) -> lis
         # A group's own figures stand for it, where there are any.
         itself = [one for one in own if one[0] == name]
         chosen = itself or own
-        combine = _mean if is_mean(query.metric, chosen[0][1]) else _sum
+        combine = max if is_highest(query.metric) else _mean if is_mean(query.metric, chosen[0][1]) else _sum
         values = chosen[0][2] if len(chosen) == 1 else _each(combine, [one[2] for one in chosen])
         has_more = any(one[0].startswith(f"{name}/") for one in own)
         lines.append({"entity": name, "values": [_short(value) for value in values], "opens": has_more})

@@ -20,7 +20,7 @@ from assay.apps.ui.runs import NOTHING, RunPlace, Runs, Stamp, is_live, live_of,
 
 LOOK_S = 0.5
 """A run that goes on writes what it does twice a second."""
-LIST_EVERY = 4
+LIST_EVERY = 2
 """The list is looked at every so many looks."""
 QUIET_LOOKS = 30
 """A comment is sent after so many looks, so that a connection that is gone is noticed."""

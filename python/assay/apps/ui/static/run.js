@@ -9,6 +9,7 @@ import { timeline } from "./timeline.js";
 import { duration, moment, reportWords, standing, value } from "./words.js";
 
 const PAGE_ROWS = 100;
+const TOGETHER_MS = 300; // changes of several files are read once
 const TABS = [["", "Results"], ["points", "Points"], ["time", "Over time"], ["bottlenecks", "Bottlenecks"], ["findings", "Findings"]];
 
 export function runPage(run, wanted) {
@@ -95,7 +96,7 @@ export function runPage(run, wanted) {
     on_run(news) {
       // Points come with what the run says itself; without it, the files are read again, and seldom.
       if (news.points && row?.live) part?.grown?.();
-      else if (!waiting) waiting = setTimeout(() => { waiting = null; read(); readView(); }, 1000);
+      else if (!waiting) waiting = setTimeout(() => { waiting = null; read(); readView(); }, TOGETHER_MS);
     },
     on_recorded() { part?.grown?.(); },
     on_over() { announce("The run has ended."); read(); readView(); },
