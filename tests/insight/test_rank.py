@@ -92,3 +92,12 @@ def test_a_run_without_plain_figures_shares_nothing() -> None:
 def test_other_files_are_no_references(text: str) -> None:
     with pytest.raises(UsageError):
         parse_references(text, "file")
+
+
+def test_volumes_of_clouds_and_arrays_are_called_what_they_are() -> None:
+    known = known_references()
+    kinds = {one.storage_class: one.kind for one in known}
+    assert {kinds["tlc-pcie4"], kinds["cloud-general-ssd"], kinds["array-disk-15k"]} == {"drive", "volume", "array"}
+    found = standings([point(3000.0, depth=64)], known, None, "r")
+    words = [class_words(one.figure, known) for one in found for known in one.classes]
+    assert any("cloud does" in text and "4 volumes; model" in text for text in words)

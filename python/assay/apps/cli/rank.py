@@ -32,6 +32,7 @@ class ClassDocument(TypedDict):
 
     storage_class: str
     title: str
+    kind: str
     times: tuple[float, float]
     storages: list[str]
     bases: list[str]
@@ -68,7 +69,7 @@ def rank(
     details: opt.Details = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Say where a run stands among drives of each class, published figures and your own runs."""
+    """Say where a run stands among drives, cloud volumes and arrays of each class, and your own runs."""
     del debug
     from assay.insight.history.kept import read_folders
     from assay.insight.history.trends import history_of
@@ -100,6 +101,7 @@ def _document(found: Sequence[FigureStanding]) -> RankDocument:
                     {
                         "storage_class": known.storage_class,
                         "title": known.title,
+                        "kind": known.kind,
                         "times": (known.low, known.high),
                         "storages": [*known.storages],
                         "bases": [*known.bases],

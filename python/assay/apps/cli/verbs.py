@@ -68,10 +68,10 @@ _OTHERS = (
     ),
     Verb(
         name="rank",
-        short="Say where a run stands among drives of each class.",
+        short="Say where a run stands among storage of its class.",
         section=RESULTS,
         place="assay.apps.cli.rank:rank",
-        help="Say where a run stands among drives of each class, published figures and your own runs.",
+        help="Say where a run stands among drives, cloud volumes and arrays of each class, and your own runs.",
     ),
     Verb(
         name="report",
@@ -84,7 +84,7 @@ _OTHERS = (
         name="ui",
         section=RESULTS,
         place="assay.apps.cli.ui:ui",
-        help="Show runs and recordings in the browser, also while they go on; it looks, it does not touch.",
+        help="Show runs and recordings in the browser, also while they go on; it starts runs only with --allow-runs.",
         typed=("list", "ls", "runs", "show"),
     ),
     Verb(

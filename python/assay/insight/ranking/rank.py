@@ -32,8 +32,8 @@ class ClassStanding:
 
     Attributes
     ----------
-    title, storage_class
-        The class, in words and by its name.
+    title, storage_class, kind
+        The class, in words and by its name, and what one of it is called.
     low, high
         Least and largest figure of the class over that of the run.
     storages
@@ -44,6 +44,7 @@ class ClassStanding:
 
     title: str
     storage_class: str
+    kind: str
     low: float
     high: float
     storages: tuple[str, ...]
@@ -122,7 +123,8 @@ def _classes(
             tuple(dict.fromkeys(getattr(storage, key) for storage, _ in known))
             for key in ("of", "basis", "source", "state")
         ]
-        yield ClassStanding(known[0][0].title, name, min(ratios), max(ratios), *texts)
+        first = known[0][0]
+        yield ClassStanding(first.title, name, first.kind, min(ratios), max(ratios), *texts)
 
 
 def _same_load(point: Point, one: ReferenceFigure) -> bool:
@@ -153,7 +155,7 @@ def _own(history: RunsHistory, run_id: str, where: str, figure: Figure) -> OwnSt
 def class_words(figure: Figure, one: ClassStanding) -> str:
     """What a class does beside the run, in one sentence with what that rests on."""
     verb = "does" if figure.better == "higher" else "takes"
-    many = count_of(len(one.storages), "drive")
+    many = count_of(len(one.storages), one.kind)
     rests = f"({many}; {', '.join(one.bases)}; {', '.join(one.states)})"
     return f"a {one.title} {verb} {_times(one.low, one.high)} at this load {rests}"
 

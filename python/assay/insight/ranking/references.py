@@ -48,6 +48,8 @@ class ReferenceStorage(Strict):
         What it is, by its name.
     storage_class, title
         The class it is of, and the class in words, as after "a".
+    kind
+        What one of the class is called.
     state
         In which it was measured: steady, purged, unknown.
     """
@@ -55,6 +57,7 @@ class ReferenceStorage(Strict):
     of: Short
     storage_class: Annotated[str, Field(pattern=r"\A[a-z0-9]+(-[a-z0-9]+)*\z", max_length=40)]
     title: Short
+    kind: Literal["drive", "volume", "array"] = "drive"
     basis: Basis
     source: Short
     state: Literal["steady", "purged", "filled", "unsteady", "unknown"]
