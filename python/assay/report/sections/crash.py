@@ -199,7 +199,9 @@ def _examples(answer: CrashAnswer) -> Iterator[Section]:
     for row in answer.rows:
         for one in row.tried:
             failure = one.outcome.failure
-            if failure is None:
+            loses_all = row.control is not None and not row.control.page_bytes
+            if failure is None or one.must_fail or loses_all:
+                # A control fails in almost any state: its example explains nothing.
                 continue
             smallest = "the smallest that fails" if failure.is_smallest else "the smallest found in the checks allowed"
             blocks.append(Paragraph(f"{row.recorded.title}, {one.what}: state {failure.name}", strong=True))
