@@ -44,7 +44,7 @@ CLOUDS = [
     Modelled(f"model:{name}?volumes=1&size=1TiB", *GENERAL)
     for name in ("aws-gp2", "aws-gp3", "azure-premium", "gcp-pd-balanced")
 ]
-ISCSI_15K = ("array-disk-15k", "array of two dozen 10K to 15K disks")
+ISCSI_15K = ("array-disk-15k", "disk array of two dozen 10K to 15K disks")
 NL_SAS = ("array-disk-7k", "filer of 16 SATA disks of 7.2K")
 ARRAYS = [
     Modelled("model:ps6100xv?raid=50&volumes=1", *ISCSI_15K),

@@ -12,8 +12,10 @@ from noises import DAYS, NOISES
 from assay.insight.history.change_points import (
     CHANCE,
     FALSE_ALARMS_A_YEAR,
+    AskedSeries,
     ChangePoint,
     cautious_correlation,
+    find_all,
     find_changes,
     first_changes,
 )
@@ -105,3 +107,18 @@ def test_correlation_of_neighbours_is_not_that_of_a_step() -> None:
 def test_short_and_constant_series_have_no_change(values: list[float]) -> None:
     assert find_changes(values) == []
     assert CHANCE < FALSE_ALARMS_A_YEAR
+
+
+def test_series_that_are_judged_together_are_judged_as_each_alone() -> None:
+    draws = np.random.default_rng(11)
+    asked = []
+    for number in range(24):
+        length = (40, 60, 3)[number % 3]
+        values = np.exp(draws.normal(0, 0.01, length) + 0.2 * (np.arange(length) >= length // 2) * (number % 2))
+        asked.append(AskedSeries(values.tolist(), 1 + number % 4))
+    asked.append(AskedSeries([1.0] * 20 + [2.0] * 20, exact=True))
+    found = find_all(asked)
+    assert found == [find_changes(one.values, figures=one.figures, exact=one.exact) for one in asked]
+    assert found[-1] == [ChangePoint(20, 20)]
+    assert any(found[:-1])
+    assert find_all([]) == []
