@@ -118,10 +118,14 @@ def test_a_server_passes_with_its_own_settings_and_each_control_fails(
     if server == "mariadb" and find_program("mariadbd") is None:
         pytest.skip("needs MariaDB")
     found = crash("run", server, "--matrix", "--states", str(STATES), "--json", "--at", str(tmp_path / "at"))
-    assert found.exit_code == 0, found.output
     answer = json.loads(found.stdout)
     assert answer["passing_controls"] == []
     own, *others = answer["rows"]
+    failures = [one["outcome"]["failure"] for one in own["tried"] if not one["must_fail"] and one["outcome"]["failed"]]
+    # MariaDB 10.11 does not restore a torn first page of a table's file (benches/results/crash.md).
+    known = [one for one in failures if server == "mariadb" and "first page of file" in one["finding"]["message"]]
+    assert failures == known
+    assert found.exit_code == (4 if known else 0)
     assert own["tried"][0]["outcome"]["tried"] >= STATES * 0.9
     assert [row["settings"] for row in others] == [[control] for control in controls]
     assert all(row["control"] and row["tried"][0]["outcome"]["failed"] for row in others)
@@ -202,19 +206,27 @@ def paged(size: int, *, failed: int) -> Tried:
 
 
 @pytest.mark.parametrize(
-    ("failed", "words"),
+    ("failed", "mkfs", "words"),
     [
-        (0, "may stay here if the drive's atomic write of 16 KiB is real: all 9 states pass with it (nvme0n1 claims"),
-        (2, "is safe with no atomic size that was tried here"),
+        (0, "", "passes in 9 states with an atomic write of 16 KiB, and may not stay all the same"),
+        (
+            0,
+            "-O bigalloc -C 16384",
+            "may stay here if the drive's atomic write of 16 KiB is real: all 9 states pass with it (nvme0n1 claims",
+        ),
+        (2, "", "is safe with no atomic size that was tried here"),
     ],
 )
-def test_the_answer_says_whether_pages_need_protection_and_what_leaving_it_out_brings(failed: int, words: str) -> None:
+def test_the_answer_says_whether_pages_need_protection_and_what_leaving_it_out_brings(
+    failed: int, mkfs: str, words: str
+) -> None:
     own = replace(row(0, 1), rates=(100.0, 100.0, 100.0))
     bare = row(1, 1, "full_page_writes=off")
     bare = replace(bare, rates=(150.0, 140.0, 160.0), tried=(*bare.tried, paged(4096, failed=0)))
     bare = replace(bare, tried=(*bare.tried, paged(16384, failed=failed)))
     claim = DriveClaim(name="nvme0n1", claimed_bytes=16384)
-    told = " ".join(str(block) for block in answer_blocks(replace(answered(own, bare), drive=claim)))
+    volume = VolumeRequest(size_bytes=1 << 28, mkfs=tuple(mkfs.split()))
+    told = " ".join(str(block) for block in answer_blocks(replace(answered(own, bare), drive=claim, volume=volume)))
     assert f"full_page_writes=off {words}" in told
     assert "full_page_writes=off brings +50% (+40% to +60%)" in told
 

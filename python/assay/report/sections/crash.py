@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from assay.base.units import count_of, format_bytes, format_duration
@@ -139,12 +140,27 @@ def _page_writes(answer: CrashAnswer) -> Iterator[str]:
         if least is None:
             yield f"{name} is safe with no atomic size that was tried here: leave pages protected."
             continue
+        tried = sizes[least].outcome.tried
+        if not _aligns(answer.volume, control.page_bytes):
+            yield (
+                f"{name} passes in {tried:,} states with an atomic write of {format_bytes(least)}, and may not stay all"
+                " the same: this file system puts pages at any multiple of 4 KiB, so that one may lie across two atomic"
+                " parts. Try --mkfs '-O bigalloc -C 16384'."
+            )
+            continue
         claim = answer.drive.words(least) if answer.drive else "name the drive with --drive to see what it claims"
         yield (
             f"{name} may stay here if the drive's atomic write of {format_bytes(least)} is real: all"
-            f" {sizes[least].outcome.tried:,} states pass with it ({claim}). It brings {_gain_words(row, first)}."
+            f" {tried:,} states pass with it ({claim}). It brings {_gain_words(row, first)}."
             " Power cuts alone prove the drive: assay verify --crash-journal, then --after-crash."
         )
+
+
+def _aligns(volume: VolumeRequest, page_bytes: int) -> bool:
+    """Whether the file system allocates whole pages, by the size of its clusters."""
+    words = " ".join(volume.mkfs)
+    found = re.search(r"(?:^| )-C ?(\d+)(?: |$)", words)
+    return found is not None and int(found[1]) >= page_bytes
 
 
 def _control_words(answer: CrashAnswer) -> str:
