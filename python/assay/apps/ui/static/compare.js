@@ -32,9 +32,9 @@ export function comparePage(a, b) {
   });
   const curves = reading("both curves", Promise.all([a, b].map((id) => get(`/api/runs/${id}/view`))), (views) => {
     const kinds = Object.keys(views[0].figures).filter((kind) => views[1].figures[kind]);
-    const made = kinds.flatMap((kind) => views[0].figures[kind].slice(0, 4).map((figure) => curve(figure, kind, views)));
+    const made = kinds.flatMap((kind) => views[0].figures[kind].slice(0, 4).map((figure) => curve(figure, kind, views)).filter(Boolean));
     charts.push(...made);
-    return made.length ? h("div", { class: "grid" }, made.map((one) => one.el)) : h("p", { class: "quiet" }, "The runs share no kind of point.");
+    return made.length ? h("div", { class: "grid" }, made.map((one) => one.el)) : h("p", { class: "quiet" }, kinds.length ? "Both runs have one load: the table says it all." : "The runs share no kind of point.");
   });
   const el = h("div", {}, h("h1", {}, "Comparison"), names, differences, h("h2", {}, "Figures by load"), curves);
   return { el, title: "Comparison", close: () => charts.forEach((one) => one.close()) };
@@ -55,7 +55,9 @@ function curve(figure, kind, views) {
     return byLoad;
   });
   const loads = [...new Set(of.flatMap((one) => [...one.keys()]))].sort((x, y) => x - y);
-  const mean = (list) => (list ? list.reduce((sum, one) => sum + one, 0) / list.length : null);
+  if (loads.length < 2) return null; // one load makes no curve
+  // Of several percentiles the highest stands for all.
+  const mean = (list) => (!list ? null : /p\d/.test(figure.name) ? Math.max(...list) : list.reduce((sum, one) => sum + one, 0) / list.length);
   return new Chart({ title: `${figure.title || metricWords(figure.name)} by load`, time: false, xTitle: "load", unit: figure.unit,
     lines: [{ label: "A", spanGaps: true }, { label: "B", spanGaps: true }],
     data: [loads, ...of.map((one) => loads.map((load) => mean(one.get(load))))] });

@@ -42,6 +42,7 @@ export function reading(what, promise, show) {
 }
 
 const STACKED_MIN = 2;
+const NARROW_MIN = 7; // columns that a window of middle width holds only if they are narrow
 
 // A table; cells are text, or {text, class, node}.
 export function table(caption, columns, rows, className = "") {
@@ -51,7 +52,7 @@ export function table(caption, columns, rows, className = "") {
     return h("td", { class: made.class, "data-title": columns[place]?.title ?? columns[place] }, one instanceof Node ? one : made.node ?? String(made.text ?? ""));
   };
   return h("div", { class: "scroll" },
-    h("table", { class: `${className} ${columns.length > STACKED_MIN && !className ? "stacked" : ""}`.trim() },
+    h("table", { class: [className, columns.length > STACKED_MIN && !className ? "stacked" : "", columns.length > NARROW_MIN ? "many" : ""].filter(Boolean).join(" ") },
       h("caption", {}, caption),
       h("thead", {}, h("tr", {}, columns.map((one) => h("th", { scope: "col", class: one.class }, one.title ?? one)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));

@@ -28,7 +28,7 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 export function heatMap(run) {
   let sources = [], chosen = 0, shown = null, at = null, asked = 0;
   const canvas = h("canvas", { class: "heat", tabindex: 0, role: "img", "aria-label": "Latency over time" });
-  const told = h("p", { class: "quiet", role: "status" });
+  const told = h("p", { class: "quiet" });
   const which = h("select", { id: "heat", onchange: () => { chosen = Number(which.value); draw(); } });
   const tableBox = h("div", { hidden: true });
   const tableButton = h("button", { type: "button", "aria-pressed": "false", onclick: () => {

@@ -53,10 +53,11 @@ function overTime(found, choose) {
     const window = found.windows[place], words = one ? `${clock(window.from_s)} to ${clock(window.to_s)}: ${one.state}, ${one.words}` : `${clock(window.from_s)}: no data`;
     return h("td", { class: one ? `state-${one.state}` : "", title: words, onclick: () => choose(place + 1) }, one ? MARKS[one.state] : "", h("span", { class: "hidden" }, words));
   };
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Diagnosis over time" }, h("table", { class: "matrix strip" },
-    h("caption", {}, "Over time: ▲ hot, △ warm, · ok, empty without data. A step that is clicked is shown beneath."),
+  const legend = h("p", { class: "quiet" }, "Over time: ▲ hot, △ warm, · ok, empty without data. A step that is clicked is shown beneath.");
+  return h("div", {}, legend, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Diagnosis over time" }, h("table", { class: "matrix strip" },
+    h("caption", { class: "hidden" }, "Tiers and resources over time"),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "UTC"), found.windows.map((window, place) => h("th", { scope: "col" }, place % 4 ? h("span", { class: "hidden" }, clock(window.from_s)) : clock(window.from_s))))),
-    h("tbody", {}, [...rows].map(([name, own]) => h("tr", {}, h("th", { scope: "row" }, name), own.map(cell))))));
+    h("tbody", {}, [...rows].map(([name, own]) => h("tr", {}, h("th", { scope: "row" }, name), own.map(cell)))))));
 }
 
 function cells(found, shown, words) {
