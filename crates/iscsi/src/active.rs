@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{blocks::Taken, scsi::Task};
+use crate::{blocks::Taken, copying::Copying, scsi::Task};
 
 /// A command under way.
 pub(crate) struct Active {
@@ -25,4 +25,6 @@ pub(crate) struct Active {
     pub(crate) is_with_store: bool,
     pub(crate) is_aborted: bool,
     pub(crate) taken: Option<Taken>,
+    /// A copy that the command asks for.
+    pub(crate) copying: Option<Copying>,
 }

@@ -155,8 +155,9 @@ pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, portal: Arc<Po
     };
     (input.header_digest, input.data_digest) = (opened.parameters.header_digest, opened.parameters.data_digest);
     let (ends, ended) = mpsc::unbounded_channel();
-    let session = Session::new(Arc::clone(&shared), opened, told_at.to_string(), numbers.0, numbers.1, ends);
+    let mut session = Session::new(Arc::clone(&shared), opened, told_at.to_string(), numbers.0, numbers.1, ends);
     let standing = shared.opened(&session.nexus, session.disk, portal);
+    session.standing = Some(Arc::clone(&standing));
     let digests = (input.header_digest, input.data_digest);
     let halves = Rc::new(Halves { session: RefCell::new(session), leaves: Notify::new(), left: Notify::new() });
     let reads = read(&halves, &mut input);

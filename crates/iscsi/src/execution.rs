@@ -5,8 +5,9 @@ use crate::{
     blocks::{Blocks, Change, Done, End, Op, begin_all, moved_most},
     scsi::{
         BLOCK_BYTES, Part, Task,
+        copying::PIECE_BYTES,
         reservations::Nexus,
-        sense::{INVALID_FIELD, LIST_LENGTH, MISCOMPARED, Sense},
+        sense::{COPY_FAILED, INVALID_FIELD, LIST_LENGTH, MISCOMPARED, Sense},
         status,
         unit::Unit,
         unmapped,
@@ -65,6 +66,8 @@ pub(crate) fn begin(shared: &Shared, disk: usize, nexus: &Nexus, active: &mut Ac
             let is_whole = data.len() as u64 == 2 * part.bytes && active.expected_bytes as usize == data.len();
             if is_whole { compare_write(blocks, volume, part, data, end) } else { Some(failed(INVALID_FIELD)) }
         }
+        Task::Copy { list_bytes } if data.len() < list_bytes => Some(failed(LIST_LENGTH)),
+        Task::Copy { .. } => copy(shared, disk, nexus, active, &data, end),
         Task::Or { part } => or_write(blocks, volume, part, data, end),
         Task::Same { part, unmaps, has_data } => {
             let is_whole = data.len() as u64 == BLOCK_BYTES && u64::from(active.expected_bytes) == BLOCK_BYTES;
@@ -88,6 +91,25 @@ pub(crate) fn begin(shared: &Shared, disk: usize, nexus: &Nexus, active: &mut Ac
             blocks.begin(volume, Op::Flush, 0, 0, answer);
             (!waits).then(|| good(0))
         }
+    }
+}
+
+/// Bytes that a command reads into memory at once.
+pub(crate) fn read_bytes(task: &Task) -> u64 {
+    match task {
+        Task::Read(part) => part.bytes,
+        Task::Copy { .. } => PIECE_BYTES,
+        _ => 0,
+    }
+}
+
+fn copy(shared: &Shared, disk: usize, nexus: &Nexus, active: &mut Active, list: &[u8], end: End) -> Option<Ended> {
+    match crate::copying::begin(shared, disk, nexus, list, end) {
+        Ok(copying) => {
+            active.copying = copying;
+            None
+        }
+        Err(sense) => Some(failed(sense)),
     }
 }
 
@@ -168,6 +190,7 @@ fn modify(blocks: &dyn Blocks, volume: u16, part: Part, change: Change, end: End
 pub(crate) fn end(active: &Active, done: Done) -> Ended {
     let is_write = !matches!(active.task, Task::Read(_) | Task::Compare { .. });
     let bytes = match done {
+        Err(_) if matches!(active.task, Task::Copy { .. }) => return failed(COPY_FAILED),
         Err(number) => return failed(Sense::of_store(number, is_write)),
         Ok(bytes) => bytes,
     };

@@ -8,6 +8,7 @@ mod blocks;
 mod chap;
 mod config;
 mod connection;
+mod copying;
 mod execution;
 mod login;
 mod parameters;

@@ -1,6 +1,7 @@
 //! A session after its login: commands come, data are asked for, I/Os begin, answers leave. No socket is touched here.
 
 mod incoming;
+mod texts;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -12,11 +13,11 @@ use std::{
 
 use crate::{
     active::Active,
-    blocks::{Budget, Done, Taken},
+    blocks::{Budget, Done, End, Taken},
     parameters::Parameters,
     pdu::{FINAL, Header, NO_TAG, READ, WRITE, ask, reject, tell},
     scsi::{Task, reservations::Nexus, sense::Sense, status, unit},
-    shared::Shared,
+    shared::{Shared, Standing},
 };
 
 /// Commands that an initiator may have under way.
@@ -60,6 +61,8 @@ pub(crate) struct Session {
     /// Number of the disk; none for discovery.
     pub(crate) disk: Option<usize>,
     pub(crate) parameters: Parameters,
+    /// Its entry in the list of sessions, once it has one.
+    pub(crate) standing: Option<Arc<Standing>>,
     /// Where this session is answered, as SendTargets says it.
     pub(crate) told_at: String,
     pub(crate) command_number: u32,
@@ -104,6 +107,7 @@ impl Session {
             nexus: Nexus { initiator: opened.initiator, session: opened.session },
             disk: opened.disk,
             parameters: opened.parameters,
+            standing: None,
             told_at,
             command_number,
             status_number,
@@ -162,6 +166,8 @@ impl Session {
     pub(crate) fn take(&mut self, header: &Header, data: Vec<u8>) -> Result<(), Broken> {
         match header.opcode() {
             ask::COMMAND | ask::MANAGE if self.disk.is_none() => self.refuse(header, reject::PROTOCOL_ERROR),
+            // A later session of this initiator must hear what is for it.
+            ask::COMMAND if self.standing.as_ref().is_some_and(|standing| standing.is_over()) => return Err(Broken),
             ask::COMMAND => {
                 if self.is_next(header) {
                     self.command(header, data)?;
@@ -222,7 +228,7 @@ impl Session {
         let task = if header.lun() == [0; 8] { shared.units[disk].task(&self.nexus, &cdb) } else { unit::absent(&cdb) };
         let wanted_bytes = task.out_bytes();
         let given_bytes = if is_write { (expected_bytes as usize).min(wanted_bytes) } else { 0 };
-        let held_bytes = given_bytes as u64 + if let Task::Read(part) = &task { part.bytes } else { 0 };
+        let held_bytes = given_bytes as u64 + crate::execution::read_bytes(&task);
         let taken = self.budget.take(held_bytes);
         let is_full = taken.is_none() && held_bytes > 0;
         let limits = &self.parameters;
@@ -256,6 +262,7 @@ impl Session {
             is_with_store: false,
             is_aborted: false,
             taken,
+            copying: None,
         };
         self.active.insert(tag, active);
         if is_full {
@@ -302,12 +309,9 @@ impl Session {
     /// Begins what the command asks for; the end comes by `ended`.
     fn execute(&mut self, tag: u32) {
         let (shared, nexus) = (Arc::clone(&self.shared), self.nexus.clone());
-        let (disk, ends) = (self.disk.expect("commands go to a disk"), self.ends.clone());
+        let (disk, end) = (self.disk.expect("commands go to a disk"), self.end_of(tag)());
         let active = self.active.get_mut(&tag).expect("it is under way");
         active.is_with_store = true;
-        let end = Box::new(move |done| {
-            let _ = ends.send((tag, done));
-        });
         match crate::execution::begin(&shared, disk, &nexus, active, end) {
             None => {}
             Some(crate::execution::Ended { status, sense, data, moved_bytes }) => match data {
@@ -317,13 +321,30 @@ impl Session {
         }
     }
 
+    /// Makes what takes the end of I/Os to this session.
+    fn end_of(&self, tag: u32) -> impl FnOnce() -> End + use<> {
+        let ends = self.ends.clone();
+        move || {
+            Box::new(move |done| {
+                let _ = ends.send((tag, done));
+            })
+        }
+    }
+
     /// The store has answered a command.
     pub(crate) fn ended(&mut self, tag: u32, done: Done) {
-        let Some(active) = self.active.get(&tag) else { return };
+        let end = self.end_of(tag);
+        let Some(active) = self.active.get_mut(&tag) else { return };
         if active.is_aborted {
+            if let Some(copying) = &active.copying {
+                copying.give_up(&self.shared, &self.nexus);
+            }
             self.forget(tag);
             return;
         }
+        let Some(done) = crate::copying::go_on(&self.shared, &self.nexus, &mut active.copying, done, end) else {
+            return;
+        };
         let crate::execution::Ended { status, sense, data, moved_bytes } = crate::execution::end(active, done);
         match data {
             Some(bytes) => self.answer(tag, bytes),
@@ -438,47 +459,6 @@ impl Session {
         let header = Header::new(tell::MANAGED, FINAL).with_byte(2, response).with(16, tag);
         let header = self.numbered(header, true);
         self.send(header, None);
-    }
-
-    /// Answers SendTargets (RFC 7143, appendix C).
-    fn text(&mut self, header: &Header, data: &[u8]) {
-        let tag = header.task_tag();
-        if header.u32(20) == NO_TAG {
-            let Some(keys) = crate::text::pairs(data) else { return self.refuse(header, reject::PROTOCOL_ERROR) };
-            self.texts.clear();
-            for (key, value) in keys {
-                match key {
-                    "SendTargets" => self.targets(value),
-                    key => crate::text::put(&mut self.texts, key, "NotUnderstood"),
-                }
-            }
-        }
-        let rest = self.texts.split_off(self.texts.len().min(self.parameters.sent_most_bytes));
-        let bytes = std::mem::replace(&mut self.texts, rest);
-        let is_last = self.texts.is_empty();
-        let flags = if is_last { FINAL } else { crate::pdu::CONTINUE };
-        let answer = Header::new(tell::TEXT, flags).with(16, tag).with(20, if is_last { NO_TAG } else { 1 });
-        let answer = self.numbered(answer, true);
-        self.send_bytes(answer, bytes);
-    }
-
-    fn targets(&mut self, value: &str) {
-        let shared = Arc::clone(&self.shared);
-        for (number, disk) in shared.config.disks.iter().enumerate() {
-            let is_asked = match (self.disk, value) {
-                (None, "All") => true,
-                (None, name) => disk.target == name,
-                (Some(own), "") => own == number,
-                (Some(own), name) => own == number && disk.target == name,
-            };
-            if !is_asked {
-                continue;
-            }
-            crate::text::put(&mut self.texts, "TargetName", &disk.target);
-            for address in shared.told(&self.told_at) {
-                crate::text::put(&mut self.texts, "TargetAddress", &format!("{address},1"));
-            }
-        }
     }
 
     /// Asks the initiator to log out and in again: the group has another portal for it (RFC 7143, 11.9.1).

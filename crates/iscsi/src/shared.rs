@@ -48,6 +48,7 @@ pub(crate) struct Standing {
     ends: Notify,
     leaves: Notify,
     is_asked_to_leave: AtomicBool,
+    is_over: AtomicBool,
     number: u64,
 }
 
@@ -58,6 +59,11 @@ impl Standing {
 
     pub(crate) async fn is_asked_to_leave(&self) {
         self.leaves.notified().await;
+    }
+
+    /// Whether another session has taken its place: its commands are not obeyed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
     }
 
     fn ask_to_leave(&self) {
@@ -267,15 +273,19 @@ impl Shared {
             ends: Notify::new(),
             leaves: Notify::new(),
             is_asked_to_leave: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             number: self.next_number.fetch_add(1, Ordering::Relaxed),
         });
-        if disk.is_some()
-            && let Some(before) = self.locked().insert((nexus.clone(), disk), Arc::clone(&standing))
-        {
-            before.ends.notify_one();
+        if let Some(number) = disk {
+            // Disk and list change together: the end of an earlier session comes before or after both.
+            let mut sessions = self.locked();
+            if let Some(before) = sessions.insert((nexus.clone(), disk), Arc::clone(&standing)) {
+                before.is_over.store(true, Ordering::Release);
+                before.ends.notify_one();
+            }
+            self.units[number].open(nexus);
         }
         if let Some(disk) = disk {
-            self.units[disk].open(nexus);
             standing.portal.opens();
             if let Some(portal) = standing.portal.number {
                 self.portals.kept(portal, &nexus.initiator, disk);
@@ -293,7 +303,6 @@ impl Shared {
         // One that took its place goes on.
         if sessions.get(&key).is_some_and(|one| one.number == standing.number) {
             sessions.remove(&key);
-            drop(sessions);
             self.units[number].close(nexus);
         }
     }

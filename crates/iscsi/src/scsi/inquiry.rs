@@ -4,7 +4,7 @@ use crate::{
     config::Disk,
     scsi::{
         BLOCK_BYTES, COMPARED_MOST_BLOCKS, MOVED_MOST_BLOCKS, SAME_MOST_BLOCKS, UNMAPPED_MOST_BLOCKS,
-        UNMAPPED_MOST_PARTS,
+        UNMAPPED_MOST_PARTS, copying,
     },
 };
 
@@ -27,8 +27,8 @@ fn padded<const N: usize>(text: &str) -> [u8; N] {
 /// Standard INQUIRY data (SPC-4, 6.6.2).
 pub(crate) fn standard(disk: &Disk) -> Vec<u8> {
     let mut bytes = vec![0; 96];
-    // SPC-4; HISUP and format 2; target port groups that no initiator changes; many ports; queues commands.
-    (bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]) = (6, 0x12, 91, 0x10, 0x10, 0x02);
+    // SPC-4; HISUP and format 2; target port groups that no initiator changes, third-party copies; many ports; queues commands.
+    (bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]) = (6, 0x12, 91, 0x18, 0x10, 0x02);
     bytes[8..16].copy_from_slice(VENDOR);
     bytes[16..32].copy_from_slice(&padded::<16>(&disk.product));
     bytes[32..36].copy_from_slice(REVISION);
@@ -41,9 +41,10 @@ pub(crate) fn standard(disk: &Disk) -> Vec<u8> {
 /// A page of vital product data, or None if there is no such page (SPC-4, 7.8; SBC-3, 6.6).
 pub(crate) fn vital(disk: &Disk, page: u8) -> Option<Vec<u8>> {
     let body = match page {
-        0x00 => vec![0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2],
+        0x00 => vec![0x00, 0x80, 0x83, 0x8f, 0xb0, 0xb1, 0xb2],
         0x80 => disk.serial.as_bytes().to_vec(),
         0x83 => identification(disk),
+        0x8f => copying::page(),
         0xb0 => limits(),
         0xb1 => {
             // No medium that rotates: what an array shows has no seeks that a host could order.
@@ -84,6 +85,22 @@ fn identification(disk: &Disk) -> Vec<u8> {
     port.resize(port.len().next_multiple_of(4), 0);
     put(0x53, 0x98, &port);
     bytes
+}
+
+/// Whether a disk has a name: code set, kind, and the name after its length, as page 83h has it.
+pub(crate) fn is_named(disk: &Disk, name: &[u8]) -> bool {
+    let all = identification(disk);
+    let mut rest = &all[..];
+    while let [code_set, kind, _, count, after @ ..] = rest {
+        let (own, next) = after.split_at(usize::from(*count));
+        // Of the disk, not of a port.
+        let is_same = kind & 0x30 == 0 && name.len() >= 4 && (name[0] & 0x0f, name[1] & 0x3f) == (*code_set, *kind);
+        if is_same && usize::from(name[3]) == own.len() && &name[4..] == own {
+            return true;
+        }
+        rest = next;
+    }
+    false
 }
 
 fn limits() -> Vec<u8> {

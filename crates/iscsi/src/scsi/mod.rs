@@ -1,15 +1,14 @@
 //! The SCSI commands of a disk (SPC-4, SBC-3), decoded into tasks before any block is moved.
 
+pub(crate) mod copying;
 mod inquiry;
 pub(crate) mod reservations;
 pub(crate) mod sense;
 mod table;
 pub(crate) mod unit;
 
-use crate::scsi::{
-    reservations::Access,
-    sense::{INVALID_FIELD, INVALID_PARAMETER, LIST_LENGTH, OUT_OF_RANGE, Sense},
-};
+pub(crate) use crate::scsi::reservations::Access;
+use crate::scsi::sense::{INVALID_FIELD, INVALID_PARAMETER, LIST_LENGTH, OUT_OF_RANGE, Sense};
 
 pub(crate) const BLOCK_BYTES: u64 = 512;
 /// Blocks that one command reads or writes: 8 MiB.
@@ -80,6 +79,10 @@ pub(crate) enum Task {
     Select {
         list_bytes: usize,
     },
+    /// Copies blocks as a list says.
+    Copy {
+        list_bytes: usize,
+    },
     /// Brings acknowledged bytes to stable storage; an initiator may not wait for it.
     Flush {
         waits: bool,
@@ -94,7 +97,8 @@ impl Task {
             Self::Or { part } => part.bytes as usize,
             Self::CompareWrite { part } => 2 * part.bytes as usize,
             Self::Compare { is_repeated: true, .. } | Self::Same { has_data: true, .. } => BLOCK_BYTES as usize,
-            Self::Unmap { list_bytes } | Self::Reserve { list_bytes } | Self::Select { list_bytes } => *list_bytes,
+            Self::Unmap { list_bytes } | Self::Reserve { list_bytes } => *list_bytes,
+            Self::Select { list_bytes } | Self::Copy { list_bytes } => *list_bytes,
             _ => 0,
         }
     }
@@ -216,7 +220,7 @@ fn access_of(code: u8) -> Access {
     match code {
         0x08 | 0x28 | 0x88 | 0xa8 | 0x2f | 0x8f | 0xaf | 0x34 | 0x90 => Access::Read,
         0x0a | 0x2a | 0x8a | 0xaa | 0x2e | 0x8e | 0xae | 0x41 | 0x93 | 0x42 | 0x89 | 0x8b | 0x15 | 0x55 | 0x35
-        | 0x91 => Access::Write,
+        | 0x91 | 0x83 | 0x84 => Access::Write,
         _ => Access::Nothing,
     }
 }

@@ -54,6 +54,14 @@ pub(crate) const INVALID_PARAMETER: Sense = Sense::new(0x5, 0x2600);
 pub(crate) const INVALID_RELEASE: Sense = Sense::new(0x5, 0x2604);
 pub(crate) const WRITE_PROTECTED: Sense = Sense::new(0x7, 0x2700);
 pub(crate) const NO_SPACE: Sense = Sense::new(0x7, 0x2707);
+pub(crate) const TOO_MANY_TARGETS: Sense = Sense::new(0x5, 0x2606);
+pub(crate) const UNKNOWN_TARGET: Sense = Sense::new(0x5, 0x2607);
+pub(crate) const TOO_MANY_SEGMENTS: Sense = Sense::new(0x5, 0x2608);
+pub(crate) const UNKNOWN_SEGMENT: Sense = Sense::new(0x5, 0x2609);
+pub(crate) const COPY_ABORTED: Sense = Sense::new(0xa, 0x0000);
+pub(crate) const UNREACHABLE_TARGET: Sense = Sense::new(0xa, 0x0804);
+/// A disk of a copy failed.
+pub(crate) const COPY_FAILED: Sense = Sense::new(0xa, 0x0d01);
 pub(crate) const MISCOMPARED: Sense = Sense::new(0xe, 0x1d00);
 /// Data did not come as the initiator had said.
 pub(crate) const DATA_LOST: Sense = Sense::new(0xb, 0x4b00);

@@ -11,11 +11,13 @@ use std::{
 use crate::{
     config::Disk,
     scsi::{
-        BLOCK_BYTES, LIST_MOST_BYTES, Task, access_of, be16, be32, block_task, inquiry,
+        Access, BLOCK_BYTES, LIST_MOST_BYTES, Task, access_of, be16, be32, block_task,
+        copying::{self, Copies, CopyState},
+        inquiry,
         reservations::{Failure, Nexus, Reservations},
         sense::{
-            CAPACITY_CHANGED, INVALID_FIELD, INVALID_PARAMETER, MEDIUM_CHANGED, NO_UNIT, NOTHING, OUT_OF_RANGE,
-            POWERED_ON, Sense, UNIT_RESET, UNKNOWN_COMMAND,
+            CAPACITY_CHANGED, INVALID_FIELD, INVALID_PARAMETER, LIST_LENGTH, MEDIUM_CHANGED, NO_UNIT, NOTHING,
+            OUT_OF_RANGE, POWERED_ON, Sense, UNIT_RESET, UNKNOWN_COMMAND,
         },
         table,
     },
@@ -35,6 +37,7 @@ pub(crate) struct Unit {
 struct State {
     reservations: Reservations,
     attentions: HashMap<Nexus, VecDeque<Sense>>,
+    copies: Copies,
 }
 
 impl State {
@@ -78,6 +81,22 @@ impl Unit {
         self.locked().tell_all(MEDIUM_CHANGED);
     }
 
+    /// Whether the disk has a name, as page 83h writes names.
+    pub(crate) fn is_named(&self, name: &[u8]) -> bool {
+        inquiry::is_named(&self.disk, name)
+    }
+
+    /// Whether no reservation of another initiator keeps this one from an access.
+    pub(crate) fn is_open_to(&self, nexus: &Nexus, access: Access) -> bool {
+        let state = self.locked();
+        !state.reservations.is_shut_out(nexus) && !state.reservations.conflicts(nexus, access)
+    }
+
+    /// Notes how far a copy is that an initiator asked this disk for.
+    pub(crate) fn note_copy(&self, nexus: &Nexus, identifier: u8, state: CopyState, segments: u16, bytes: u32) {
+        self.locked().copies.note(nexus, identifier, state, segments, bytes);
+    }
+
     /// An initiator has logged in.
     pub(crate) fn open(&self, nexus: &Nexus) {
         self.locked().attentions.insert(nexus.clone(), VecDeque::from([POWERED_ON]));
@@ -87,6 +106,7 @@ impl Unit {
     pub(crate) fn close(&self, nexus: &Nexus) {
         let mut state = self.locked();
         state.attentions.remove(nexus);
+        state.copies.forget(nexus);
         state.reservations.forget_old(Some(nexus));
     }
 
@@ -129,6 +149,10 @@ impl Unit {
                 state.reservations.release_old(nexus);
                 Task::Done
             }
+            0x84 if action == 0 => match state.copies.status(nexus, cdb[2]) {
+                Some(bytes) => Task::Answer(cut(bytes, be32(cdb, 10) as usize)),
+                None => Task::Failed(INVALID_FIELD),
+            },
             0x5e => match state.reservations.report(cdb[1] & 0x1f) {
                 Ok(bytes) => Task::Answer(cut(bytes, be16(cdb, 7))),
                 Err(sense) => Task::Failed(sense),
@@ -174,6 +198,15 @@ impl Unit {
                     Task::Unmap { list_bytes }
                 };
             }
+            0x83 => {
+                let list_bytes = be32(cdb, 10) as usize;
+                return if list_bytes > copying::LIST_MOST_BYTES {
+                    Task::Failed(LIST_LENGTH)
+                } else {
+                    Task::Copy { list_bytes }
+                };
+            }
+            0x84 => Some(cut(copying::parameters(), be32(cdb, 10) as usize)),
             0x5f => {
                 let list_bytes = be32(cdb, 5) as usize;
                 return if list_bytes > LIST_MOST_BYTES {
