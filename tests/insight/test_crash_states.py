@@ -45,11 +45,11 @@ def crash(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["crash", *arguments])
 
 
-def records(at: Path, *how: str, states: int = 12) -> Result:
+def records(at: Path, *how: str, states: int = 12, promises: tuple[str, ...] = ()) -> Result:
     load = " ".join((sys.executable, "-S", str(RECORDS), "load", "{}", *how))
-    check = f"{sys.executable} -S {RECORDS} check {{}}"
+    check = " ".join((sys.executable, "-S", str(RECORDS), "check", "{}", *how))
     options = ("--fs", "none", "--size", "1M", "--jobs", "2", "--states", str(states), "--json")
-    return crash("run", load, "--check", check, "--at", str(at), *options)
+    return crash("run", load, "--check", check, "--at", str(at), *options, *promises)
 
 
 def test_promises_are_withdrawn_by_name() -> None:
@@ -85,6 +85,20 @@ def test_a_program_that_does_not_flush_is_found_out_and_the_lost_write_is_named(
     assert outcome["failure"]["is_smallest"]
     assert len(outcome["failure"]["lost"]) == 1
     assert "acknowledged and is not there" in (tmp_path / "at/crash.html").read_text()
+
+
+@has_fuse
+@pytest.mark.parametrize(
+    ("how", "withdrawn", "needed"),
+    [("fua", "fua", True), ("fua", "flush", False), ("discard", "discard", True), ("discard", "fua", False)],
+)
+def test_a_program_needs_each_promise_that_it_relies_on_and_no_other(
+    tmp_path: Path, how: str, withdrawn: str, needed: bool
+) -> None:
+    kept = records(tmp_path / "at", how, states=40)
+    assert kept.exit_code == 0, kept.output
+    without = records(tmp_path / "at", how, states=40, promises=("--withdraw", withdrawn))
+    assert without.exit_code == (4 if needed else 0), without.output
 
 
 @has_fuse
