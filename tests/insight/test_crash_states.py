@@ -99,6 +99,11 @@ def test_a_program_needs_each_promise_that_it_relies_on_and_no_other(
     assert kept.exit_code == 0, kept.output
     without = records(tmp_path / "at", how, states=40, promises=("--withdraw", withdrawn))
     assert without.exit_code == (4 if needed else 0), without.output
+    matrix = records(tmp_path / "at", how, states=40, promises=("--matrix",))
+    tried = {one["what"]: one["outcome"]["failed"] for one in json.loads(matrix.stdout)["rows"][0]["tried"]}
+    assert ("FUA ignored" in tried, "discards undefined" in tried) == (how == "fua", how == "discard")
+    assert matrix.exit_code == 0
+    assert tried["FUA ignored" if how == "fua" else "discards undefined"] >= 1
 
 
 @has_fuse

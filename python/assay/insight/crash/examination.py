@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -141,8 +141,14 @@ class CrashExamination:
     matrix: bool
     say: Callable[[str], None] = lambda _: None
 
-    def columns(self) -> list[CrashColumn]:
-        """The promises under which a row is tried, as asked first, the control last."""
+    def columns(self, counts: Mapping[str, int]) -> list[CrashColumn]:
+        """The promises under which a row is tried, as asked first, the control last.
+
+        Parameters
+        ----------
+        counts
+            Requests of the log by kind: a promise about none of them is not withdrawn.
+        """
         asked = self.promises
         fewer = max(self.states // WITHDRAWN_SHARE, 1)
         found = [CrashColumn(what="as asked", promises=asked, states=self.states)]
@@ -158,6 +164,11 @@ class CrashExamination:
                 if promises not in known:
                     is_stronger = _at_least(promises, asked)
                     found.append(CrashColumn(what=title, promises=promises, states=fewer, keeps_promises=is_stronger))
+            withdrawn = [("FUA ignored", "fua"), ("discards undefined", "discard")]
+            for (title, name), count in zip(withdrawn, (counts["fua"], counts["discards"]), strict=True):
+                weaker = asked.without([name])
+                if count and weaker != asked:
+                    found.append(CrashColumn(what=title, promises=weaker, states=fewer, keeps_promises=False))
         liar = replace(LIAR, atomic_bytes=asked.atomic_bytes)
         control = CrashColumn(
             what="control: flushes ignored",
@@ -186,7 +197,7 @@ class CrashExamination:
             f"recorded {recorded.title}: {recorded.told:,} acknowledgements in {recorded.load_s:.1f} s ({rate:,.0f}/s),"
             f" {counts['writes']:,} writes, {counts['flushes']:,} flushes, {counts['points']:,} crash points"
         )
-        columns = self.columns()
+        columns = self.columns(counts)
         if control is not None and not control.page_bytes:
             columns = [replace(columns[0], states=max(self.states, CONTROL_STATES), enough=1)]
         tried: list[Tried] = []
