@@ -28,6 +28,7 @@ from assay.record import live as live_file
 from assay.record.folder import Folder
 from assay.record.latency_buckets import bucket_metric
 from assay.record.run_folder import RunFolder
+from assay.targets.arrays.model.model_file import catalogue_names
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
 
@@ -264,6 +265,11 @@ def test_folders_without_a_run_wait_and_say_what_to_run(tab: Tab, results: Path,
         shutil.move(results / name, tmp_path / name)
     tab.until(lambda: "Nothing was measured yet" in tab.text)
     assert f"assay assess ./assay-data -o {results}" in tab.text
+    # What the page tells to type is what the program takes.
+    typed = [text.split() for text in tab.page.locator("main pre").all_inner_texts()]
+    assert [words[1] for words in typed] == ["assess", "profile", "record"]
+    assert typed[1][2].removeprefix("model:") in catalogue_names()
+    assert typed[2][2] == f"{results}/recording"
     shutil.move(tmp_path / "oltp", results / "oltp")
     tab.until(lambda: "pg on testhost" in tab.text)
 

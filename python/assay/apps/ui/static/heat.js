@@ -1,4 +1,4 @@
-// A heat map of latency: time to the right, how long I/Os took upwards, darker where there were more of them.
+// A heat map of latency: time to the right, how long I/Os took upwards, stronger in colour where there were more of them.
 
 import { announce, csv, get, h, save, table } from "./dom.js";
 import { moment, value } from "./words.js";
@@ -41,7 +41,7 @@ export function heatMap(run) {
     h("figcaption", {}, h("span", { class: "title" }, "Latency: I/Os by time and by how long they took"), h("label", { for: "heat" }, "of"), which, tableButton,
       h("button", { type: "button", onclick: () => canvas.toBlob((blob) => save("latency.png", blob, "image/png"), "image/png") }, "PNG"),
       h("button", { type: "button", onclick: () => save("latency.csv", csv(rows()), "text/csv") }, "CSV")),
-    canvas, h("p", { class: "quiet small" }, "Darker: more I/Os, by their logarithm. Lines: p50 whole, p99 dashed, p99.9 dotted."), tableBox, told);
+    canvas, h("p", { class: "quiet small" }, "Stronger colour: more I/Os, by their logarithm. Lines: p50 whole, p99 dashed, p99.9 dotted."), tableBox, told);
   let span = [0, 0];
 
   function update(catalogue, times) {

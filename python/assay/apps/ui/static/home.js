@@ -35,7 +35,7 @@ export function emptyPage(folders) {
     h("p", {}, "This page waits. A run appears here as soon as it begins in:"), h("ul", {}, where),
     h("p", {}, "Measure storage:"), h("pre", {}, `assay assess ./assay-data -o ${folders[0] ?? "assay-results"}`),
     h("p", {}, "Without a disk of your own, a modelled array:"), h("pre", {}, `assay profile model:ps6100xv -o ${folders[0] ?? "assay-results"}`),
-    h("p", {}, "Record what a host does all day:"), h("pre", {}, `assay record -o ${folders[0] ?? "assay-results"}/recording`));
+    h("p", {}, "Record what a host does all day:"), h("pre", {}, `assay record ${folders[0] ?? "assay-results"}/recording`));
 }
 
 function card({ id, rows, newest }) {
