@@ -31,7 +31,8 @@ CONFORMANCE = Path(__file__).parents[1] / "fixtures" / "iscsi-conformance.txt"
 class Initiator:
     """An initiator that asks for one thing at a time (RFC 7143)."""
 
-    def __init__(self, port: int, name: str = "one") -> None:
+    def __init__(self, port: int, name: str = "one", target: str = TARGET) -> None:
+        self.target = target
         self.number = 1
         self.name = name
         self.port = port
@@ -46,7 +47,7 @@ class Initiator:
 
     def _asks_to_log_in(self) -> tuple[bytes, bytes]:
         self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=30)
-        keys = f"InitiatorName=iqn.2026-11.test:{self.name}\0TargetName={TARGET}\0"
+        keys = f"InitiatorName=iqn.2026-11.test:{self.name}\0TargetName={self.target}\0"
         self._send(bytes([0x43, 0x87]), keys.encode(), {24: self.number}, session=True)
         header, data = self._take()
         return header[36:38], data
