@@ -107,6 +107,17 @@ def test_a_program_needs_each_promise_that_it_relies_on_and_no_other(
 
 
 @has_fuse
+@pytest.mark.parametrize(("how", "failed"), [("repair", True), ("fua", False)])
+def test_a_recovery_is_cut_as_well_and_must_survive_it(tmp_path: Path, how: str, failed: bool) -> None:
+    found = records(tmp_path / "at", how, states=20, promises=("--again", "3"))
+    assert found.exit_code == (4 if failed else 0), found.output
+    tried = {one["what"]: one["outcome"] for one in json.loads(found.stdout)["rows"][0]["tried"]}
+    assert tried["as asked"]["failed"] == 0
+    assert (tried["cut again in recovery"]["failed"] > 0) == failed
+    assert tried["cut again in recovery"]["tried"] >= 3
+
+
+@has_fuse
 @has_loop
 @pytest.mark.slow(reason="minutes of mounts; a program without a file system is tried in every run")
 def test_sqlite_loses_its_last_commit_unless_it_syncs_the_folder(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ Condition = Annotated[
     list[str] | None, typer.Option("--condition", metavar="SQL", help="Query that returns no row if all is right.")
 ]
 Count = Annotated[str, typer.Option("--count", metavar="SQL", help="Query that counts the scripts' commits.")]
+Again = Annotated[int, typer.Option("--again", min=0, max=1000, help="States whose recovery is cut, too.")]
 Transactions = Annotated[int, typer.Option("--transactions", min=1, max=1_000_000, help="Load of a server.")]
 Clients = Annotated[int, typer.Option("--clients", min=1, max=16, help="Clients of a server.")]
 Pages = Annotated[

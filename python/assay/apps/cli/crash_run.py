@@ -22,6 +22,7 @@ from assay.base.paths import printable
 from assay.base.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
+    from assay.insight.crash.drive import DriveClaim
     from assay.insight.crash.examination import CrashAnswer, CrashExamination
     from assay.insight.crash.requests import SubjectRequest, VolumeRequest
 
@@ -52,6 +53,7 @@ def crash_run(
     check: of_crash.Check = "",
     prepare: of_crash.Prepare = "",
     states: of_crash.States = 1000,
+    again: of_crash.Again = 0,
     seed: of_crash.Seed = 1,
     size: of_crash.Size = "",
     fs: of_crash.FileSystem = "ext4",
@@ -98,9 +100,8 @@ def crash_run(
         program, checks_pages=pages, user=_user(as_user, fs), plan=plan, conditions=tuple(condition or ()), count=count
     )
     stage = _Stage(at=at, volume=volume, fsck=fsck, seed=seed, jobs=jobs or os.cpu_count() or 1)
-    examination = CrashExamination(promises=promises, states=states, matrix=matrix, say=say)
-    claim = drive_claim(drive) if drive else None
-    answer = replace(_examined(examination, stage, program, rows), drive=claim)
+    examination = CrashExamination(promises=promises, states=states, matrix=matrix, again=again, say=say)
+    answer = _examined(examination, stage, program, rows, drive_claim(drive) if drive else None)
     _tell(answer, output or at / "crash.html", json=json)
     sys.exit(_code(answer))
 
@@ -187,7 +188,11 @@ def _user(name: str, fs: str) -> str:
 
 
 def _examined(
-    examination: CrashExamination, stage: _Stage, program: SubjectRequest, rows: Sequence[tuple[str, ...]]
+    examination: CrashExamination,
+    stage: _Stage,
+    program: SubjectRequest,
+    rows: Sequence[tuple[str, ...]],
+    drive: DriveClaim | None,
 ) -> CrashAnswer:
     """Record and try each row."""
     from assay.insight.crash.examination import CrashAnswer, rated
@@ -212,7 +217,11 @@ def _examined(
             found.append(examination.examine(trial, settings, control=control))
         trials.append(trial)
     return CrashAnswer(
-        rows=tuple(rated(found, trials, say=examination.say)), volume=stage.volume, seed=stage.seed, jobs=stage.jobs
+        rows=tuple(rated(found, trials, say=examination.say)),
+        volume=stage.volume,
+        seed=stage.seed,
+        jobs=stage.jobs,
+        drive=drive,
     )
 
 

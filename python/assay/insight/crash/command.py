@@ -129,6 +129,10 @@ class OwnCommand:
             return CrashFinding(kind="hangs", message=f"the check does not end within {self._patience_s:g} s")
         return CrashFinding(kind="check", message=last_line(said)) if process.returncode else None
 
+    def recover(self, place: Path, told: Sequence[str]) -> None:
+        """Run the check: the program recovers as it opens what is there."""
+        self.check(place, told)
+
     def close(self) -> None:
         """Remove the list of acknowledgements."""
         self._acknowledged.unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -10,12 +12,15 @@ from assay.insight.crash.controls import Control
 from assay.insight.crash.drive import DriveClaim
 from assay.insight.crash.promises import LIAR, Promises
 from assay.insight.crash.requests import Recorded, VolumeRequest
+from assay.insight.crash.subject import Kind
 from assay.insight.crash.trial import CrashOutcome, Trial
 
 CONTROL_STATES = 200
 """States of a control, which ends at the first that fails."""
 ROUNDS = 3
 """How often each row's load is run once more, to compare rates."""
+AGAIN_STATES = 20
+"""States of each recovery that is cut."""
 WITHDRAWN_SHARE = 4
 """A promise that is withdrawn to see whether it is needed gets this part of the states."""
 
@@ -134,12 +139,36 @@ class CrashExamination:
         States under the promises that were asked for.
     matrix
         Whether all atomic sizes and the order of writes are tried.
+    again
+        States whose recovery is cut, too.
     """
 
     promises: Promises
     states: int
     matrix: bool
+    again: int = 0
     say: Callable[[str], None] = lambda _: None
+
+    def _cut_again(self, trial: Trial) -> Tried:
+        """States of a second crash, while the recovery from some states writes."""
+        began = time.monotonic()
+        outcomes = []
+        for name in trial.passing(self.promises, self.states, self.again):
+            with trial.again(name, self.promises) as recovery:
+                outcomes.append(recovery.try_states(self.promises, AGAIN_STATES))
+        kinds = sum((Counter(one.kinds) for one in outcomes), Counter[Kind]())
+        outcome = CrashOutcome(
+            promises=self.promises,
+            planned=sum(one.planned for one in outcomes),
+            tried=sum(one.tried for one in outcomes),
+            failed=sum(one.failed for one in outcomes),
+            kinds=dict(kinds),
+            coverage={},
+            seconds=time.monotonic() - began,
+            failure=next((one.failure for one in outcomes if one.failure is not None), None),
+            cpu_seconds=sum(one.cpu_seconds for one in outcomes),
+        )
+        return Tried(what="cut again in recovery", outcome=outcome)
 
     def columns(self, counts: Mapping[str, int]) -> list[CrashColumn]:
         """The promises under which a row is tried, as asked first, the control last.
@@ -214,6 +243,10 @@ class CrashExamination:
                     keeps_promises=column.keeps_promises,
                 )
             )
+        if self.again and control is None:
+            cut = self._cut_again(trial)
+            self.say(f"{cut.what}: {cut.outcome.failed:,} of {cut.outcome.tried:,} states fail")
+            tried.append(cut)
         return Row(settings=tuple(settings), recorded=recorded, counts=counts, tried=tuple(tried), control=control)
 
 

@@ -75,6 +75,7 @@ class OwnMariadb(OwnServer):
         own = {
             "prepare": ["innodb-flush-method=nosync"],
             "load": ["innodb-flush-log-at-trx-commit=1"],
+            "recover": [],
             "check": ["innodb-flush-method=nosync"],
         }[phase]
         return [str(self._program), "--no-defaults", *(f"--{one}" for one in (*common, *own, *settings))]

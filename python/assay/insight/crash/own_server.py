@@ -28,7 +28,7 @@ START_S = 60.0
 """A start or an end that takes longer counts as hanging, whatever the patience."""
 LOOK_S = 0.004
 
-Phase = Literal["prepare", "load", "check"]
+Phase = Literal["prepare", "load", "recover", "check"]
 """Why a server runs: each phase has settings of its own."""
 
 
@@ -166,7 +166,7 @@ class OwnServer(ABC):
         """
         data = self.data(place)
         settings = self.settings
-        if phase == "check":
+        if phase in ("recover", "check"):
             settings = tuple(one for one in settings if one.partition("=")[0] in self.kept)
         with self._log.open("wb") as log:
             process = subprocess.Popen(

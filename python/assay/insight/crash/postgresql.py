@@ -44,9 +44,14 @@ class OwnPostgres(OwnServer):
 
     def command(self, data: Path, phase: Phase, settings: Sequence[str]) -> list[str]:
         """The server; where a state is checked it syncs nothing, since the state is cut already."""
-        if phase == "check":
+        if phase in ("recover", "check"):
             (data / "postmaster.pid").unlink(missing_ok=True)
-        own = {"prepare": ["fsync=off"], "load": [], "check": ["fsync=off", "autovacuum=off"]}[phase]
+        own = {
+            "prepare": ["fsync=off"],
+            "load": [],
+            "recover": ["autovacuum=off"],
+            "check": ["fsync=off", "autovacuum=off"],
+        }[phase]
         common = [
             f"unix_socket_directories={self.sockets}",
             "listen_addresses=",

@@ -113,6 +113,10 @@ class CrashProcess:
         """Show a state and look for what is wrong with it."""
         return checked_of(self._ask(["check", name, promises.to_json()]))
 
+    def record_recovery(self, name: str, promises: Promises, folder: Path) -> Recorded:
+        """Record the recovery from a state into another folder, of which the state is the beginning."""
+        return Recorded(**self._ask(["record again", name, promises.to_json(), str(folder)]))
+
     def rate(self, name: str, promises: Promises) -> Recorded:
         """Run the load once more, on a state, unrecorded."""
         return Recorded(**self._ask(["rate", name, promises.to_json()]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -74,6 +74,12 @@ class ServedDatabase:
                 self._load.run(self._server, told)
         except ServerNotStarted as error:
             raise IoFailed(f"the load: {error}") from None
+
+    def recover(self, place: Path, told: Sequence[str]) -> None:
+        """Start the server, which recovers and syncs what it writes, and kill it."""
+        del told
+        with suppress(ServerNotStarted), self._server.running(place, "recover"):
+            pass
 
     def check(self, place: Path, told: Sequence[str]) -> CrashFinding | None:
         """Start the server, which recovers, and ask for everything that must hold."""

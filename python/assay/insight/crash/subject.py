@@ -54,6 +54,10 @@ class CrashSubject(Protocol):
         """Recover, and look for what is wrong. Nothing that uses the volume runs when this returns."""
         ...
 
+    def recover(self, place: Path, told: Sequence[str]) -> None:
+        """Recover as after a crash, with all that the program makes durable meanwhile, and end."""
+        ...
+
     def close(self) -> None:
         """Remove what lies outside the volume."""
         ...

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -131,6 +131,28 @@ class Trial:
             return process.record()
         finally:
             process.close()
+
+    def passing(self, promises: Promises, among: int, most: int) -> list[str]:
+        """Some of the states that were tried and passed, spread over those that were planned."""
+        planned, _ = self.states(promises).plan(self.seed, among)
+        self._read_results()
+        passed = [
+            name
+            for name, number, marks in planned
+            if (known := self._results.get((number, marks))) is not None and known.finding is None
+        ]
+        return passed[:: max(len(passed) // most, 1)][:most]
+
+    def again(self, name: str, promises: Promises) -> Trial:
+        """The recovery from a state as a trial of its own: a second crash may come while it writes."""
+        folder = self.folder / f"again-{name.replace(':', '-').replace('<', 'first')}"
+        found = replace(self, folder=folder, _results={}, _processes=[])
+        kept = folder / "recorded.json"
+        if not kept.exists():
+            folder.mkdir(exist_ok=True)
+            recorded = self.processes(1)[0].record_recovery(name, promises, folder.resolve())
+            kept.write_text(json.dumps(asdict(recorded)) + "\n")
+        return found
 
     def rate(self) -> float:
         """Acknowledgements a second while the load runs once more on the first state of the log, unrecorded."""

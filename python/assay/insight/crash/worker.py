@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import resource
 import signal
 import sys
@@ -23,11 +24,22 @@ from assay.insight.crash.command import OwnCommand
 from assay.insight.crash.ledger import Ledger
 from assay.insight.crash.own_user import OwnUser, named_user
 from assay.insight.crash.places import places_of
-from assay.insight.crash.requests import CheckedState, LostWrite, Recorded, StageRequest, SubjectRequest, stage_of
+from assay.insight.crash.requests import (
+    CheckedState,
+    LostWrite,
+    Recorded,
+    StageRequest,
+    SubjectRequest,
+    base_path,
+    log_path,
+    stage_of,
+)
 from assay.insight.crash.served_database import DatabaseLoad, ServedDatabase
 from assay.insight.crash.servers import own_server
 from assay.insight.crash.stage import NotMounted, Stage
 from assay.insight.crash.subject import CrashFinding, CrashSubject
+
+COPIED_BYTES = 1 << 18
 
 
 class Worker:
@@ -116,6 +128,26 @@ class Worker:
         self.stage.unmount()
         return Recorded(title=self._subject.title, load_s=took_s, told=told)
 
+    def record_recovery(self, name: str, promises: str, folder: Path) -> Recorded:
+        """Record the recovery from a state, with the state as the volume at the beginning."""
+        states = self._show(name, promises)
+        _copy_sparse(Path(self._volume.path), base_path(folder))
+        partial = log_path(folder).with_suffix(".partial")
+        partial.unlink(missing_ok=True)
+        self._volume.record(partial)
+        told = states.marks(name)
+        for text in told:
+            self._volume.mark(text)
+        began = time.monotonic()
+        with contextlib.suppress(NotMounted):
+            self.stage.mount()
+            self._subject.recover(self.stage.place, told)
+        took_s = _since(began)
+        self._volume.finish()
+        self.stage.unmount()
+        partial.rename(log_path(folder))
+        return Recorded(title=self._subject.title, load_s=took_s, told=len(told))
+
     def show(self, name: str, promises: str) -> Path:
         """Show a state and mount it; where it is."""
         self._show(name, promises)
@@ -161,6 +193,18 @@ class Worker:
         self._volume.close()
 
 
+def _copy_sparse(source: Path, to: Path) -> None:
+    """Copy a file, without its zeroes."""
+    zeroes = bytes(COPIED_BYTES)
+    with source.open("rb", buffering=0) as reader, to.open("wb") as writer:
+        while piece := reader.read(COPIED_BYTES):
+            if piece == zeroes[: len(piece)]:
+                writer.seek(len(piece), os.SEEK_CUR)
+            else:
+                writer.write(piece)
+        writer.truncate()
+
+
 def _cpu_seconds() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
@@ -199,6 +243,8 @@ def _answer(worker: Worker, asked: Sequence[str]) -> object:
             return asdict(worker.check(name, promises))
         case ["rate", name, promises]:
             return asdict(worker.rate(name, promises))
+        case ["record again", name, promises, folder]:
+            return asdict(worker.record_recovery(name, promises, Path(folder)))
         case ["lost", name, promises]:
             return [asdict(one) for one in worker.lost(name, promises)]
         case ["show", name, promises]:
