@@ -101,6 +101,20 @@ def test_only_what_is_comparable_lies_in_one_series(tmp_path: Path) -> None:
     ]
 
 
+def test_levels_of_a_study_are_series_of_their_own(tmp_path: Path) -> None:
+    levels = {"one": {"raid": "10"}, "two": {"raid": "50"}}
+    study = {"name": "raid-policy", "title": "RAID", "question": "Which?", "factors": [], "comparison": None,
+             "order": [*levels], "levels": levels}  # fmt: skip
+    parts = [{"name": name, "title": name, "plan": {}} for name in levels]
+    told = (("p1", "one", 900.0), ("p2", "two", 500.0))
+    for day in range(3):
+        points = [{**point(iops), "id": one, "key": one, "part": part} for one, part, iops in told]
+        past_folder(tmp_path, day, points, study=study, parts=parts)
+    (target,) = history(tmp_path).targets
+    values = {load.workload.rpartition(", ")[2]: [*load.trends[0].values] for load in target.loads}
+    assert values == {"raid 10": [900.0] * 3, "raid 50": [500.0] * 3}
+
+
 def test_points_that_say_nothing_of_the_target_are_left_out(tmp_path: Path) -> None:
     saturated = {**point(1000.0), "generator": {"saturated": True}}
     cut = {**point(1000.0), "ended_by": "interrupted"}

@@ -34,7 +34,7 @@ class ComparableKey:
     target
         The place under load (`target_place`).
     load
-        Workload and load of a point, or what a search asked.
+        Workload and load of a point, or what a search asked; in a study with the level that it was measured at.
     timing
         How long points are warmed up and measured.
     state
@@ -53,6 +53,13 @@ class RunKeys:
     def __init__(self, manifest: Manifest) -> None:
         self._place = target_place(manifest)
         self._timings = {one.get("name"): _timing(one.get("plan")) for one in reversed(manifest.get("parts") or [])}
+
+        study = manifest.get("study")
+        self._levels = study["levels"] if study else {}
+
+    def level(self, part: str | None) -> str:
+        """What a study set for a part, in words; empty where it set nothing."""
+        return ", ".join(f"{factor} {value}" for factor, value in self._levels.get(part or "", {}).items())
 
     def of_point(self, point: Point) -> ComparableKey | None:
         """The key of a point; None where its target is not known."""
@@ -74,6 +81,8 @@ class RunKeys:
     def _key(self, load: str, part: str | None, state: object) -> ComparableKey | None:
         if self._place is None:
             return None
+        if level := self.level(part):
+            load = f"{load} {level}"
         return ComparableKey(self._place, load, self._timings.get(part or "") or _timing(None), str(state or "unknown"))
 
 

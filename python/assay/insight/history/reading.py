@@ -170,7 +170,7 @@ def past_run(path: Path) -> PastRun:
         target=target_title(manifest)[:LETTERS_MAX],
         started_utc_ns=started if isinstance(started, int) else 0,
         facts=facts_of(manifest),
-        loads=(*_of_answers(manifest, keys, points), *_of_points(pools)),
+        loads=(*_of_answers(manifest, keys, points), *_of_points(keys, pools)),
     )
 
 
@@ -206,7 +206,7 @@ def _has_repeats(pools: Pools) -> bool:
     )
 
 
-def _of_points(pools: Pools) -> Iterator[PastLoad]:
+def _of_points(keys: RunKeys, pools: Pools) -> Iterator[PastLoad]:
     for key, pool in pools.items():
         first = pool[0]
         figures = [figure for figure in figures_of(first) if figure.compared and figure.follows(first) is None]
@@ -214,7 +214,7 @@ def _of_points(pools: Pools) -> Iterator[PastLoad]:
         values = tuple(PastValue(figure.name, "", value) for figure, value in held if value and value >= VALUE_MIN)
         if values:
             yield PastLoad(
-                key, first["workload"].get("kind"), workload_text(first["workload"])[:LETTERS_MAX],
+                key, first["workload"].get("kind"), _words(keys, first),
                 load_text(first["load"]), first.get("clock") == "virtual", values,
             )  # fmt: skip
 
@@ -229,9 +229,15 @@ def _of_answers(manifest: Manifest, keys: RunKeys, points: Sequence[Point]) -> I
         values = tuple(_ends(figures[0], answer))
         if values:
             yield PastLoad(
-                key, answer["workload"].get("kind"), workload_text(answer["workload"])[:LETTERS_MAX],
+                key, answer["workload"].get("kind"), _words(keys, answer),
                 f"search over {answer['axis']}"[:LETTERS_MAX], is_exact, values,
             )  # fmt: skip
+
+
+def _words(keys: RunKeys, measured: Point | Answer) -> str:
+    """The workload of a point or answer, and the level of the study that it belongs to."""
+    level = keys.level(measured.get("part"))
+    return (workload_text(measured["workload"]) + (f", {level}" if level else ""))[:LETTERS_MAX]
 
 
 def _ends(figure: Figure, answer: Answer) -> Iterator[PastValue]:
