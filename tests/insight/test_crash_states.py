@@ -109,12 +109,12 @@ def test_a_program_needs_each_promise_that_it_relies_on_and_no_other(
 @has_fuse
 @pytest.mark.parametrize(("how", "failed"), [("repair", True), ("fua", False)])
 def test_a_recovery_is_cut_as_well_and_must_survive_it(tmp_path: Path, how: str, failed: bool) -> None:
-    found = records(tmp_path / "at", how, states=20, promises=("--again", "3"))
+    found = records(tmp_path / "at", how, states=20, promises=("--again", "8"))
     assert found.exit_code == (4 if failed else 0), found.output
     tried = {one["what"]: one["outcome"] for one in json.loads(found.stdout)["rows"][0]["tried"]}
     assert tried["as asked"]["failed"] == 0
     assert (tried["cut again in recovery"]["failed"] > 0) == failed
-    assert tried["cut again in recovery"]["tried"] >= 3
+    assert tried["cut again in recovery"]["tried"] >= 8
 
 
 @has_fuse
