@@ -77,9 +77,9 @@ def question(dice: random.Random) -> Input:
     asked = mutation.data(dice, text) if dice.random() < 0.3 else text
 
     def call() -> object:
-        from assay.apps.ui.lines import parse_question
+        from assay.apps.ui.lines import FiguresQuestion, parse_question
 
-        return parse_question(asked)
+        return parse_question(FiguresQuestion, asked)
 
     return _input("question to the page", asked, call)
 

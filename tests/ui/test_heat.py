@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from asking_pages import Site
-from assay.apps.ui.heat import HeatQuestion, heat_of, parse_heat
-from assay.apps.ui.lines import parse_question
+from assay.apps.ui.heat import HeatQuestion, heat_of
+from assay.apps.ui.lines import FiguresQuestion, parse_question
 from assay.apps.ui.recordings import lines_of
 from assay.apps.ui.runs import id_of
 from assay.base.errors import UsageError
@@ -88,7 +88,7 @@ def test_percentiles_over_time_are_the_highest_and_never_a_mean(tmp_path: Path, 
         writer.commit()
     query = {"host": "h", "source": "block", "metric": "read_device_latency_p99_ns", "under": ""}
     asked = {"from_s": BEGIN_S, "to_s": BEGIN_S + hours * 3600, "steps": 6, "queries": [query]}
-    (panel,) = lines_of(folder, parse_question(json.dumps(asked)))["panels"]
+    (panel,) = lines_of(folder, parse_question(FiguresQuestion, json.dumps(asked)))["panels"]
     (line,) = panel["lines"]
     known = [value for value in line["values"] if value is not None]
     assert {*known} <= {3e6, 12e6}
@@ -102,7 +102,7 @@ def test_percentiles_over_time_are_the_highest_and_never_a_mean(tmp_path: Path, 
 )  # fmt: skip
 def test_a_question_of_another_shape_is_refused(changed: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=r"^q"):
-        parse_heat(json.dumps({**QUESTION, **changed}))
+        parse_question(HeatQuestion, json.dumps({**QUESTION, **changed}))
 
 
 def test_the_page_asks_for_it(recording: Path, results: Path) -> None:

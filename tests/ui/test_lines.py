@@ -81,13 +81,13 @@ class TestGroups:
 )  # fmt: skip
 def test_a_question_of_another_form_is_refused(data: object) -> None:
     with pytest.raises(UsageError, match=r"\Aq[.:]"):
-        parse_question(json.dumps(data))
+        parse_question(FiguresQuestion, json.dumps(data))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"a":' * 5_000, "9" * 5_000, "\ud800", '{"from_s": 1e999}'])
 def test_a_text_that_is_no_question_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"\Aq[.:]") as refused:
-        parse_question(text)
+        parse_question(FiguresQuestion, text)
     assert len(str(refused.value)) <= 300
     assert str(refused.value).isprintable()
 
@@ -147,7 +147,7 @@ def test_a_zoom_shows_when_it_changed(recording: Path) -> None:
 def test_a_name_that_was_not_recorded_is_refused(recording: Path) -> None:
     asked = {"from_s": 0, "to_s": 1, "queries": [{"host": "h", "source": "block", "metric": "x\n" + "y" * 200}]}
     with pytest.raises(UsageError, match=r"q: queries.0: no series x\\ny+ of block was recorded on h"):
-        lines_of(recording, parse_question(json.dumps(asked)))
+        lines_of(recording, parse_question(FiguresQuestion, json.dumps(asked)))
 
 
 def test_what_was_never_recorded_is_a_gap(recording: Path) -> None:

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from assay.apps.ui.asking import AnswerStream, Asking
 from assay.apps.ui.guard import REPORT_POLICY, START_BYTES_MAX
-from assay.apps.ui.heat import heat_of, parse_heat
+from assay.apps.ui.heat import HeatQuestion, heat_of
 from assay.apps.ui.levels import HistoryLevels
 from assay.apps.ui.lines import FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, parse_question
 from assay.apps.ui.metrics import CONTENT_TYPE, MetricSample, exposed, live_samples, run_samples
@@ -138,7 +138,7 @@ class Pages:
         text = request.query_params.get("q")
         try:
             # Refused before a process is made of it.
-            question = parse_question(text) if text is not None else None
+            question = parse_question(FiguresQuestion, text) if text is not None else None
             if has_recording(place.path):
                 return JSONResponse(await run_in_threadpool(_recorded, place.path, question))
         except AssayError as error:
@@ -152,7 +152,7 @@ class Pages:
         if place is None:
             return _gone()
         try:
-            question = parse_heat(request.query_params.get("q", ""))
+            question = parse_question(HeatQuestion, request.query_params.get("q", ""))
             if not has_recording(place.path):
                 return _missing("This run holds no recording.")
             return JSONResponse(await run_in_threadpool(heat_of, place.path, question))

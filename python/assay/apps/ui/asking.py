@@ -8,13 +8,14 @@ import json
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from assay.apps.ui.client import WhileThere
 from assay.apps.ui.lines import PageQuestion
+from assay.apps.ui.memory_files import last_line, memory_file
 
 AT_ONCE = 2
 """Processes at a time: more would take the processors from what is measured."""
@@ -23,7 +24,6 @@ CHUNK_BYTES = 2**18
 KEPT_BYTES_MAX = 2**21
 KEPT_ALL_BYTES_MAX = 2**22
 """An answer is kept up to this size, and so much of all."""
-WORDS_BYTES_MAX = 4000
 NICE = 5
 
 
@@ -58,7 +58,7 @@ class Asking:
             There is none.
         """
         key = (kind, json.dumps(asked, sort_keys=True), state)
-        with _file("answer") as answer:
+        with memory_file("answer") as answer:
             if not self._is_kept(key, answer):
                 async with self._turns:
                     # The client before may have asked the same.
@@ -117,7 +117,7 @@ class AnswerStream(WhileThere):
 
 async def _ask(kind: str, asked: PageQuestion, answer: int) -> None:
     """Have a process write its answer, and see it end whatever happens."""
-    with _file("question") as question, _file("words") as words:
+    with memory_file("question") as question, memory_file("words") as words:
         os.pwrite(question, json.dumps(asked).encode(), 0)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "assay.apps.ui.answers", kind,
@@ -133,20 +133,7 @@ async def _ask(kind: str, asked: PageQuestion, answer: int) -> None:
                     process.kill()
                 await process.wait()
         if code != 0 or not os.fstat(answer).st_size:
-            size = os.fstat(words).st_size
-            told = os.pread(words, WORDS_BYTES_MAX, max(size - WORDS_BYTES_MAX, 0)).decode(errors="replace")
-            lines = told.strip().splitlines()
-            raise NotAnswered(lines[-1] if lines else "the process that was asked ended without an answer")
-
-
-@contextlib.contextmanager
-def _file(name: str) -> Iterator[int]:
-    """A file in memory, which fills no pipe that somebody would have to read."""
-    descriptor = os.memfd_create(f"assay-{name}")
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+            raise NotAnswered(last_line(words) or "the process that was asked ended without an answer")
 
 
 def _environment() -> dict[str, str]:

@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 from typing_extensions import TypedDict
 
-from assay.apps.ui.lines import STRICT, TEXT_MAX, Name, Seconds
-from assay.base.errors import UsageError
-from assay.base.paths import plain
-from assay.base.reading import problem_of
+from assay.apps.ui.lines import STRICT, Name, Seconds
 from assay.record.flight import SampleLayout
 from assay.record.flight_window import Counted, counted
 from assay.record.latency_buckets import bounds_ns, bucket_series_of, percentile_ns
@@ -63,21 +60,6 @@ class HeatQuestion(BaseModel):
         if round(self.from_s * 1e9) >= round(self.to_s * 1e9):
             raise ValueError("from_s and to_s: accepted: seconds since 1970, the second later than the first")
         return self
-
-
-def parse_heat(text: str | bytes) -> HeatQuestion:
-    """The question of a page, in JSON.
-
-    Raises
-    ------
-    UsageError
-        The text is no such question.
-    """
-    try:
-        return HeatQuestion.model_validate_json(text)
-    except ValidationError as error:
-        place, reason = problem_of(error.errors(include_url=False)[0])
-        raise UsageError(plain(f"{'.'.join(map(str, ('q', *place)))}: {reason}")[:TEXT_MAX]) from None
 
 
 def heat_of(path: Path, asked: HeatQuestion) -> HeatMap:

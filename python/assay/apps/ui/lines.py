@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, NotRequired, Self
+from typing import Annotated, NotRequired, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import TypedDict
@@ -172,8 +172,11 @@ class FiguresQuestion(BaseModel):
                 )
 
 
-def parse_question(text: str | bytes) -> FiguresQuestion:
-    """The question of a page, in JSON: `from_s`, `to_s`, `steps`, `queries`.
+Q = TypeVar("Q", bound=BaseModel)
+
+
+def parse_question(kind: type[Q], text: str | bytes) -> Q:
+    """The question of a page, in JSON.
 
     Raises
     ------
@@ -182,7 +185,7 @@ def parse_question(text: str | bytes) -> FiguresQuestion:
     """
     try:
         # Rust reads the text: nesting is bounded there, and a number such as 1e999 is none.
-        return FiguresQuestion.model_validate_json(text)
+        return kind.model_validate_json(text)
     except ValidationError as error:
         place, reason = problem_of(error.errors(include_url=False)[0])
         where = ".".join(map(str, ("q", *place)))

@@ -14,11 +14,12 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from assay.apps.ui.memory_files import WORDS_BYTES_MAX, last_line, memory_file
 from assay.apps.ui.start_form import FieldChoice, StartForm, StartForms, StartSettings
 from assay.base.audience import VARIABLES
 from assay.base.paths import plain
@@ -27,7 +28,6 @@ REHEARSE_S = 120.0
 CONFIRM_S = 600.0
 """A plan is confirmed within this time; after that it is looked at again."""
 WAITING_MAX = 16
-WORDS_BYTES_MAX = 2**16
 LINES_MAX = 400
 LINE_MAX = 300
 
@@ -197,7 +197,7 @@ class _Child:
 
 async def _dry_run(words: Sequence[str]) -> tuple[int, list[str], str]:
     """Exit code, lines and last words of the command with `--dry-run`."""
-    with _file("lines") as told, _file("errors") as errors:
+    with memory_file("lines") as told, memory_file("errors") as errors:
         process = await asyncio.create_subprocess_exec(
             *_argv(words, "--dry-run"),
             stdin=asyncio.subprocess.DEVNULL, stdout=told, stderr=errors, env=_environment(), start_new_session=True,
@@ -227,16 +227,4 @@ def _environment() -> Mapping[str, str]:
 
 
 def _last_line(descriptor: int) -> str:
-    size = os.fstat(descriptor).st_size
-    told = os.pread(descriptor, WORDS_BYTES_MAX, max(size - WORDS_BYTES_MAX, 0)).decode(errors="replace")
-    lines = told.strip().splitlines()
-    return plain(lines[-1].removeprefix("assay: "))[:LINE_MAX] if lines else ""
-
-
-@contextlib.contextmanager
-def _file(name: str) -> Iterator[int]:
-    descriptor = os.memfd_create(f"assay-{name}")
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return plain(last_line(descriptor).removeprefix("assay: "))[:LINE_MAX]
