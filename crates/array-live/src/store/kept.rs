@@ -218,11 +218,7 @@ impl Kept {
         bytes: u64,
         supply: &Supply,
     ) -> Result<Result<Self, Unfit>, ServeError> {
-        let found = Self::find(folder, name, era, supply)?;
-        Ok(found.and_then(|kept| match kept.room_bytes() {
-            room_bytes if room_bytes == bytes => Ok(kept),
-            room_bytes => Err(Unfit::Short { bytes: room_bytes, of: bytes }),
-        }))
+        Self::fitting(folder, (name, era, supply), bytes, |room_bytes| room_bytes == bytes)
     }
 
     /// The same of a file that may have been made longer for a growth that was cut short.
@@ -236,10 +232,19 @@ impl Kept {
         bytes: u64,
         supply: &Supply,
     ) -> Result<Result<Self, Unfit>, ServeError> {
-        let found = Self::find(folder, name, era, supply)?;
-        Ok(found.and_then(|kept| match kept.room_bytes() {
-            room_bytes if room_bytes >= bytes => Ok(kept),
-            room_bytes => Err(Unfit::Short { bytes: room_bytes, of: bytes }),
+        Self::fitting(folder, (name, era, supply), bytes, |room_bytes| room_bytes >= bytes)
+    }
+
+    /// The file, if its room is of this size.
+    fn fitting(
+        folder: &Folder,
+        (name, era, supply): (&str, &Era, &Supply),
+        bytes: u64,
+        fits: impl FnOnce(u64) -> bool,
+    ) -> Result<Result<Self, Unfit>, ServeError> {
+        Ok(Self::find(folder, name, era, supply)?.and_then(|kept| {
+            let room_bytes = kept.room_bytes();
+            if fits(room_bytes) { Ok(kept) } else { Err(Unfit::Short { bytes: room_bytes, of: bytes }) }
         }))
     }
 
