@@ -37,7 +37,7 @@ MISTAKES: dict[str, str] = {
     "oltp tpcc //db1/x": "postgresql://USER@HOST/DATABASE",
     "dss frob": "accepted: tpch",
     "fio job.fio": "write assay profile",
-    "run": "write assay assess",
+    "run": "Missing argument 'PLAN'",
     "version": "write assay --version",
 }
 

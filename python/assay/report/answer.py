@@ -31,7 +31,6 @@ from assay.record.shapes.point import Point, VerdictLine
 from assay.record.shapes.study import Study
 from assay.record.standstill import bounded_words, generator_words
 from assay.record.steady import unsteady_words
-from assay.report.sections.acceptance import acceptance_of, verdict_blocks
 from assay.run.needed import need_tone
 from assay.workloads.capabilities import Verifying
 from assay.workloads.registry import figures_of, workload_recorded
@@ -49,8 +48,12 @@ def answer_of(manifest: Record, points: Sequence[Record]) -> list[Block]:
 
 
 def _found(manifest: Record, points: Sequence[Record]) -> list[Block]:
-    if (test := acceptance_of(manifest)) is not None:
-        return verdict_blocks(test)
+    if manifest.get("contract"):
+        # Only runs of contracts pay for what judges them.
+        from assay.report.sections.acceptance import acceptance_of, verdict_blocks
+
+        if (test := acceptance_of(manifest)) is not None:
+            return verdict_blocks(test)
     study, verdict, need = manifest.get("study"), verdict_of(cast("Manifest", manifest)), manifest.get("need")
     if study and "sentences" in study:
         told = [line for line in verdict if _is_failure(line) or (line.get("asked") and line["met"] is None)]
