@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from assay.apps.ui.client import WhileThere
 from assay.apps.ui.lines import PageQuestion
-from assay.apps.ui.memory_files import last_line, memory_file
+from assay.apps.ui.other_processes import exit_code, last_line, memory_file
 
 AT_ONCE = 2
 """Processes at a time: more would take the processors from what is measured."""
@@ -124,14 +124,9 @@ async def _ask(kind: str, asked: PageQuestion, answer: int) -> None:
             stdin=question, stdout=answer, stderr=words, env=_environment(),
         )  # fmt: skip
         try:
-            code = await asyncio.wait_for(process.wait(), ANSWER_S)
+            code = await exit_code(process, ANSWER_S)
         except TimeoutError:
             raise NotAnswered(f"no answer came within {ANSWER_S:g} s") from None
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
         if code != 0 or not os.fstat(answer).st_size:
             raise NotAnswered(last_line(words) or "the process that was asked ended without an answer")
 

@@ -16,7 +16,7 @@ WHY_MAX = 100
 
 
 class HistoryLevels:
-    """Levels as text: one process at a time works them out, and nobody waits for it long.
+    """Levels as text. One process at a time works them out; who asks gets those of before where that takes long.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, TypedDict
 
 from assay.base.paths import plain, printable
 
@@ -75,14 +75,6 @@ class StartSettings(TypedDict):
     forms: list[StartForm]
     places: list[str]
     models: list[str]
-
-
-class FilledForm(TypedDict):
-    """What a browser sends: a form's name, values by the names of its fields, and the number of the results' folder."""
-
-    form: str
-    values: Mapping[str, FieldValue]
-    output: NotRequired[str]
 
 
 class StartForms:
@@ -222,7 +214,7 @@ class StartForms:
 
 
 def _read(filled: object) -> tuple[str, Mapping[str, FieldValue], str]:
-    """The parts of what a browser sent, each of its type.
+    """What a browser sent: a form's name, values by the names of its fields, and the number of the results' folder.
 
     Raises
     ------

@@ -7,7 +7,6 @@ anything. One run at a time is started, because two would measure each other.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import secrets
 import shlex
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from assay.apps.ui.memory_files import WORDS_BYTES_MAX, last_line, memory_file
+from assay.apps.ui.other_processes import WORDS_BYTES_MAX, exit_code, last_line, memory_file
 from assay.apps.ui.start_form import FieldChoice, StartForm, StartForms, StartSettings
 from assay.base.audience import VARIABLES
 from assay.base.paths import plain
@@ -203,14 +202,9 @@ async def _dry_run(words: Sequence[str]) -> tuple[int, list[str], str]:
             stdin=asyncio.subprocess.DEVNULL, stdout=told, stderr=errors, env=_environment(), start_new_session=True,
         )  # fmt: skip
         try:
-            code = await asyncio.wait_for(process.wait(), REHEARSE_S)
+            code = await exit_code(process, REHEARSE_S)
         except TimeoutError:
             return 1, [], f"the dry run took more than {REHEARSE_S:g} s"
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
         lines = os.pread(told, WORDS_BYTES_MAX, 0).decode(errors="replace").splitlines()
         return code, [plain(line)[:LINE_MAX] for line in lines[:LINES_MAX]], _last_line(errors)
 

@@ -1,4 +1,4 @@
-"""What a drive claims of atomic writes, and whether power cuts have proven it."""
+"""What a drive claims of atomic writes. No power cut proves it here."""
 
 from __future__ import annotations
 

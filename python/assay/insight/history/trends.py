@@ -250,7 +250,7 @@ def _target(place: str, runs: Sequence[PastRun]) -> TargetHistory:
             if load.key.target == place:
                 by_load.setdefault(load.key, []).append((run, load))
     series = [_series_of(key, measured) for key, measured in by_load.items() if len(measured) >= RUNS_MIN]
-    # The series of all loads are judged together, which costs hardly more than one.
+    # All series are judged together: that costs hardly more than one of them.
     found = iter(find_all([one.asked for load in series for one in load.figures]))
     loads = [load.history(list(itertools.islice(found, len(load.figures)))) for load in series]
     loads.sort(key=lambda load: load.runs, reverse=True)

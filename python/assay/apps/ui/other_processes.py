@@ -1,7 +1,8 @@
-"""Files in memory for what other processes say, which fill no pipe that somebody would have to read."""
+"""Processes that the page starts and waits for. Files in memory take what they say, so that no pipe fills."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
@@ -17,6 +18,23 @@ def memory_file(name: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+async def exit_code(process: asyncio.subprocess.Process, within_s: float) -> int:
+    """Wait for the end of a process; it is killed where that does not come in time, or nobody waits any more.
+
+    Raises
+    ------
+    TimeoutError
+        It did not end within this time.
+    """
+    try:
+        return await asyncio.wait_for(process.wait(), within_s)
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
 
 def last_line(descriptor: int) -> str:
