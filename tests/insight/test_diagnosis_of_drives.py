@@ -75,6 +75,27 @@ def test_one_reset_or_error_is_enough(metric: str) -> None:
     assert any(cell.state != "cool" and cell.resource == "disk" for cell in found.cells if cell.host == "db1")
 
 
+def paths(*, failing: Sequence[str]) -> list[dict[str, Any]]:
+    """Two paths of a multipath device, the first lost in the second half; disks whose I/Os fail just before that."""
+    errors = [0.0] * STEPS
+    errors[HALF - 3] = 4.0
+    parts = [rows("multipath", "dm-0", "paths_failed_count", [0.0] * HALF + [1.0] * HALF, tier="storage")]
+    for path, failed in (("sda", 1.0), ("sdb", 0.0)):
+        own = errors if path in failing else [0.0] * STEPS
+        parts.append(rows("multipath", f"dm-0/{path}", "failed_share", [0.0] * HALF + [failed] * HALF, tier="storage"))
+        parts.append(rows("drive", path, "io_errors_count", own, kind="delta", tier="storage"))
+    return [row for part in parts for row in part]
+
+
+def test_ios_that_fail_on_a_path_that_is_lost_are_the_paths() -> None:
+    assert [one.cause for one in of(paths(failing=["sda"])).causes] == ["lost-path"]
+
+
+def test_ios_that_fail_on_every_path_or_on_one_that_stays_are_the_drives() -> None:
+    for failing in (["sda", "sdb"], ["sdb"]):
+        assert "drive-errors" in [one.cause for one in of(paths(failing=failing)).causes]
+
+
 def test_a_drive_that_is_well_is_judged_fine_by_name() -> None:
     counts = [drive(name, [0.0] * STEPS, kind="delta") for name in ("resets_count", "io_errors_count")]
     found = of(WELL, *counts, drive("throttled_share", [0.0] * STEPS), drive("error_log_entries_count", [0.0] * STEPS))

@@ -121,6 +121,10 @@ class Ledger:
         except Exception as error:
             failures.append(error)
 
+    def commits(self, told: Sequence[str]) -> int:
+        """Transfers; those that were rolled back are told of as well."""
+        return sum(line[0] == "+" for line in told)
+
     def wrong(self, server: OwnServer, session: Session, told: Sequence[str]) -> CrashFinding | None:
         """What of the ledger does not hold."""
         del server

@@ -36,6 +36,10 @@ class DatabaseLoad(Protocol):
         """Run the clients; `told` is called when a client was told something."""
         ...
 
+    def commits(self, told: Sequence[str]) -> int:
+        """How many commits so many acknowledgements tell of."""
+        ...
+
     def wrong(self, server: OwnServer, session: Session, told: Sequence[str]) -> CrashFinding | None:
         """What does not hold after a crash before which clients had been told this."""
         ...
@@ -74,6 +78,10 @@ class ServedDatabase:
                 self._load.run(self._server, told)
         except ServerNotStarted as error:
             raise IoFailed(f"the load: {error}") from None
+
+    def commits(self, told: Sequence[str]) -> int:
+        """As the load counts them."""
+        return self._load.commits(told)
 
     def recover(self, place: Path, told: Sequence[str]) -> None:
         """Start the server, which recovers and syncs what it writes, and kill it."""

@@ -50,6 +50,10 @@ class CrashSubject(Protocol):
         """Run the load; `told` is called when a client was told something, before it is told anything else."""
         ...
 
+    def commits(self, told: Sequence[str]) -> int:
+        """How many commits so many acknowledgements tell of."""
+        ...
+
     def check(self, place: Path, told: Sequence[str]) -> CrashFinding | None:
         """Recover, and look for what is wrong. Nothing that uses the volume runs when this returns."""
         ...

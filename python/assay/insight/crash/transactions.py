@@ -100,6 +100,11 @@ class WorkloadLoad:
     def _counted(self, database: Database) -> int:
         return int(database.query(self._count)[0][0]) if self._count else 0
 
+    def commits(self, told: Sequence[str]) -> int:
+        """Keys that were told, or the number in the last line: many commits may be told of in one."""
+        numbers = [int(line.split()[1]) for line in told if line.startswith(_COMMITS)]
+        return numbers[-1] if numbers else sum(line.startswith(_KEY) for line in told)
+
     def wrong(self, server: OwnServer, session: Session, told: Sequence[str]) -> CrashFinding | None:
         """What is lost, which consistency conditions are broken, and which queries of the user's return a row."""
         database = server.database(self.tables)

@@ -155,7 +155,7 @@ class Trial:
         return found
 
     def rate(self) -> float:
-        """Acknowledgements a second while the load runs once more on the first state of the log, unrecorded."""
+        """Commits a second while the load runs once more on the first state of the log, unrecorded."""
         process = self._process()
         try:
             found = process.rate(f"{self.seed}:0:none", Promises())

@@ -113,20 +113,23 @@ class Worker:
         return finding
 
     def rate(self, name: str, promises: str) -> Recorded:
-        """Run the load once more, on a state, unrecorded."""
+        """Run the load once more, on a state, unrecorded: commits after the first acknowledgement, and their time.
+
+        The start and the end of a server do not count.
+        """
         self._show(name, promises)
         self.stage.mount()
-        told = 0
+        told, moments = list[str](), list[float]()
 
-        def tell(_: str) -> None:
-            nonlocal told
-            told += 1
+        def tell(text: str) -> None:
+            told.append(text)
+            moments.append(time.monotonic())
 
-        began = time.monotonic()
         self._subject.load(self.stage.place, tell)
-        took_s = _since(began)
         self.stage.unmount()
-        return Recorded(title=self._subject.title, load_s=took_s, told=told)
+        commits = self._subject.commits(told) - self._subject.commits(told[:1])
+        took_s = moments[-1] - moments[0] if moments else 0.0
+        return Recorded(title=self._subject.title, load_s=took_s, told=commits)
 
     def record_recovery(self, name: str, promises: str, folder: Path) -> Recorded:
         """Record the recovery from a state, with the state as the volume at the beginning."""

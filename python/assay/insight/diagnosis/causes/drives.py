@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from assay.insight.diagnosis import thresholds as at
 from assay.insight.diagnosis.causes.cause import Cause, those
 from assay.insight.diagnosis.causes.disks import late
+from assay.insight.diagnosis.causes.paths import siblings_of_lost
 from assay.insight.diagnosis.observed import SAMPLES_MIN, Flags, Observations, Track
 from assay.insight.diagnosis.signals import CauseSignals, Suspicion
 
@@ -18,6 +19,8 @@ DRIVE_ERRORS = (
     ("media_errors_count", "has media errors"),
 )
 """What no drive does that is well, and its words."""
+PATH_ERRORS = ("resets_count", "io_errors_count")
+"""Of these, what a path that is lost looks like, too."""
 THROTTLE_SOURCES = ("drive", "array", "model")
 """Drives of this host, of served arrays and of models tell when they throttle."""
 
@@ -91,13 +94,19 @@ def _blocks(observed: Observations, name: str, host: str) -> list[Track]:
 
 
 def fails(observed: Observations) -> list[Suspicion]:
-    """Drives that the kernel resets, whose I/Os fail, or that have media errors: once is enough."""
+    """Drives that the kernel resets, whose I/Os fail, or that have media errors: once is enough.
+
+    What happens on one path alone of a multipath device, while that path is being lost, is the path's.
+    """
     found = []
     for name, host in _drives(observed):
         signals, seen = CauseSignals(observed), np.zeros(observed.steps, dtype=bool)
+        others = siblings_of_lost(observed, name, host)
         for metric, words in DRIVE_ERRORS:
             for track in observed.find(metric, source="drive", entity=name, host=host):
                 held = track.values > 0
+                if others and metric in PATH_ERRORS:
+                    held &= _any_above_zero(observed, metric, others, host)
                 seen |= held
                 signals.add_where(metric, f"{name}: {words}", held, entity=name, host=host, strong=True)
         for track in observed.find("error_log_entries_count", source="drive", entity=name, host=host):
@@ -119,6 +128,12 @@ def fails(observed: Observations) -> list[Suspicion]:
             )
         )
     return those(*found)
+
+
+def _any_above_zero(observed: Observations, metric: str, names: Sequence[str], host: str) -> Flags:
+    """Steps in which a metric of any of some drives is above zero."""
+    tracks = observed.find(metric, source="drive", host=host, where=lambda track: track.entity in names)
+    return np.any([track.values > 0 for track in tracks], axis=0) if tracks else np.zeros(observed.steps, dtype=bool)
 
 
 CAUSES = (

@@ -72,6 +72,22 @@ def _lost(observed: Observations, maps: Sequence[Track]) -> Suspicion | None:
     )
 
 
+def siblings_of_lost(observed: Observations, disk: str, host: str) -> list[str]:
+    """Disks by which a multipath device goes on, where a disk is a path of it that was lost; else none."""
+    lost = observed.find(
+        "failed_share",
+        source="multipath",
+        host=host,
+        where=lambda track: track.entity.endswith(f"/{disk}") and bool((track.values > 0).any()),
+    )
+    return [
+        other.entity.rpartition("/")[2]
+        for path in lost
+        for other in observed.find("failed_share", source="multipath", host=host)
+        if other.entity != path.entity and other.entity.rpartition("/")[0] == path.entity.rpartition("/")[0]
+    ]
+
+
 def _silent(observed: Observations, failed: Track) -> Iterator[tuple[str, Flags]]:
     """Steps in which a path of a multipath device has no I/Os although others of it have, while one is lost."""
     paths = {
