@@ -33,7 +33,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # Without kept bytecode each worker of the tests compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help set-up build assess test test-all proof crash test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean docs wheel packages container release
+.PHONY: help set-up build assess test test-all proof crash test-packaging fuzz lab lab-night set-up-lab lint fmt bench bench-gate bundle clean docs wheel packages container release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ fmt: $(SET_UP_DEV) ## format Rust and Python
 	cargo fmt --all
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+bench-gate: $(BUILT) $(SET_UP_DEV) ## hold CPU per I/O on null: against the committed baseline
+	$(BIN)/python benches/gate.py
 
 bench: $(BUILT) $(SET_UP_DEV) ## compare with fio, pgbench and ready files, check the array model, and keep the output under benches/results
 	$(BIN)/python benches/generator.py

@@ -126,7 +126,8 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     names: dict[str, object] = {}
     for cell in cells:
         if cell["cell_type"] == "code":
-            exec(cell["source"], names)
+            # A cell's source is one string or a list of lines: the format of notebooks allows both.
+            exec("".join(cell["source"]), names)
     assert isinstance(names["run"], assay.Run)
 
 

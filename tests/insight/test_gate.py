@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 from past_runs import past_folder, point
@@ -65,6 +67,81 @@ def test_sides_are_compared_by_their_medians(tmp_path: Path) -> None:
 def test_figures_that_follow_from_others_are_judged_on_their_own(tmp_path: Path) -> None:
     found = judged(runs(tmp_path / "a", *BEFORE), runs(tmp_path / "b", 800.0, 805.0, 795.0), "read.mean>+10%")
     assert found.exit_code == ExitCode.WORSE
+
+
+def of_generator(iops: float, cpu_ns: float, unit_ns: float = 10.0) -> dict[str, Any]:
+    generator = {"saturated": True, "cpu_ns_per_io": cpu_ns, "cpu_unit_ns": unit_ns}
+    return {**point(iops), "generator": generator}
+
+
+def of_null(results: Path, *cpu_ns: float, unit_ns: float = 10.0) -> list[Path]:
+    return [past_folder(results, day, [of_generator(1000.0, one, unit_ns)]) for day, one in enumerate(cpu_ns)]
+
+
+@pytest.mark.parametrize(
+    ("after", "unit_ns", "code"),
+    [
+        ((15.0, 15.1, 14.9), 10.0, ExitCode.DONE),
+        ((20.0, 20.1, 19.9), 10.0, ExitCode.WORSE),
+        ((30.0, 30.2, 29.8), 20.0, ExitCode.DONE),
+        ((15.0, 15.1, 14.9), 5.0, ExitCode.WORSE),
+    ],
+)
+def test_the_generators_cpu_is_judged_though_it_was_the_bottleneck(
+    tmp_path: Path, after: tuple[float, ...], unit_ns: float, code: ExitCode
+) -> None:
+    before, later = of_null(tmp_path / "a", 15.0, 15.2, 14.8), of_null(tmp_path / "b", *after, unit_ns=unit_ns)
+    assert judged(before, later, "generator.cpu_units_per_io>+20%").exit_code == code
+    assert judged(before, later, "iops<-5%").exit_code == ExitCode.LIMIT_UNKNOWN
+
+
+def test_the_generators_cpu_is_no_figure_of_the_target(tmp_path: Path) -> None:
+    folders = [*of_null(tmp_path / "a", 15.0, 15.2), *of_null(tmp_path / "b", 30.0, 30.2)]
+    names = {row.figure.name for row in read_sides(folders).compared().differences}
+    assert "iops" in names
+    assert not any("generator" in name for name in names)
+
+
+def test_runs_of_the_generator_alone_are_kept_as_a_baseline(tmp_path: Path) -> None:
+    kept = set_baseline(of_null(tmp_path / "a", 15.0, 15.2), "null", tmp_path / "baselines")
+    assert [run.loads for run in kept.runs] == [(), ()]
+
+
+TWICE_THE_CPU = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    static int (*known)(clockid_t, struct timespec *);
+    if (!known) known = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int found = known(clock, time);
+    if (found == 0 && clock == CLOCK_THREAD_CPUTIME_ID && gettid() != getpid()) {
+        long long twice = 2 * (time->tv_sec * 1000000000LL + time->tv_nsec);
+        time->tv_sec = twice / 1000000000LL, time->tv_nsec = twice % 1000000000LL;
+    }
+    return found;
+}
+"""
+"""CPU time of all threads but the first, which measures the unit, seems twice as long: a generator half as fast."""
+
+
+@pytest.mark.slow(reason="measures nine runs of null: with the gate of the project")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_slower_generator_fails_the_gate_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "clock.c").write_text(TWICE_THE_CPU)
+    library = tmp_path / "clock.so"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, tmp_path / "clock.c", "-ldl"], check=True)
+
+    def gate(*words: str, **environment: str) -> int:
+        command = [sys.executable, ROOT / "benches/gate.py", "--baselines", tmp_path / "kept", "--repeats", "3", *words]
+        return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
+
+    assert gate("--renew") == ExitCode.DONE
+    assert "hostname" not in (tmp_path / "kept/null/000/run.json").read_text()
+    # On a busy host the interval of an equal generator may hold the limit, and never lies beyond it.
+    assert gate() in (ExitCode.DONE, ExitCode.LIMIT_UNKNOWN)
+    assert gate(LD_PRELOAD=str(library)) == ExitCode.WORSE
 
 
 def test_one_run_each_is_unknown_rather_than_broken(tmp_path: Path) -> None:

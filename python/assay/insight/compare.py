@@ -196,7 +196,9 @@ def _compare_point(a: _Measured, b: _Measured, run: int, evidence: _Evidence) ->
     points = (*a.points, *b.points)
     rows: dict[str, FigureDifference] = {}
     for figure in figures_of(points[0]):
-        if figure.compared and any(figure.value(point) is not None for point in points):
+        if (figure.compared or (evidence.every and figure.of_generator)) and any(
+            figure.value(point) is not None for point in points
+        ):
             row = _compare_figure(figure, a, b, run, evidence)
             first = None if evidence.every else rows.get(figure.follows(points[0]) or "")
             rows[figure.name] = row if first is None or row.relative is None else _following(row, first)
@@ -243,7 +245,7 @@ def _compare_figure(figure: Figure, a: _Measured, b: _Measured, run: int, eviden
     interval, status = judged(estimate, smallest_share)
     if seen is not None and status == "cannot tell" and judged(seen, smallest_share)[1] == "changed":
         reason = ONE_RUN
-    if saturated and not _are_same(a.points, b.points):
+    if saturated and not figure.of_generator and not _are_same(a.points, b.points):
         status, reason = "cannot tell", f"the generator was the bottleneck in {' and '.join(saturated)}"
     return FigureDifference(
         workload=workload_text(a.points[0]["workload"]),

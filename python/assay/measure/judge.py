@@ -74,6 +74,8 @@ def generator(facts: Generator, *, saturated: bool) -> Generator:
         "fullest_worker_share": None,
         "schedule_lag_p99_ns": None,
         "clock_ns": None,
+        "cpu_ns_per_io": None,
+        "cpu_unit_ns": None,
         "gaps": None,
     }
     whole: Generator = {**known, **facts}

@@ -156,6 +156,30 @@ def _host_figure(limit: str, key: str) -> Figure:
     )  # fmt: skip
 
 
+def _cpu_per_io(point: Point) -> float | None:
+    return (point.get("generator") or {}).get("cpu_ns_per_io")
+
+
+def _cpu_units_per_io(point: Point) -> float | None:
+    unit_ns = (point.get("generator") or {}).get("cpu_unit_ns")
+    return None if (cpu_ns := _cpu_per_io(point)) is None or not unit_ns else cpu_ns / unit_ns
+
+
+GENERATOR_FIGURES = (
+    Figure(
+        name="generator_cpu_ns_per_io", unit="ns", title="generator CPU per I/O", better="lower", value=_cpu_per_io,
+        words=lambda value: f"{value:,.3g} ns", compared=False, of_generator=True, limit="generator.cpu_ns_per_io",
+    ),
+    Figure(
+        name="generator_cpu_units_per_io", unit="ratio", title="generator CPU per I/O in units of the processor",
+        better="lower", value=_cpu_units_per_io, words=lambda value: f"{value:,.3g} units", compared=False,
+        of_generator=True, limit="generator.cpu_units_per_io",
+    ),
+)  # fmt: skip
+"""What an I/O costs the load generator: CPU time, and the same in units of the processor (`measure/processor_unit.py`).
+"""
+
+
 def _response_figure(statistic: str) -> Figure:
     return Figure(
         name=f"{RESPONSE}_{statistic.replace('.', '_')}_ns", unit="ns", title=f"{RESPONSE} {statistic}", better="lower",

@@ -52,6 +52,9 @@ class Figure:
         Whether the ends of answers show it besides, without an interval: what users of such a load wait.
     compared
         Whether comparisons and tables of levels show it.
+    of_generator
+        Whether it says how Assay's load generator did, and nothing of the target: only a gate that names it judges it,
+        and that the generator was the bottleneck is no reason against it.
     study
         As studies name it; empty where they do not compare it.
     limit
@@ -84,6 +87,7 @@ class Figure:
     in_answers: bool = False
     at_ends: bool = False
     compared: bool = True
+    of_generator: bool = False
     study: str = ""
     limit: str = ""
     scopes: Callable[[Point, str | None], Iterable[tuple[str, float | None, Record | None]]] | None = None

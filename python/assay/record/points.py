@@ -81,7 +81,8 @@ def blank_point() -> dict[str, Any]:
         "outside_window": {"count": 0, "longest_ns": 0},
         "steady": {"reached": False, "window_s": None, "slope_share": None, "half_width_share": None},
         "generator": {
-            **dict.fromkeys(("cpu_share", "fullest_worker_share", "schedule_lag_p99_ns", "clock_ns", "gaps", "reason")),
+            **dict.fromkeys(("cpu_share", "fullest_worker_share", "schedule_lag_p99_ns", "clock_ns", "cpu_ns_per_io")),
+            **dict.fromkeys(("cpu_unit_ns", "gaps", "reason")),
             "saturated": False,
         },
         "batches": {"seconds": None},

@@ -18,8 +18,9 @@ from assay.base.errors import AssayError, IoFailed, UsageError
 from assay.base.paths import printable
 from assay.insight.history.reading import PastRun, past_run, read_runs, run_paths
 from assay.record.folder import Folder
+from assay.record.points import CUT_SHORT
 from assay.record.repeats import is_run, sides_below
-from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME
+from assay.record.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
 
 BASELINES = Path("assay-baselines")
 """Folder of baselines, where none is named."""
@@ -107,7 +108,7 @@ def set_baseline(runs: Sequence[Path], name: str, baselines: Path = BASELINES) -
     if os.path.lexists(target) and not _is_baseline(target):
         raise UsageError(f"{printable(target)}: exists, and is not what assay baseline wrote; give another --name")
     known = tuple(past_run(run) for run in runs)
-    if not any(run.loads for run in known):
+    if not any(run.loads for run in known) and not any(map(_has_points, runs)):
         raise UsageError("baseline set: the runs measured nothing that can be compared; give a run with points")
     part = baselines / f".{name}.{secrets.token_hex(4)}"
     try:
@@ -123,6 +124,12 @@ def set_baseline(runs: Sequence[Path], name: str, baselines: Path = BASELINES) -
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return KeptBaseline(name, target, known)
+
+
+def _has_points(run: Path) -> bool:
+    """Whether a run measured anything, if only of its own load generator."""
+    with RunFolder.open(run) as folder:
+        return any(point.get("ended_by") not in CUT_SHORT for point in folder.points(lean=True))
 
 
 def _copied(run: Path, to: Path) -> None:

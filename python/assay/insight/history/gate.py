@@ -217,7 +217,8 @@ def judge_changes(
 def _refuse_unknown(limit: ChangeLimit, sides: Sequence[ComparedSide]) -> None:
     """Refuse a limit of a figure that no workload of the runs has: it is misspelt."""
     points = [point for side in sides for run in side.runs for point in run.points]
-    figures = [figure for point in points for figure in figures_of(point) if figure.compared]
+    figures = [figure for point in points for figure in figures_of(point)]
+    figures = [figure for figure in figures if figure.compared or figure.of_generator]
     if figures and not any(limit.names(figure) for figure in figures):
         known = ", ".join(dict.fromkeys(figure.limit.removeprefix("total.") or figure.name for figure in figures))
         raise UsageError(f"--fail-on {printable(limit.text)}: unknown metric {limit.name}; known: {known}")

@@ -122,6 +122,8 @@ class Generator(TypedDict, total=False):
     fullest_worker_share: MaybeAmount
     schedule_lag_p99_ns: MaybeAmount
     clock_ns: MaybeAmount
+    cpu_ns_per_io: MaybeAmount
+    cpu_unit_ns: MaybeAmount
     gaps: Gaps | None
     reason: Text
     saturated: Flag

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from assay.base.units import format_duration, format_latency
 from assay.document.text import percent
-from assay.record.common_figures import COMMON_FIGURES
+from assay.record.common_figures import COMMON_FIGURES, GENERATOR_FIGURES
 from assay.record.figures import Figure
 from assay.record.shapes.point import Point
 
@@ -94,4 +94,5 @@ FIGURES: tuple[Figure, ...] = (
     # Studies of one I/O at a time ask for it; elsewhere reads and writes are told apart.
     replace(_MEAN, noun="latency", full="mean latency", compared=False),
     *_OF_ARRAYS,
+    *GENERATOR_FIGURES,
 )

@@ -21,6 +21,7 @@ from assay.measure.core_reports import (
     session_report,
 )
 from assay.measure.point import measured_point
+from assay.measure.processor_unit import cpu_unit_ns
 from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.points import describe_load
@@ -365,6 +366,8 @@ class Measurement:
         saturated = False
         if model is None:
             saturated = self._is_saturated(generator, figures["service_latency_ns"], telemetry.get("cpu_share"))
+            ended = figures["total"]["count"] if figures["total"] else 0
+            generator |= {"cpu_ns_per_io": self._cpu_ns_per_io(ended), "cpu_unit_ns": cpu_unit_ns()}
         else:
             # On a virtual clock the generator takes no time and is never late.
             generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
@@ -400,12 +403,20 @@ class Measurement:
     def _fullest_worker_share(self) -> float:
         window = self.window
         cpu_ns: dict[tuple[int, int], float] = {}
-        for tick in self.ticks:
-            if window.from_tick <= tick["tick"] < window.to_tick:
-                group = (tick["activity"], tick["volume"])
-                workers = self.workload.activities[tick["activity"]].workers
-                cpu_ns[group] = cpu_ns.get(group, 0.0) + tick["cpu_ns"] / workers
+        for tick in self._window_ticks():
+            group = (tick["activity"], tick["volume"])
+            workers = self.workload.activities[tick["activity"]].workers
+            cpu_ns[group] = cpu_ns.get(group, 0.0) + tick["cpu_ns"] / workers
         return max(cpu_ns.values(), default=0.0) / 1e9 / window.seconds
+
+    def _window_ticks(self) -> list[CoreTick]:
+        """Ticks of the window, of each activity and volume its own."""
+        return [tick for tick in self.ticks if self.window.from_tick <= tick["tick"] < self.window.to_tick]
+
+    def _cpu_ns_per_io(self, ended: int) -> float | None:
+        """CPU time of the load threads for each I/O of the window; None where none ended, or no CPU time is known."""
+        cpu_ns = sum(tick["cpu_ns"] for tick in self._window_ticks())
+        return cpu_ns / ended if ended and cpu_ns else None
 
     def _offered(self, report: SessionReport | None, figures: CoreFigures, outside: int) -> Offered | None:
         """Whether an open loop got the rate it asked for; `outside` counts the I/Os that ended after the window."""
