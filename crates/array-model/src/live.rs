@@ -171,6 +171,9 @@ impl ArrayModel {
     /// Brings back a lost port or controller.
     pub fn mend_paths(&mut self) {
         self.links.mend();
+        if let Some(fault) = &mut self.fault {
+            fault.at_ns = FaultPlan::NEVER_NS;
+        }
         self.send_stranded();
     }
 

@@ -286,23 +286,28 @@ impl ArrayModel {
         (0..self.hosts).for_each(|host| self.dispatch_held(host));
     }
 
+    /// A loss goes on by one step. A step of a loss that was mended meanwhile, or of one before it, is none.
     pub(crate) fn path_changes(&mut self, step: PathEvent) {
+        let Some(FaultPlan { lost, at_ns, failover_ns }) = self.fault else { return };
+        let (timed_out_ns, taken_over_ns) = (at_ns + self.path_timeout_ns, at_ns + failover_ns);
+        let now_ns = self.time.now_ns;
         match step {
-            PathEvent::Lost => {
+            PathEvent::Lost if now_ns == at_ns => {
                 self.links.lose();
-                self.time.events.set(self.time.now_ns + self.path_timeout_ns, Event::Path(PathEvent::TimedOut));
-                if let Some(FaultPlan { lost: Lost::Controller, failover_ns, .. }) = self.fault {
-                    self.time.events.set(self.time.now_ns + failover_ns, Event::Path(PathEvent::TakenOver));
+                self.time.events.set(timed_out_ns, Event::Path(PathEvent::TimedOut));
+                if lost == Lost::Controller {
+                    self.time.events.set(taken_over_ns, Event::Path(PathEvent::TakenOver));
                 }
             }
-            PathEvent::TimedOut => {
+            PathEvent::TimedOut if now_ns == timed_out_ns => {
                 self.links.notice();
                 self.send_stranded();
             }
-            PathEvent::TakenOver => {
+            PathEvent::TakenOver if now_ns == taken_over_ns && lost == Lost::Controller => {
                 self.links.take_over();
                 self.send_stranded();
             }
+            _ => {}
         }
     }
 

@@ -427,6 +427,11 @@ pub struct FaultPlan {
     pub failover_ns: u64,
 }
 
+impl FaultPlan {
+    /// The time of a fault that never comes.
+    pub const NEVER_NS: u64 = 1 << 62;
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lost {

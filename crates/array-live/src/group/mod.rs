@@ -27,8 +27,6 @@ use crate::{
     stall::Stall,
 };
 
-/// Time of a planned fault that never comes. The model allows faults only if its plan has one.
-const NEVER_NS: u64 = 1 << 62;
 /// Rows of a rebuild written between two looks at what came.
 const ROWS_AT_ONCE: u64 = 2;
 /// Pieces that are copied onto a new member between two looks.
@@ -55,7 +53,7 @@ impl Group {
     pub(crate) fn open(plan: &ServePlan, array: &ArrayPlan, folder: Folder) -> Result<Self, ServeError> {
         let mut prepared = array.clone();
         prepared.links.fault =
-            Some(FaultPlan { lost: Lost::Controller, at_ns: NEVER_NS, failover_ns: plan.failover_ns });
+            Some(FaultPlan { lost: Lost::Controller, at_ns: FaultPlan::NEVER_NS, failover_ns: plan.failover_ns });
         let mut model = ArrayModel::new(&prepared)?;
         let store = Store::open_in(folder, array, &mut model, plan.durability, plan.sums, plan.room_bytes)?;
         let mut group = Self {

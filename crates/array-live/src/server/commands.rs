@@ -118,6 +118,8 @@ impl Server {
                 None => refused("no portal is left that could be lost"),
             },
             Command::MendPaths {} if self.transport.mend_paths() => {
+                // What would have brought ports back has nothing left to do.
+                self.ports_back_ns = None;
                 // The model's controller may be lost besides.
                 let _ = self.array.obey(command, self.has_power);
                 self.array.take_news();

@@ -159,7 +159,7 @@ impl LinkPlan {
         })?;
         let waits = (hosts.path_timeout_ns, self.fault.map_or(0, |fault| fault.failover_ns));
         check(waits.0.max(waits.1) <= WAIT_MAX_NS, "path_timeout", || "is above 600 s".into())?;
-        check(self.fault.is_none_or(|fault| fault.at_ns <= 1 << 62), "fault", || "is never".into())?;
+        check(self.fault.is_none_or(|fault| fault.at_ns <= FaultPlan::NEVER_NS), "fault", || "is never".into())?;
         let lost = self.fault.map(|fault| fault.lost);
         check(lost != Some(Lost::HostPort) || hosts.ports > 1, "fault", || "the host's only port is lost".into())
     }
