@@ -19,7 +19,14 @@ from lab.machine import ROOT, Machine, missing
 from lab.results import Row
 
 OBSERVED = pytest.StashKey[list[str]]()
-LONGEST_FIRST = ("test_power_cuts", "test_devices", "test_faults", "test_databases", "test_write_log")
+LONGEST_FIRST = (
+    "test_power_cuts",
+    "test_crash_states",
+    "test_devices",
+    "test_faults",
+    "test_databases",
+    "test_write_log",
+)
 """Files of tests in the order in which they begin, where machines run side by side; the others come after them."""
 
 TOOK_S = pytest.StashKey[float]()

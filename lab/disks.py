@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,8 @@ FIRST_SLOT = 16
 START_TIMEOUT_S = 300.0
 LOG_BYTES_MAX = 4 << 30
 """Size of the sparse file of a write log."""
+
+DRIVE_SERVER = Path(__file__).resolve().parent / "cut_disk.py"
 
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 """Begins the command line of each process of the lab: a killed test leaves no machine behind."""
@@ -35,6 +39,12 @@ class Disk:
         Kind of request that ends with EIO: `flush`, or none.
     logged
         Writes and flushes are kept in a log on the host (`lab/write_log.py`).
+    drive
+        Name of a kind of `tests/cut_drive.py` that serves the disk instead, with a log of its own, or none.
+    seed
+        Of all that such a drive does by chance.
+    actions
+        After at least and at most so many of its actions the power of such a drive fails by itself; none: never.
     """
 
     name: str
@@ -49,6 +59,9 @@ class Disk:
     write_cache: bool = True
     fails: Literal["", "flush"] = ""
     logged: bool = False
+    drive: str = ""
+    seed: int = 0
+    actions: tuple[int, int] | None = None
 
     def device(self, node: str, number: int) -> list[str]:
         """Options of QEMU that show the disk to the guest, once for each port; `number` is its place among its kind."""
@@ -81,8 +94,11 @@ class Store:
         self.disk = disk
         self.path = folder / f"{disk.name}.img"
         self.log_path = folder / f"{disk.name}.log"
+        self.base_path = folder / f"{disk.name}.base"
+        """Of a drive with a log of its own: what it had when it was switched on."""
         self._socket = folder / f"{disk.name}.sock"
         self._server: subprocess.Popen[bytes] | None = None
+        self._times = 0
         with self.path.open("wb") as file:
             file.truncate(disk.size_mib << 20)
         if disk.logged:
@@ -96,7 +112,7 @@ class Store:
 
     def options(self, node: str, number: int) -> list[str]:
         """Options of QEMU for the disk, which is the `number`th of its kind."""
-        if self.disk.cache == "none":
+        if self.disk.cache == "none" and not self.disk.drive:
             # Two ports of one disk open it twice; the host's lock would refuse the second.
             block = f"driver=file,filename={self.path},node-name={node},locking=off,discard=unmap"
         else:
@@ -119,23 +135,44 @@ class Store:
 
     def power_on(self) -> None:
         """Start what the disk needs on the host."""
-        if self.disk.cache == "none":
+        if not (command := self._serving()):
             return
-        mode = "writeback" if self.disk.cache == "volatile" else "unsafe"
         self._socket.unlink(missing_ok=True)
-        self._server = subprocess.Popen([
-            *DIES_WITH_US, "nbdkit", "--foreground", "--unix", str(self._socket), "--filter=cache", "file",
-            str(self.path), f"cache={mode}", "cache-min-block-size=4096",
-        ])  # fmt: skip
+        self._server = subprocess.Popen([*DIES_WITH_US, *command])
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._socket.exists():
-            assert self._server.poll() is None, f"nbdkit ended with {self._server.returncode}"
-            assert time.monotonic() < deadline, f"nbdkit has not started in {START_TIMEOUT_S} s"
+            assert self._server.poll() is None, f"{command[0]} ended with {self._server.returncode}"
+            assert time.monotonic() < deadline, f"{command[0]} has not started in {START_TIMEOUT_S} s"
             time.sleep(0.01)
+
+    def _serving(self) -> list[str]:
+        """The command that serves the disk, if it needs one."""
+        if self.disk.drive:
+            subprocess.run(["cp", "--sparse=always", self.path, self.base_path], check=True)
+            self._times += 1
+            seed = self.disk.seed * 100 + self._times
+            files = [str(self._socket), str(self.path), str(self.log_path)]
+            return [
+                sys.executable, "-S", "-E", str(DRIVE_SERVER), *files, self.disk.drive, str(seed),
+                *map(str, self.disk.actions or ()),
+            ]  # fmt: skip
+        if self.disk.cache == "none":
+            return []
+        mode = "writeback" if self.disk.cache == "volatile" else "unsafe"
+        return [
+            "nbdkit", "--foreground", "--unix", str(self._socket), "--filter=cache", "file",
+            str(self.path), f"cache={mode}", "cache-min-block-size=4096",
+        ]  # fmt: skip
+
+    @property
+    def has_lost_power(self) -> bool:
+        """Whether the disk's server has ended, by itself or because it was told to."""
+        return self._server is None or self._server.poll() is not None
 
     def power_off(self) -> None:
         """Lose what lies in the disk's cache."""
         if self._server is not None:
-            self._server.kill()
+            # A drive ends between two of its writes, where a killed one might tear what it promises to keep whole.
+            self._server.send_signal(signal.SIGTERM if self.disk.drive else signal.SIGKILL)
             self._server.wait()
             self._server = None

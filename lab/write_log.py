@@ -1,51 +1,10 @@
-"""The log of a disk's writes and flushes, in the format of dm-log-writes, which QEMU's blklogwrites keeps, too."""
+"""The volume that a log of writes and flushes leaves at each flush; QEMU's blklogwrites keeps such logs."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-SECTOR = 512
-MAGIC = 0x6A736677736872
-SUPER = struct.Struct("<QQQI")
-ENTRY = struct.Struct("<QQQQ")
-FLUSH = 1
-DISCARD = 4
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A write, or a flush, in the order in which they came.
-
-    Attributes
-    ----------
-    data_at
-        Where the log has the written bytes.
-    """
-
-    offset_bytes: int
-    size_bytes: int
-    data_at: int
-    is_flush: bool
-
-
-def entries(log: Path) -> Iterator[Entry]:
-    """Read a log to its end."""
-    with log.open("rb") as file:
-        magic, version, _, sector = SUPER.unpack(file.read(SUPER.size))
-        assert (magic, version, sector) == (MAGIC, 1, SECTOR), "no write log of sectors of 512 bytes"
-        at = SECTOR
-        while True:
-            file.seek(at)
-            head = file.read(ENTRY.size)
-            first, count, flags, _ = ENTRY.unpack(head) if len(head) == ENTRY.size else (0, 0, 0, 0)
-            if not count and not flags:
-                return
-            assert not flags & DISCARD, "a log with discards is not replayed"
-            yield Entry(first * SECTOR, count * SECTOR, at + SECTOR, bool(flags & FLUSH))
-            at += SECTOR + count * SECTOR
+from assay.insight.crash.write_log import read_write_log
 
 
 class Replay:
@@ -53,9 +12,12 @@ class Replay:
 
     def __init__(self, log: Path, image: Path, size_bytes: int) -> None:
         self._log, self.image = log, image
-        self._left = entries(log)
-        self.flushes = sum(entry.is_flush for entry in entries(log))
+        with read_write_log(log, size_bytes) as found:
+            self._requests = found.requests
+        assert not any(request.kind == "discard" for request in self._requests), "a log with discards is not replayed"
+        self.flushes = sum(request.kind == "flush" for request in self._requests)
         self.at = 0
+        self._next = 0
         with image.open("wb") as file:
             file.truncate(size_bytes)
 
@@ -64,8 +26,10 @@ class Replay:
         assert self.at < flush <= self.flushes
         with self._log.open("rb") as log, self.image.open("r+b") as image:
             while self.at < flush:
-                entry = next(self._left)
-                log.seek(entry.data_at)
-                image.seek(entry.offset_bytes)
-                image.write(log.read(entry.size_bytes))
-                self.at += entry.is_flush
+                request = self._requests[self._next]
+                self._next += 1
+                if request.kind == "write":
+                    log.seek(request.data_at)
+                    image.seek(request.offset_bytes)
+                    image.write(log.read(request.length_bytes))
+                self.at += request.kind == "flush"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.apps.cli import crash_run, crash_show
+from assay.apps.cli import crash_explain, crash_run, crash_show
 from assay.apps.cli.commands import App
 
 EXAMPLES = """
@@ -13,6 +13,8 @@ Examples:
 `assay crash run 'python3 load.py {}' --check 'python3 check.py {}' --at crash-mine`
 
 `assay crash show 1:214:-3 --at crash-pg`
+
+`assay crash explain /dev/sdb --log writes.log --base before.img`
 """
 
 app = App(
@@ -24,3 +26,4 @@ app = App(
 
 app.command(name="run", epilog=crash_run.EXAMPLES)(crash_run.crash_run)
 app.command(name="show", epilog=crash_show.EXAMPLES)(crash_show.crash_show)
+app.command(name="explain", epilog=crash_explain.EXAMPLES)(crash_explain.crash_explain)
