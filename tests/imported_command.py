@@ -10,7 +10,8 @@ import importlib
 import pkgutil
 
 import assay
-from assay.record.shapes import _adapters
+from assay.record.shapes import _adapter, _shapes
+from assay.record.shapes.kinds import all_shapes
 
 for module in pkgutil.walk_packages(assay.__path__, "assay."):
     if not module.name.endswith("__main__"):
@@ -26,5 +27,5 @@ for name in (
     "typer.rich_utils",
 ):
     importlib.import_module(name)
-for kind in ("manifest", "point"):
-    _adapters(kind)
+for shape, *_ in (*_shapes("manifest", tuple(all_shapes())), *_shapes("point", tuple(all_shapes()))):
+    _adapter(shape)

@@ -225,7 +225,7 @@ def test_what_is_no_baseline_and_no_run_is_refused(tmp_path: Path) -> None:
     runs(tmp_path, 1000.0)
     with pytest.raises(UsageError, match="there is no such baseline"):
         open_baseline("nothing", tmp_path)
-    with pytest.raises(UsageError, match="has 1 comparable runs"):
+    with pytest.raises(UsageError, match="has 1 comparable run of"):
         newest_comparable([tmp_path], 2)
     with pytest.raises(UsageError, match="not a run folder"):
         runs_given([tmp_path / "nothing"])

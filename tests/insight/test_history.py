@@ -65,10 +65,11 @@ def test_a_history_in_words(tmp_path: Path) -> None:
     found = with_a_step(tmp_path, host={"kernel": "6.12"})
     target = found.targets[0]
     assert history_sentence(found) == (
-        "60 runs of 1 target, 1 load: the level of 2 figures changed, once: 2 for the worse."
+        "60 runs of 1 target, 1 load: the level of 2 figures changed, once: 2 for the worse. The last time: read p99"
+        " +11.2 % since 2026-01-31 (8 KiB, 100 % read, 100 % random, 4 outstanding)."
     )
     assert event_words(target, target.events[0]) == (
-        "2026-01-31, run 31 of 60: 2 figures changed, 2 for the worse. What changed there: kernel 6.1 -> 6.12."
+        "2026-01-31, run 31 of 60: 2 figures changed: 2 for the worse. What changed there: kernel 6.1 -> 6.12."
     )
     iops = next(one for one in target.events[0].changed if one.trend.figure.name == "iops")
     assert change_words(iops).startswith("8 KiB, 100 % read, 100 % random, 4 outstanding: IOPS -10.")

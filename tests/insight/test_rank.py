@@ -54,7 +54,7 @@ def test_a_run_stands_among_the_users_own(tmp_path: Path) -> None:
     history = history_of(read_runs(run_paths([tmp_path])))
     found = standings([point(1000.0)], [], history, paths[1].name)
     (iops,) = [one for one in found if one.figure.name == "iops"]
-    assert own_words(iops) == "number 2 of 3 own runs, which range from 900 IOPS to 1,100 IOPS"
+    assert own_words(iops) == "number 2 of 3 own runs, counted from the best; they range from 900 IOPS to 1,100 IOPS"
 
 
 def test_what_is_shared_holds_no_text_of_the_run_and_passes_the_validator() -> None:

@@ -46,7 +46,7 @@ EXCEPTIONS = {
     "transactions/payment.rs run": 72,
     "replay/session.rs count": 62,
     "statements/kinds.rs one": 67,
-    "transactions/point.py lines": 528,
+    "transactions/point.py lines": 527,
     "transactions/result.rs run": 130,
 }
 """Larger ones, by file and name, with their sizes. The list only shrinks: split one, and take it out or lower it."""

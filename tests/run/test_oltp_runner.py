@@ -109,7 +109,8 @@ def test_the_core_is_asked_for_the_plan(stage: Callable[..., Stage]) -> None:
         "procedures": False, "pipeline": False, "isolation": "serializable", "retries": 4, "reconnect_s": 9.0,
         "seed": 3, "interval_ns": 50_000_000,
     }  # fmt: skip
-    assert (run.core.measured_from, run.core.windows) == ([2], [(2, 22)])
+    # Windows before it are those of percentiles while it goes on.
+    assert (run.core.measured_from, run.core.windows[-1]) == ([2], (2, 22))
 
 
 def test_several_databases_are_one_system(stage: Callable[..., Stage]) -> None:

@@ -33,7 +33,9 @@ def exported(results: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     told = manifest | {"run_id": "later", "started_utc_ns": manifest["started_utc_ns"] + 10**9}
     (results / "later" / "run.json").write_text(json.dumps(told))
     live = {"done": 3, "errors": {"count": 1},
-            "gauges": [{"name": "iops", "unit": "iops", "value": 42.5}, {"name": 'a"\\', "value": 1}, 7]}  # fmt: skip
+            "gauges": [{"name": "iops", "unit": "iops", "value": 42.5}, {"name": 'a"\\', "value": 1}, 7],
+            "host": {"cpu_share": 0.5, "devices": [{"name": "vda", "busy_share": 0.75}, 7]},
+            "hosts": [{"name": "db1", "cpu_share": 0.25, "devices": None}, 7]}  # fmt: skip
     (results / "oltp" / "live.json").write_text(json.dumps(live))
     answered = Site(results).ask("/metrics", authorization=f"Bearer {TOKEN}")
     assert answered.status == 200
@@ -48,6 +50,9 @@ def test_every_line_is_of_the_format_and_tells_runs_live_figures_and_levels(expo
     assert "assay_runs 4\n" in exported
     assert "assay_runs_live 1\n" in exported
     assert re.search(r'assay_live_value\{run="oltp",.*figure="iops",unit="iops"\} 42\.5', exported)
+    assert re.search(r'assay_live_host_cpu_share\{run="oltp",.*host=""\} 0\.5', exported)
+    assert re.search(r'assay_live_host_cpu_share\{run="oltp",.*host="db1"\} 0\.25', exported)
+    assert re.search(r'assay_live_device_busy_share\{run="oltp",.*host="",device="vda"\} 0\.75', exported)
     assert re.search(r'assay_newest_run_limits\{target="pg on testhost",.*standing="missed"\} 1', exported)
     assert re.search(r"assay_history_runs\{.*\} 2", exported)
 

@@ -30,7 +30,7 @@ class TestList:
         rows = listed(site)
         assert set(rows) == {"profile", "oltp", "verify"}
         assert (rows["oltp"]["verb"], rows["oltp"]["met"], rows["oltp"]["missed"]) == ("oltp", 5, 1)
-        assert rows["oltp"]["headline"].startswith("cpu of the server")
+        assert rows["oltp"]["headline"].startswith("TPC-C-like, hammerdb: cpu of the server")
         assert rows["profile"]["title"].startswith("assay.dat in ")
         assert rows["profile"]["target"].startswith("assay.dat in ")
         assert rows["profile"]["load"] == "8 KiB random 70/30"

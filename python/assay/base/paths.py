@@ -131,6 +131,8 @@ def printable(path: str | bytes | os.PathLike[str]) -> str:
     >>> printable("/data/two\nlines")
     '/data/two\\nlines'
     """
+    if isinstance(path, str) and path.isprintable():
+        return path
     text = os.fsencode(path).decode("utf-8", errors="backslashreplace")
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
@@ -143,4 +145,6 @@ def plain(text: str) -> str:
     >>> plain("a\nb")
     'a\\nb'
     """
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)

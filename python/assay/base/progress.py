@@ -62,6 +62,23 @@ def gauge_text(value: float | None, unit: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HostLoad:
+    """What a host does at a moment.
+
+    Attributes
+    ----------
+    cpu_share
+        Share of its processors that is used, None where it was not recorded.
+    devices
+        Busy share of the target's devices, busiest first.
+    """
+
+    name: str
+    cpu_share: float | None = None
+    devices: Sequence[tuple[str, float]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Moment:
     """The progress of a point at a moment, of any kind of workload.
 
@@ -75,10 +92,14 @@ class Moment:
         How much is done, where that is known.
     gauges
         Its figures, the first one what is maximised.
+    percentiles
+        Those of what ended lately; they are left out of the line.
     errors
         What went wrong, counted, and what it is called.
     waiting
         What is waited for, in words.
+    hosts
+        What the other hosts do that make the load.
     """
 
     part: str
@@ -88,13 +109,20 @@ class Moment:
     is_most: bool = False
     done_share: float | None = None
     gauges: Sequence[Gauge] = ()
+    percentiles: Sequence[Gauge] = ()
     errors: tuple[int, str] = (0, "errors")
     waiting: str = ""
+    hosts: Sequence[HostLoad] = ()
 
     @property
     def moment(self) -> Moment:
         """The same."""
         return self
+
+    @property
+    def all_gauges(self) -> Sequence[Gauge]:
+        """Its figures, and the percentiles."""
+        return (*self.gauges, *self.percentiles)
 
     @property
     def line(self) -> str:

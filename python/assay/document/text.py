@@ -90,16 +90,30 @@ def load_label(load: Record) -> str:
     return ", ".join(others) or str(load.get("kind") or DASH)
 
 
+LOAD_AXES = {
+    "speed": "speed",
+    "rate": "rate",
+    "outstanding": "outstanding I/Os",
+    "queue_depth": "queue depth",
+    "users": "users",
+}
+"""What a load is ordered by, the first that it has, and its words."""
+
+
 def load_size(load: Record) -> float:
     """Size of a load for sorting: the speed, the rate, the outstanding I/Os, or the users."""
-    return float(
-        load.get("speed")
-        or load.get("rate")
-        or load.get("outstanding")
-        or load.get("queue_depth")
-        or load.get("users")
-        or 0
-    )
+    return float(next((load[name] for name in LOAD_AXES if load.get(name)), 0))
+
+
+def load_axis(load: Record) -> str:
+    """What the size of a load counts.
+
+    Examples
+    --------
+    >>> load_axis({"queue_depth": 4, "outstanding": 48}), load_axis({"users": 8}), load_axis({})
+    ('outstanding I/Os', 'users', 'load')
+    """
+    return next((words for name, words in LOAD_AXES.items() if load.get(name)), "load")
 
 
 def value_text(value: Any, unit: str | None) -> str:

@@ -339,6 +339,7 @@ class _Work:
         # The log of the kernel ends with the recorder of the part before.
         self.targets.drives = DriveWatch()
         self.recorder = self._stack.enter_context(Recorder(self.targets.collectors()))
+        self._agent.display.watch(self.recorder)
         self.context = PartContext(
             folder=cast(RunFolder, self.folder),
             recorder=self.recorder,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AliasChoices, Discriminator, Field, TypeAdapter, model_validator
 
-from assay.base.progress import Gauge, Moment
+from assay.base.progress import Gauge, HostLoad, Moment
 from assay.fleet.messages import (
     LINES_MAX,
     FileName,
@@ -51,6 +51,17 @@ class ShownGauge(WireMessage):
     limit: Words = ""
 
 
+class ShownHost(WireMessage):
+    """What a host does: its processors, and the busy shares of the target's devices."""
+
+    cpu_share: float | None
+    devices: Annotated[list[Annotated[tuple[Words, float], Field(strict=False)]], Field(max_length=100)]
+
+    def load(self, name: str) -> HostLoad:
+        """The same of the host of this name."""
+        return HostLoad(name=name, cpu_share=self.cpu_share, devices=self.devices)
+
+
 class ShownMoment(WireMessage):
     """The progress of a point on a host."""
 
@@ -61,13 +72,14 @@ class ShownMoment(WireMessage):
     is_most: bool = False
     done_share: float | None = None
     gauges: Annotated[list[ShownGauge], Field(max_length=100)]
+    percentiles: Annotated[list[ShownGauge], Field(max_length=100)]
     errors: tuple[Count, Words] = Field(strict=False)
     waiting: Words = ""
 
-    def moment(self) -> Moment:
-        """The same for a display."""
-        own = dict(self) | {"gauges": [Gauge(**dict(gauge)) for gauge in self.gauges]}
-        return Moment(**own)
+    def moment(self, hosts: Sequence[HostLoad]) -> Moment:
+        """The same for a display, with what hosts do."""
+        gauges, percentiles = ([Gauge(**dict(gauge)) for gauge in each] for each in (self.gauges, self.percentiles))
+        return Moment(**dict(self) | {"gauges": gauges, "percentiles": percentiles, "hosts": hosts})
 
 
 class Shows(WireMessage):
@@ -76,6 +88,7 @@ class Shows(WireMessage):
     shows: Literal["progress", "tell"]
     text: Words
     moment: ShownMoment | None
+    host: ShownHost | None = None
 
 
 class Keeps(WireMessage):

@@ -20,6 +20,7 @@ from assay.run.nowhere import Nowhere
 
 if TYPE_CHECKING:
     from assay.record.rows import Rows
+    from assay.telemetry.recorder import Recorder
 
 Answer = TypeVar("Answer", Begin, HostWindow)
 
@@ -87,13 +88,24 @@ class AgentDisplay:
 
     def __init__(self, sender: Sender) -> None:
         self._sender, self._shown_s = sender, 0.0
+        self._recorder: Recorder | None = None
+
+    def watch(self, recorder: Recorder) -> None:
+        """Show with each point what this recorder sees of the host from now on."""
+        self._recorder = recorder
 
     def _send(self, how: str, text: str, *, always: bool = False, moment: Any = None) -> None:
         now = time.monotonic()
         if always or now - self._shown_s >= SHOW_EVERY_S:
             self._shown_s = now
             with suppress(OSError):
-                self._sender.send({"shows": how, "text": text, "moment": moment})
+                self._sender.send({"shows": how, "text": text, "moment": moment, "host": self._host(moment)})
+
+    def _host(self, moment: Any) -> Message | None:
+        if self._recorder is None or moment is None:
+            return None
+        load = self._recorder.host_load("")
+        return {"cpu_share": load.cpu_share, "devices": load.devices}
 
     def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
         """Show bytes being laid out."""
@@ -102,7 +114,8 @@ class AgentDisplay:
     def point(self, progress: Shown) -> None:
         """Show the point that is being measured."""
         moment = progress.moment
-        self._send("progress", progress.line, moment=None if moment is None else asdict(moment))
+        told = None if moment is None else {key: value for key, value in asdict(moment).items() if key != "hosts"}
+        self._send("progress", progress.line, moment=told)
 
     def status(self, status: Status) -> None:
         """Nothing: the coordinator knows how the run stands."""

@@ -311,7 +311,8 @@ class _Asking:
             self.display.tell(text)
             return
         member.last = message.text
-        member.moment = None if message.moment is None else message.moment.moment()
+        hosts = [] if message.host is None else [message.host.load(member.name)]
+        member.moment = None if message.moment is None else message.moment.moment(hosts)
         moments = [one.moment for one in self.team.alive if one.moment is not None]
         self.display.point(ProgressStep(line=text, moment=moment_of_all(moments)))
 

@@ -10,6 +10,8 @@ REASON_LETTERS_MAX = 160
 NESTING_MAX = 64
 """Objects and lists within each other; no file of a run has a third of it, and what reads them goes down by calls."""
 
+_CONTAINERS = frozenset({dict, list})
+
 
 def parsed(text: bytes) -> Any:
     """Value of one JSON document in UTF-8.
@@ -45,17 +47,17 @@ def parsed(text: bytes) -> Any:
 
 def _is_shallow(value: Any) -> bool:
     """Whether values lie within each other no deeper than they may."""
-    level = [value]
+    level = [value] if type(value) in _CONTAINERS else []
     for _ in range(NESTING_MAX):
         level = [
             held
             for each in level
-            if isinstance(each, (dict, list))
-            for held in (each.values() if isinstance(each, dict) else each)
+            for held in (each.values() if type(each) is dict else each)
+            if type(held) in _CONTAINERS
         ]
         if not level:
             return True
-    return not any(isinstance(each, (dict, list)) for each in level)
+    return False
 
 
 def _finite(text: str) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assay.base.progress import Display, Gauge, Moment, NearestLimit, OnCurve, Shown, Status
+from assay.base.progress import Display, Gauge, HostLoad, Moment, NearestLimit, OnCurve, Shown, Status
 from assay.document.text import load_size
 from assay.record import live as live_file
 from assay.record.figures import value_of
@@ -36,7 +36,6 @@ HISTORY_MAX = 180
 CURVE_MAX = 200
 POINTS_MAX = 20
 """Values, points of a curve and finished points that are kept; all points are in the folder."""
-DEVICES_MAX = 6
 
 _AXES = ("outstanding", "rate", "users", "streams", "speed")
 
@@ -155,7 +154,7 @@ class Live:
 
     def _nearest(self, moment: Moment) -> NearestLimit | None:
         """The same with what is under way, where its figures are bounded for all roles together."""
-        gauges = {gauge.limit: gauge.value for gauge in moment.gauges if gauge.limit}
+        gauges = {gauge.limit: gauge.value for gauge in moment.all_gauges if gauge.limit}
         now = [(one, gauges.get(one.name)) for one in self._limits if one.role is None]
         found = [_near(one, "", value, "now", value is not None and one.met_by(value)) for one, value in now]
         known = [one for one in (*found, self._judged) if one is not None]
@@ -203,29 +202,25 @@ class Live:
             return
         self._sampled_s = now_s
         # Gauges that are new begin where the others are.
-        for gauge in moment.gauges:
+        for gauge in moment.all_gauges:
             self._histories.setdefault(gauge.name, deque([None] * len(self._times), maxlen=HISTORY_MAX))
         self._times.append(self._utc_ns())
-        values = {gauge.name: gauge.value for gauge in moment.gauges}
+        values = {gauge.name: gauge.value for gauge in moment.all_gauges}
         for name, history in self._histories.items():
             history.append(values.get(name))
 
     def _status(self, moment: Moment) -> Status:
-        host = self._recorder.latest("host") if self._recorder is not None else {}
-        block = self._recorder.latest("block") if self._recorder is not None else {}
-        parts = [host[key] for key in (("cpu", "user_share"), ("cpu", "system_share")) if key in host]
-        busy = sorted(((name, share) for (name, metric), share in block.items() if metric == "busy_share"),
-                      key=lambda one: -one[1])  # fmt: skip
+        here = self._recorder.host_load("") if self._recorder is not None else HostLoad(name="")
         return Status(
             moment=moment,
             times_utc_ns=tuple(self._times),
-            histories={gauge.name: tuple(self._histories.get(gauge.name, ())) for gauge in moment.gauges},
+            histories={gauge.name: tuple(self._histories.get(gauge.name, ())) for gauge in moment.all_gauges},
             nearest=self._nearest(moment),
             curve=tuple(self._curve),
             axis=self._axis,
             figure=self._figure,
-            host_cpu_share=min(sum(parts), 1.0) if parts else None,
-            devices=tuple(busy[:DEVICES_MAX]),
+            host_cpu_share=here.cpu_share,
+            devices=here.devices,
             done=self._done,
             error_count=self._error_count,
         )
@@ -244,7 +239,7 @@ class Live:
             "gauges": [
                 {"name": one.name, "title": one.title, "unit": one.unit, "value": _finite(one.value),
                  "history": [_finite(value) for value in status.histories[one.name]]}
-                for one in moment.gauges
+                for one in moment.all_gauges
             ],
             "times_utc_ns": list(status.times_utc_ns),
             "errors": {"count": moment.errors[0] + status.error_count, "word": moment.errors[1]},
@@ -253,10 +248,8 @@ class Live:
                 "word": WORDS[nearest.met],
                 "text": show_value(nearest.value, nearest.unit),
             },
-            "host": {
-                "cpu_share": status.host_cpu_share,
-                "devices": [{"name": name, "busy_share": share} for name, share in status.devices],
-            },
+            "host": _load(HostLoad(name="", cpu_share=status.host_cpu_share, devices=status.devices)),
+            "hosts": [{"name": one.name, **_load(one)} for one in moment.hosts],
             "curve": {
                 "axis": status.axis, "title": status.figure[0], "unit": status.figure[1],
                 "points": [{"id": one.point_id, "load": one.load, "value": _finite(one.value), "met": one.met}
@@ -265,6 +258,13 @@ class Live:
             "done": status.done,
             "points": list(self._rows),
         }  # fmt: skip
+
+
+def _load(host: HostLoad) -> dict[str, object]:
+    return {
+        "cpu_share": host.cpu_share,
+        "devices": [{"name": name, "busy_share": share} for name, share in host.devices],
+    }
 
 
 def _finite(value: float | None) -> float | None:

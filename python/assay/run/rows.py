@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
-from assay.document.text import load_size
+from assay.document.text import load_axis, load_size
 from assay.record.figures import value_of
 from assay.record.judgement import WORDS, concerns, met
 from assay.record.points import load_text
@@ -30,7 +30,7 @@ class FigureCell(FigureTitle):
 
 
 class PointHead(TypedDict):
-    """A point in a list: its load in words, its `size` as a number, how its limits stand in a word, its time.
+    """A point in a list: its load in words, its `size` as a number of `axis`, how its limits stand in a word, its time.
 
     Without limits that concern it, `standing` is empty.
     """
@@ -41,6 +41,7 @@ class PointHead(TypedDict):
     name: str
     load: str
     size: float
+    axis: str
     met: bool | None
     missed: list[str]
     standing: str
@@ -72,6 +73,7 @@ def point_row(point: Mapping[str, Any]) -> PointRow:
         "name": str(workload.get("name") or workload.get("kind") or ""),
         "load": load_text(point.get("load") or {}),
         "size": load_size(point.get("load") or {}),
+        "axis": load_axis(point.get("load") or {}),
         "figures": figures[:FIGURES_MAX],
         "met": met(limits),
         "standing": WORDS[met(limits)] if any(map(concerns, limits)) else "",

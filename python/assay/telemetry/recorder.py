@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from assay.base.errors import UsageError
+from assay.base.progress import HostLoad
 from assay.telemetry.columns import Reading, SeriesColumns
 
 _PENDING_READINGS_MAX = 200_000
@@ -32,6 +33,7 @@ _COST_TOLD = 3.0
 
 _LATEST_SOURCES = ("host", "block")
 """Sources whose latest values are shown while a run goes on."""
+_DEVICES_MAX = 6
 
 
 State = TypeVar("State")
@@ -336,6 +338,17 @@ class Recorder:
         """Latest values of this host (`host`) or its devices (`block`), drained or not, by entity and metric."""
         with self._rows:
             return dict(self._latest[source])
+
+    def host_load(self, name: str) -> HostLoad:
+        """What this host and the target's devices do at this moment, as far as it is recorded."""
+        host, block = self.latest("host"), self.latest("block")
+        parts = [host[key] for key in (("cpu", "user_share"), ("cpu", "system_share")) if key in host]
+        busy = [(device, share) for (device, metric), share in block.items() if metric == "busy_share"]
+        return HostLoad(
+            name=name,
+            cpu_share=min(sum(parts), 1.0) if parts else None,
+            devices=tuple(sorted(busy, key=lambda one: -one[1])[:_DEVICES_MAX]),
+        )
 
     def _keep(self, batch: _Batch) -> None:
         with self._rows:

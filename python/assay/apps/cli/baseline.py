@@ -13,6 +13,7 @@ from assay.apps.cli.commands import App
 from assay.apps.cli.taken import answer
 from assay.base.errors import UsageError
 from assay.base.paths import printable
+from assay.base.units import count_of
 
 if TYPE_CHECKING:
     from assay.insight.history.baseline import KeptBaseline
@@ -62,7 +63,13 @@ def set_(
     else:
         raise UsageError("baseline set: give a run, or --median last:5")
     kept = set_baseline(chosen, name, baselines)
-    _tell([kept], json=json, steps=[f'assay compare RUN --to {name} --fail-on "iops<-5%"'])
+    runs_kept = f"{count_of(len(kept.runs), 'run')} of {printable(kept.runs[-1].title)}"
+    _tell(
+        [kept],
+        f"Baseline {name} is kept in {printable(kept.folder)}: {runs_kept}.",
+        json=json,
+        steps=[f'assay compare RUN --to {name} --fail-on "iops<-5%"'],
+    )
 
 
 @app.command(name="show", epilog=EXAMPLES)
@@ -74,16 +81,17 @@ def show(baselines: Baselines = FOLDER, json: opt.Json = False, debug: opt.Debug
     found = kept_baselines(baselines)
     if not found:
         raise UsageError(f"{printable(baselines)}: there is no such baseline; keep one with assay baseline set RUN")
-    _tell(found, json=json, steps=[])
+    _tell(found, f"{count_of(len(found), 'baseline')} in {printable(baselines)}.", json=json, steps=[])
 
 
-def _tell(kept: Sequence[KeptBaseline], *, json: bool, steps: Sequence[str]) -> None:
+def _tell(kept: Sequence[KeptBaseline], sentence: str, *, json: bool, steps: Sequence[str]) -> None:
+    from assay.document.elements import Paragraph
     from assay.document.terminal import table
     from assay.insight.history.telling import BASELINE_COLUMNS, baseline_document, baseline_rows
 
     answer(
         lambda: baseline_document(kept),
-        lambda: [table("Baselines", BASELINE_COLUMNS, baseline_rows(kept))],
+        lambda: [Paragraph(sentence, strong=True), table("Baselines", BASELINE_COLUMNS, baseline_rows(kept))],
         json=json,
         steps=steps,
     )

@@ -17,7 +17,14 @@ from assay.base.units import count_of
 if TYPE_CHECKING:
     from assay.document.elements import Block, Table
     from assay.document.terminal import Details
-    from assay.insight.history.trends import ChangeEvent, LoadHistory, RunsHistory, TargetHistory
+    from assay.insight.history.trends import (
+        ChangedFigure,
+        ChangeEvent,
+        FigureTrend,
+        LoadHistory,
+        RunsHistory,
+        TargetHistory,
+    )
 
 EXAMPLES = """
 Examples:
@@ -87,7 +94,7 @@ def history_of_folders(folders: Sequence[Path], target: str | None = None) -> Ru
     if not kept:
         known = "; ".join(dict.fromkeys(one.title for one in found.targets[:5])) or "none"
         raise UsageError(f"--target {printable(target)}: no target has it in its title; known: {known}")
-    return replace(found, targets=kept)
+    return replace(found, targets=kept, runs=sum(len(one.runs) for one in kept))
 
 
 def history_blocks(found: RunsHistory) -> list[Block | Details]:
@@ -114,34 +121,46 @@ def _target_blocks(target: TargetHistory) -> Iterator[Block | Details]:
     if not target.loads:
         yield Paragraph(f"{target.title}: no load was measured twice in the same way.")
         return
-    shown, others = target.loads[:LOADS_SHOWN], target.loads[LOADS_SHOWN:]
-    yield _table(target.title, shown, every=False)
+    rows = [(load, trend) for load in target.loads for trend in load.trends]
+    firsts = [(load, load.trends[0]) for load in target.loads[:LOADS_SHOWN] if load.trends]
+    yield _table(target.title, firsts)
     for event in target.events[:EVENTS_SHOWN]:
-        yield from _event(target, event, FIGURES_SHOWN)
-    if len(target.events) > EVENTS_SHOWN or any(len(event.changed) > FIGURES_SHOWN for event in target.events):
-        every = [block for event in target.events for block in _event(target, event, None)]
-        yield Details(f"{count_of(len(target.events), 'event')}: --details prints all figures of them", every)
-    figures = sum(len(load.trends) for load in target.loads)
-    if others or figures > len(shown):
+        yield from _event(target, event, event.changed[:FIGURES_SHOWN])
+    if more := list(_more_of_events(target)):
+        yield Details("more figures changed there: --details prints all", more)
+    if others := [row for row in rows if row not in firsts]:
         yield Details(
-            f"{figures} figures of {len(target.loads)} loads: --details prints all",
-            [_table(f"{target.title}: all figures", target.loads, every=True)],
+            f"{count_of(len(others), 'more figure')}: --details prints all",
+            [_table(f"{target.title}: more figures", others)],
         )
 
 
-def _event(target: TargetHistory, event: ChangeEvent, most: int | None) -> list[Block]:
+def _more_of_events(target: TargetHistory) -> Iterator[Block]:
+    """Figures that are not shown of events that are, and events that are not."""
+    from assay.document.elements import Bullets, Paragraph
+    from assay.insight.history.telling import change_words, day_of
+
+    for event in target.events[:EVENTS_SHOWN]:
+        if more := event.changed[FIGURES_SHOWN:]:
+            yield Paragraph(f"{day_of(event.run)}, more figures:")
+            yield Bullets([change_words(one) for one in more])
+    for event in target.events[EVENTS_SHOWN:]:
+        yield from _event(target, event, event.changed)
+
+
+def _event(target: TargetHistory, event: ChangeEvent, changed: Sequence[ChangedFigure]) -> list[Block]:
     """What happened with a run, and the figures that it changed most."""
     from assay.document.elements import Bullets, Paragraph
     from assay.insight.history.telling import change_words, event_words
 
     return [
         Paragraph(event_words(target, event), tone="bad" if event.worse else "plain"),
-        Bullets([change_words(one) for one in event.changed[:most]]),
+        Bullets([change_words(one) for one in changed]),
     ]
 
 
-def _table(caption: str, loads: Sequence[LoadHistory], *, every: bool) -> Table:
-    """A row for each figure, or for each load its first figure."""
+def _table(caption: str, figures: Sequence[tuple[LoadHistory, FigureTrend]]) -> Table:
+    """A row for each figure of a load."""
     from assay.document.terminal import table
     from assay.insight.history.telling import interval_words, load_words, trend_words
 
@@ -150,7 +169,6 @@ def _table(caption: str, loads: Sequence[LoadHistory], *, every: bool) -> Table:
             load_words(load), trend.title, str(len(trend.values)), trend.figure.words(trend.now.value),
             interval_words(trend.figure, trend.now.interval_95), trend_words(trend),
         )
-        for load in loads
-        for trend in load.trends[: None if every else 1]
+        for load, trend in figures
     ]  # fmt: skip
     return table(caption, COLUMNS, rows)

@@ -67,6 +67,7 @@ def view(asked: PageQuestion) -> RunView:
     from assay.apps.ui.single import single_point
     from assay.record.points import current_points
     from assay.record.run_folder import RunFolder
+    from assay.report.sections.verdict import shown_lines
     from assay.run.rows import point_row
 
     folder = RunFolder.open(Path(asked["path"]))
@@ -102,7 +103,7 @@ def view(asked: PageQuestion) -> RunView:
         "figures": figures,
         "points": rows,
         "answers": [_answer(one) for one in manifest.get("answers") or []],
-        "verdict": [_verdict_line(line) for line in verdict_of(manifest)],
+        "verdict": [_verdict_line(line) for line in shown_lines(verdict_of(manifest))],
         "notices": [*unreadable, *map(str, manifest.get("notices") or [])],
     }
 

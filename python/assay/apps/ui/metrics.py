@@ -24,6 +24,8 @@ METRICS: Mapping[str, str] = {
     "assay_newest_run_started_timestamp_seconds": "When a target's newest run began.",
     "assay_newest_run_notices": "Notices of a target's newest run.",
     "assay_live_value": "A figure of a run that goes on, in the unit of its label.",
+    "assay_live_host_cpu_share": "Used share of the processors of a host that makes the load of a run that goes on.",
+    "assay_live_device_busy_share": "Busy share of a device of the target, as a host that makes the load sees it.",
     "assay_live_points": "Points that a run that goes on has finished.",
     "assay_live_errors": "Errors of a run that goes on.",
     "assay_history_worked_out_timestamp_seconds": "When the levels were worked out, which runs since are not in.",
@@ -109,6 +111,10 @@ def live_samples(row: RunRow, told: object) -> Iterator[MetricSample]:
         if isinstance(value, int | float):
             names = {"figure": str(gauge.get("name") or ""), "unit": str(gauge.get("unit") or "")}
             yield MetricSample("assay_live_value", {**labels, **names}, value)
+    others = told.get("hosts")
+    hosts = [("", told.get("host")), *((_name(one), one) for one in (others if isinstance(others, list) else ()))]
+    for name, host in hosts:
+        yield from _host_samples(labels | {"host": name}, host)
     errors = told.get("errors")
     counts = {
         "assay_live_points": told.get("done"),
@@ -117,6 +123,23 @@ def live_samples(row: RunRow, told: object) -> Iterator[MetricSample]:
     for metric, count in counts.items():
         if isinstance(count, int | float):
             yield MetricSample(metric, labels, count)
+
+
+def _name(told: object) -> str:
+    return str(told.get("name") or "") if isinstance(told, Mapping) else ""
+
+
+def _host_samples(labels: Mapping[str, str], host: object) -> Iterator[MetricSample]:
+    """What a host does; the label `host` is empty for the one that leads the run."""
+    if not isinstance(host, Mapping):
+        return
+    if isinstance(share := host.get("cpu_share"), int | float):
+        yield MetricSample("assay_live_host_cpu_share", labels, share)
+    devices = host.get("devices")
+    for device in devices if isinstance(devices, list) else ():
+        share = device.get("busy_share") if isinstance(device, Mapping) else None
+        if isinstance(share, int | float):
+            yield MetricSample("assay_live_device_busy_share", {**labels, "device": _name(device)}, share)
 
 
 def history_metrics(asked: PageQuestion) -> str:

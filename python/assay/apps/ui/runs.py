@@ -28,7 +28,7 @@ from assay.record.run_folder import LOCK_NAME, MANIFEST_NAME, POINTS_NAME, RunFo
 from assay.record.titles import load_title, run_title, target_on_host, told_apart, whole_title
 
 if TYPE_CHECKING:
-    from assay.record.types import Manifest
+    from assay.record.types import Manifest, VerdictLine
 
 LISTED_BYTES_MAX = 4 * 2**20
 """A larger manifest is not read for the list; the run's own page reads it in another process."""
@@ -312,7 +312,6 @@ def _told(manifest: Manifest) -> RunHeadline:
     parts = [part.get("plan") or {} for part in manifest.get("parts") or [] if isinstance(part, Mapping)]
     kinds = dict.fromkeys(plan.get("kind") for plan in parts if isinstance(plan, Mapping))
     worst = next((word for word in ("missed", "unknown") if word in words), None)
-    first = verdict[words.index(worst) if worst else 0] if verdict else None
     return {
         "verb": _text(manifest.get("verb")),
         "kinds": [_text(kind) for kind in kinds if kind],
@@ -327,14 +326,28 @@ def _told(manifest: Manifest) -> RunHeadline:
         "missed": counts["limit", "missed"] + counts["check", "missed"],
         "unknown": counts["limit", "unknown"] + counts["check", "unknown"],
         "notices": len(manifest.get("notices") or []),
-        "headline": _text(first.get("meaning") or first.get("question")) if first else "",
+        "headline": _text(_headline(verdict, worst)),
         "error": _text(manifest.get("error")),
         "is_recording": isinstance(recording, Mapping),
     }
 
 
+def _headline(verdict: Sequence[VerdictLine], word: str | None) -> str:
+    """The line that is furthest from its limit among those of this word, and its question where there are several."""
+    own = [line for line in verdict if word is None or standing_word(line) == word]
+    if not own:
+        return ""
+    limit = str(own[0].get("limit") or "")
+    alike = [line for line in own if word == "missed" and line.get("limit") == limit] or own[:1]
+    line = max(alike, key=lambda one: (1 if "<" in limit else -1) * float(one.get("value") or 0.0))
+    meaning, question = str(line.get("meaning") or ""), str(line.get("question") or "")
+    several = len({one.get("question") for one in verdict}) > 1
+    return f"{question}: {meaning}" if several and question and meaning else meaning or question
+
+
 def _text(value: object) -> str:
-    return printable(str(value or ""))[:TEXT_MAX]
+    text = printable(str(value or ""))
+    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
 
 
 def _seconds(utc_ns: object) -> float | None:

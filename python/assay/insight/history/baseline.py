@@ -16,6 +16,7 @@ from pathlib import Path
 
 from assay.base.errors import AssayError, IoFailed, UsageError
 from assay.base.paths import printable
+from assay.base.units import count_of
 from assay.insight.history.reading import PastRun, past_run, read_runs, run_paths
 from assay.record.folder import Folder
 from assay.record.points import CUT_SHORT
@@ -65,17 +66,26 @@ def parse_last(text: str) -> int:
 def newest_comparable(folders: Sequence[Path], count: int) -> list[Path]:
     """The newest run of some folders, and those before it that measured one of its loads on its target.
 
+    A run itself stands for its folder, of which the newest runs that are comparable with it are meant.
+
     Raises
     ------
     UsageError
         There are fewer than `count`.
     """
-    runs = [run for run in read_runs(run_paths(folders)).runs if run.loads]
-    keys = {load.key for load in runs[-1].loads} if runs else set()
+    meant = {str(path.absolute()) for path in folders if is_run(path)}
+    searched = [path.absolute().parent if is_run(path) else path for path in folders]
+    runs = [run for run in read_runs(run_paths(searched)).runs if run.loads]
+    lasts = [run for run in runs if str(Path(run.path).absolute()) in meant] or runs[-1:]
+    keys = {load.key for run in lasts for load in run.loads}
     same = [run for run in runs if any(load.key in keys for load in run.loads)]
     if len(same) < count:
-        where = ", ".join(printable(folder) for folder in folders)
-        raise UsageError(f"--median last:{count}: {where} has {len(same)} comparable runs; give fewer, or a run itself")
+        where = ", ".join(printable(folder) for folder in searched)
+        of = lasts[-1].title if lasts else "any run"
+        raise UsageError(
+            f"--median last:{count}: {where} has {count_of(len(same), 'comparable run')} of {of}; give fewer, or a"
+            " run of another target and load"
+        )
     return [Path(run.path) for run in same[-count:]]
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from assay.base.units import count_of
+from assay.document.text import joined
 from assay.insight.differences import signed_percent
 from assay.insight.history.baseline import KeptBaseline
 from assay.insight.history.change_points import FALSE_ALARMS_A_YEAR
@@ -23,6 +24,9 @@ from assay.insight.history.trends import (
 from assay.record.figures import Figure
 
 Interval = tuple[float, float] | None
+
+SLIGHT_SHARE = 0.01
+"""A smaller change of level is neither for the worse nor for the better where changes are counted."""
 
 
 class LevelDocument(TypedDict):
@@ -54,12 +58,21 @@ class ChangeDocument(TypedDict):
     better: bool | None
 
 
+class EventFigure(TypedDict):
+    """A figure that changed with an event: its load and title, after / before - 1, and whether that is better."""
+
+    figure: str
+    share: float
+    better: bool | None
+
+
 class EventDocument(TypedDict):
     """Changes with nearly the same run: the first run after them, the figures, and what changed there."""
 
     run: str
     started_utc_ns: int
     figures: list[str]
+    changed: list[EventFigure]
     worse: int
     facts: list[FactDocument]
 
@@ -181,6 +194,14 @@ def _target(target: TargetHistory) -> TargetDocument:
                 "run": event.run.run_id,
                 "started_utc_ns": event.run.started_utc_ns,
                 "figures": [f"{changed_load(one)}: {one.trend.title}" for one in event.changed],
+                "changed": [
+                    {
+                        "figure": f"{changed_load(one)}: {one.trend.title}",
+                        "share": one.change.share,
+                        "better": one.change.better,
+                    }
+                    for one in event.changed
+                ],
                 "worse": event.worse,
                 "facts": [_fact(fact, names[fact.at]) for fact in event.facts],
             }
@@ -248,12 +269,25 @@ def history_sentence(history: RunsHistory) -> str:
     changed = [one for target in history.targets for event in target.events for one in event.changed]
     if not changed:
         return f"{told}: no change of level was found."
-    worse, better = (sum(one.change.better is way for one in changed) for way in (False, True))
-    ways = [f"{number} {word}" for number, word in ((worse, "for the worse"), (better, "for the better")) if number]
-    events = sum(len(target.events) for target in history.targets)
-    when = f"{events} times" if events > 1 else "once"
+    events = [event for target in history.targets for event in target.events]
+    when = f"{len(events)} times" if len(events) > 1 else "once"
+    newest = max(events, key=lambda event: event.run.started_utc_ns)
+    first = newest.changed[0]
+    most = (
+        f"{first.trend.title} {signed_percent(first.change.share)} since {day_of(newest.run)} ({changed_load(first)})"
+    )
+    ways = _ways(changed)
     counted = f"the level of {count_of(len(changed), 'figure')}"
-    return f"{told}: {counted} changed, {when}{': ' + ' and '.join(ways) if ways else ''}."
+    return f"{told}: {counted} changed, {when}{': ' + ways if ways else ''}. The last time: {most}."
+
+
+def _ways(changed: Sequence[ChangedFigure]) -> str:
+    """The number of figures that changed for the worse, for the better, and by next to nothing."""
+    slight = sum(abs(one.change.share) < SLIGHT_SHARE for one in changed)
+    much = [one.change.better for one in changed if abs(one.change.share) >= SLIGHT_SHARE]
+    counts = ((much.count(False), "for the worse"), (much.count(True), "for the better"),
+              (slight, f"by less than {SLIGHT_SHARE:.0%}".replace("%", " %")))  # fmt: skip
+    return joined([f"{number} {words}" for number, words in counts if number])
 
 
 def trend_words(trend: FigureTrend) -> str:
@@ -269,10 +303,11 @@ def trend_words(trend: FigureTrend) -> str:
 def event_words(target: TargetHistory, event: ChangeEvent) -> str:
     """An event in one sentence: when, how many figures changed, and what else changed there."""
     figures = count_of(len(event.changed), "figure")
-    worse = f", {event.worse} for the worse" if event.worse else ""
+    ways = _ways(event.changed)
+    told = f": {ways}" if ways else ""
     known = "; ".join(fact_words(fact, event.at) for fact in event.facts)
     why = f"What changed there: {known}" if known else "Nothing that the runs recorded changed there"
-    return f"{day_of(event.run)}, run {event.at + 1} of {len(target.runs)}: {figures} changed{worse}. {why}."
+    return f"{day_of(event.run)}, run {event.at + 1} of {len(target.runs)}: {figures} changed{told}. {why}."
 
 
 def change_words(one: ChangedFigure) -> str:

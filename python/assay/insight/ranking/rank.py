@@ -173,4 +173,6 @@ def own_words(standing: FigureStanding) -> str:
     if own is None:
         return ""
     words = standing.figure.words
-    return f"number {own.better + 1} of {own.runs} own runs, which range from {words(own.low)} to {words(own.high)}"
+    best = "the best" if not own.better else "the worst" if own.better == own.runs - 1 else "counted from the best"
+    place = f"number {own.better + 1} of {own.runs}"
+    return f"{place} own runs, {best}; they range from {words(own.low)} to {words(own.high)}"

@@ -37,10 +37,11 @@ def shared_text(points: Sequence[Point], started_utc_ns: int, storage_class: str
     UsageError
         The run has no figure that a reference may have, or the class has no plain name.
     """
-    by_state: dict[str, list[str]] = {}
+    by_state: dict[tuple[str, bool], list[str]] = {}
     for point in points:
         name = str(state_of({**point}).get("name"))
-        by_state.setdefault(name if name in NAMES else "unknown", []).extend(_figures(point))
+        told = (name if name in NAMES else "unknown", point.get("clock") == "virtual")
+        by_state.setdefault(told, []).extend(_figures(point))
     known = {state: rows[:FIGURES_MAX] for state, rows in by_state.items() if rows}
     if not known:
         raise UsageError(
@@ -48,11 +49,13 @@ def shared_text(points: Sequence[Point], started_utc_ns: int, storage_class: str
         )
     month = datetime.fromtimestamp(started_utc_ns / 1e9, UTC) if 0 < started_utc_ns < 1 << 62 else datetime.now(UTC)
     lines = ["schema_version = 1", f'as_of = "{month:%Y-%m}"']
-    for state, rows in known.items():
+    of_class = "" if storage_class == SHARED_CLASS else f", class {storage_class}"
+    for (state, is_model), rows in known.items():
+        title = f"{'a model' if is_model else 'storage'} that a user shared{of_class}"
         lines += [
             "", "[[storage]]", 'of = "storage of a user"', f"storage_class = {json.dumps(storage_class)}",
-            f"title = {json.dumps(f'storage of class {storage_class} that a user shared')}",
-            'basis = "shared"', 'source = "assay report --share"',
+            f"title = {json.dumps(title)}",
+            f'basis = "{"model" if is_model else "shared"}"', 'source = "assay report --share"',
             f'state = "{state}"', "figure = [", *rows, "]",
         ]  # fmt: skip
     text = "\n".join(lines) + "\n"

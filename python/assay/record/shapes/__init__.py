@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from assay.base.errors import RunFolderError
 from assay.base.paths import plain
-from assay.record.shapes.kinds import all_shapes, shapes_of
+from assay.record.shapes.kinds import Shapes, all_shapes, shapes_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -45,7 +45,7 @@ def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
     RunFolderError
         Something in it has a type that no run has.
     """
-    for adapter in _adapters("manifest"):
+    for adapter in _adapters("manifest", manifest):
         _check(adapter, manifest, where)
     study = manifest.get("study")
     if study is not None:
@@ -58,7 +58,7 @@ def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
 
 def check_point(point: Mapping[str, Any], where: str) -> None:
     """Check a point, as `check_manifest` does a manifest; `where` is the file and the line."""
-    for adapter in _adapters("point"):
+    for adapter in _adapters("point", point):
         _check(adapter, point, where)
 
 
@@ -146,13 +146,38 @@ def _check_sizing(answer: Mapping[str, Any], where: str) -> None:
                 raise RunFolderError(f"{where}: sizing.candidates[{number}].{key}: it is missing")
 
 
-def _adapters(of: Literal["manifest", "point"]) -> list[TypeAdapter[Any]]:
-    """What checks a manifest or a point: its common keys, and those of each kind."""
+def _adapters(of: Literal["manifest", "point"], document: Mapping[str, object]) -> list[TypeAdapter[Any]]:
+    """What checks a manifest or a point: its common keys, of its kind, and of other kinds whose keys it has."""
+    workload = document.get("workload")
+    kind = workload.get("kind") if isinstance(workload, Mapping) else None
+    mine = shapes_of(kind).point if kind is None or isinstance(kind, str) else None
+    return [
+        _adapter(shape)
+        for shape, needed, keys in _shapes(of, tuple(all_shapes()))
+        if needed or shape is mine or not keys.isdisjoint(document)
+    ]
+
+
+@cache
+def _shapes(of: Literal["manifest", "point"], kinds: tuple[Shapes, ...]) -> list[tuple[type, bool, frozenset[str]]]:
+    """Shapes of a manifest or a point, whether one is checked always, and the keys of its own.
+
+    In a point, keys that all kinds have mean what its own kind says.
+    """
     from assay.record.shapes.manifest import Manifest
     from assay.record.shapes.point import Point
 
-    own = [shapes.manifest if of == "manifest" else shapes.point for shapes in all_shapes()]
-    return [_adapter(shape) for shape in (Manifest if of == "manifest" else Point, *own) if shape is not None]
+    own = [shapes.manifest if of == "manifest" else shapes.point for shapes in kinds]
+    common: Any = Manifest if of == "manifest" else Point
+    shared = common.__required_keys__ | common.__optional_keys__ if of == "point" else frozenset()
+    typed: list[Any] = [common, *(shape for shape in own if shape is not None)]
+    return [
+        (
+            shape, shape is common or bool(shape.__required_keys__),
+            (shape.__required_keys__ | shape.__optional_keys__) - shared,
+        )
+        for shape in typed
+    ]  # fmt: skip
 
 
 @cache

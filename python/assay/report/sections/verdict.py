@@ -35,7 +35,7 @@ def judged_lines(facts: RunFacts) -> list[VerdictLine]:
 
 def verdict_section(facts: RunFacts) -> Section | None:
     """Build the table of the verdict; None where the run has none."""
-    lines = _shown(judged_lines(facts))
+    lines = shown_lines(judged_lines(facts))
     found = [answer_found(line, facts.manifest) for line in lines]
     return Section("verdict", "Verdict", [_table(lines, found)]) if lines else None
 
@@ -44,7 +44,7 @@ SCOPES_MAX = 5
 """Lines of one limit of a point that are shown one by one; of more the first and the worst are."""
 
 
-def _shown(lines: Sequence[VerdictLine]) -> list[VerdictLine]:
+def shown_lines(lines: Sequence[VerdictLine]) -> list[VerdictLine]:
     """Lines without those of many volumes that say the same: every point has its own cell of limits."""
     groups: dict[tuple[object, object, object], list[VerdictLine]] = {}
     for number, line in enumerate(lines):

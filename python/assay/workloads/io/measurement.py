@@ -22,6 +22,7 @@ from assay.measure.core_reports import (
 )
 from assay.measure.point import measured_point
 from assay.measure.processor_unit import cpu_unit_ns
+from assay.measure.recent import RecentPercentiles
 from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.points import describe_load
@@ -32,7 +33,7 @@ from assay.targets.files.session import AnySession, drain
 from assay.targets.files.volume import OpenVolume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
+from assay.telemetry.ticks import DIRECTIONS, latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.io.activities import IoWorkloadSpec
 from assay.workloads.io.filling import FILLING_TIMING, Filling
 from assay.workloads.io.plan import IoTiming
@@ -121,6 +122,7 @@ class Measurement:
         self.error: Exception | None = None
         self.complete_ticks = 0
         self.settled = True
+        self.percentiles = RecentPercentiles({side: side for side in DIRECTIONS}, limit="{side}.{statistic}")
         self.window = Window(
             started_ns=0,
             interval_s=self.interval_s,
@@ -254,7 +256,7 @@ class Measurement:
                 polled = session.poll()
             report = session_report(polled)
             self._note(report)
-            self._show(warmup_ticks)
+            self._show(session, warmup_ticks)
             if self.opened.context.interrupt.is_set():
                 if not self.opened.context.keeps_interrupted:
                     deque(drain(session, timing.io_timeout_s), maxlen=0)
@@ -319,7 +321,7 @@ class Measurement:
             return [total["latency_ns"] / total["count"] for total in sums if total["count"]]
         return [total["count"] / self.interval_s for total in sums]
 
-    def _show(self, warmup_ticks: int) -> None:
+    def _show(self, session: AnySession, warmup_ticks: int) -> None:
         done = self.complete_ticks
         recent = tick_sums(self.ticks[-200:], max(done - max(round(1 / self.interval_s), 1), 0), done)
         count = sum(total["count"] for total in recent)
@@ -340,6 +342,9 @@ class Measurement:
                         limit="total.iops",
                     ),
                     *latency_gauges(sides_mean_ns(self.ticks[-200:], done - len(recent), done)),
+                ),
+                percentiles=self.percentiles.gauges(
+                    lambda first, last: session.point(first, last, 0.0), done - len(recent), done
                 ),
                 errors=(self.error_count, "errors"),
             )

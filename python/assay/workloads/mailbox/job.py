@@ -278,6 +278,9 @@ class MailboxJob(Job):
                     ),
                     *latency_gauges(sides_mean_ns(own, done - len(recent), done)),
                 ),
+                percentiles=running.percentiles.gauges(
+                    lambda first, last: running.core.point(first, last, 0.0), done - len(recent), done
+                ),
                 errors=(running.report["bad_pages"], "bad pages"),
             )
         )

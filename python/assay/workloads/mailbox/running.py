@@ -9,8 +9,9 @@ from assay import _core
 from assay.base.errors import AssayError, Interrupted, IoFailed, NotAnswering
 from assay.base.progress import ProgressStep
 from assay.document.text import percent
+from assay.measure.recent import RecentPercentiles
 from assay.telemetry.columns import SeriesColumns
-from assay.telemetry.ticks import add_ticks
+from assay.telemetry.ticks import DIRECTIONS, add_ticks
 from assay.workloads.job import PartContext
 from assay.workloads.mailbox.core_report import MailboxReport, mailbox_report
 from assay.workloads.mailbox.result import ACTIVITIES, stream_name
@@ -56,6 +57,7 @@ class Running:
         self.ticks: list[CoreTick] = []
         self.columns = SeriesColumns()
         self.told_phase: str | None = ""
+        self.percentiles = RecentPercentiles({side: side for side in DIRECTIONS}, activity=0)
         self.has_ended = False
 
     @property

@@ -16,6 +16,7 @@ from assay.base.units import count_of, format_duration
 from assay.measure import judge
 from assay.measure.follower import Follower
 from assay.measure.point import measured_point
+from assay.measure.recent import RecentPercentiles
 from assay.measure.window import Window
 from assay.record.phases import Rates
 from assay.record.shapes.manifest import Database
@@ -100,6 +101,7 @@ class OltpMeasurement:
         self.latency_p90_ns: float | None = None
         self.gaps: list[OltpAway] = []
         self.follower = Follower(context.recorder, context.folder.series_writer(), kept=self._fewer)
+        self.percentiles = RecentPercentiles({"total": "response"})
         self.notices: list[str] = []
         self.counted = ServersCounted(target)
         self.memory_bytes: list[int] = []
@@ -198,7 +200,7 @@ class OltpMeasurement:
                 if self.complete_ticks <= from_tick:
                     raise self.error
                 break
-            self._show(report)
+            self._show(core, report)
             if report["reconnecting"]:
                 self.target.revive()
             time.sleep(min(self.interval_s / 2, LOOK_S))
@@ -289,12 +291,13 @@ class OltpMeasurement:
                 source=self.application.kind,
             )
 
-    def _show(self, report: OltpReport) -> None:
+    def _show(self, core: CoreRun, report: OltpReport) -> None:
         done = self.complete_ticks
         rate = self.application.rate
         recent = max(round(2 / self.interval_s), 1)
         firsts = sum(self.firsts[max(done - recent, 0) : done])
         seconds = min(recent, done) * self.interval_s
+        per_s = firsts / seconds * rate.seconds if seconds else None
         waiting = f"{report['reconnecting']} users without a connection" if report["reconnecting"] else ""
         phase = "warm-up" if done < self.window.from_tick else "measuring"
         if report["state"] == "connecting":
@@ -306,12 +309,7 @@ class OltpMeasurement:
                 phase=phase,
                 left_s=max((self.window.to_tick - done) * self.interval_s, 0),
                 gauges=(
-                    Gauge(
-                        name="rate",
-                        title=rate.title,
-                        value=firsts / seconds * rate.seconds if seconds else None,
-                        unit=rate.unit,
-                    ),
+                    Gauge(name="rate", title=rate.title, value=per_s, unit=rate.unit),
                     Gauge(
                         name="p90",
                         title=f"{self.application.first_plural} p90",
@@ -320,6 +318,7 @@ class OltpMeasurement:
                         limit="response.p90",
                     ),
                 ),
+                percentiles=self.percentiles.gauges(core.point, max(done - recent, 0), done),
                 errors=(self.failed_count, "failed"),
                 waiting=waiting,
             )

@@ -1,7 +1,7 @@
 // One figure: lines or dots by uPlot, with a table in its place for who cannot see it, and as PNG and CSV.
 
 import { announce, csv, h, save, table } from "./dom.js";
-import { moment, value } from "./words.js";
+import { moment, value, values } from "./words.js";
 
 // M. Okabe and K. Ito, "Color Universal Design" (2008), without yellow and black; each with a dash of its own.
 const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8a6d3b", "#7f7f7f"];
@@ -74,7 +74,7 @@ export class Chart {
         { label: this.time ? "UTC" : this.xTitle, value: (u, x) => (x === null ? "-" : this.at(x)) },
         ...this.lines.map((line, place) => ({
           label: line.label, stroke: COLOURS[place % COLOURS.length], dash: DASHES[place % DASHES.length],
-          width: line.dots ? 0 : 2, spanGaps: Boolean(line.spanGaps), points: { show: (u, at) => line.dots || isAlone(u.data[at]), size: line.dots ? 5 : 4 },
+          width: line.dots ? 0 : 2, spanGaps: Boolean(line.spanGaps), points: { show: (u, at) => line.dots || isAlone(u.data[at]), size: line.dots ? 9 : 4 },
           fill: line.steps ? `${COLOURS[place % COLOURS.length]}33` : undefined,
           paths: line.dots ? () => null : line.steps ? uPlot.paths.stepped({ align: -1 }) : undefined, value: (u, y) => shown(y),
         })),
@@ -84,7 +84,7 @@ export class Chart {
           ...(this.time ? { incrs: TIMES } : this.log || this.xUnit ? {} : { incrs: WHOLE }),
           values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step))
             : this.xUnit ? (u, ticks) => ticks.map((one) => (one === null ? "" : value(one, this.xUnit))) : undefined },
-        { ...axis, size: 80, values: (u, ticks) => ticks.map(shown), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
+        { ...axis, size: 80, values: (u, ticks) => values(ticks, this.unit), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
       ],
       hooks: { setSelect: [(u) => this.selected(u.select)], draw: [(u) => this.drawMarks(u)] },
     }, this.data, this.plot);
@@ -106,7 +106,15 @@ export class Chart {
       ctx.lineTo(at, bbox.top + bbox.height);
       ctx.stroke();
       ctx.textAlign = at > bbox.left + bbox.width * 0.7 ? "right" : "left";
-      ctx.fillText(text, at + (ctx.textAlign === "right" ? -4 : 4) * scale, bbox.top + (12 + 13 * (place % 3)) * scale);
+      const [left, top] = [at + (ctx.textAlign === "right" ? -4 : 4) * scale, bbox.top + (12 + 13 * (place % 3)) * scale];
+      // Lines do not run through the words.
+      ctx.save();
+      ctx.setLineDash([]);
+      ctx.lineWidth = 4 * scale;
+      ctx.strokeStyle = css("--page");
+      ctx.strokeText(text, left, top);
+      ctx.restore();
+      ctx.fillText(text, left, top);
     });
     ctx.restore();
   }

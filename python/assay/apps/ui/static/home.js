@@ -52,7 +52,7 @@ function card({ id, rows, newest }) {
     limits ? h("p", { class: limits.class }, limits.text) : null,
     h("div", { class: "over-time", "data-target": id }, rows.length > 1 && !newest.is_recording ? h("p", { class: "quiet small" }, "Its history is being worked out…") : null),
     newest.headline ? h("p", { class: "headline" }, newest.headline) : null,
-    h("p", {}, findings ? [h("span", {}, "Open: "), h("a", { href: `#/run/${newest.id}/findings` }, findings)] : h("span", { class: "quiet" }, "no open finding")),
+    h("p", {}, findings ? [h("span", {}, "Open: "), h("a", { href: `#/run/${newest.id}/findings` }, findings)] : h("span", { class: "quiet" }, newest.is_recording ? "not judged; Bottlenecks says what limited it" : newest.live ? "not judged while it goes on" : "no open finding")),
     h("p", { class: "quiet small" }, `${newest.name} in ${newest.folder}`));
 }
 

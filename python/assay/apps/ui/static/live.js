@@ -1,16 +1,22 @@
 // What a run does at this moment, as it says itself twice a second.
 
 import { Chart } from "./chart.js";
-import { h } from "./dom.js";
+import { h, table } from "./dom.js";
 import { duration, standing, value } from "./words.js";
 
 const SECONDS_MAX = 3600;
+const PERCENTILE = /^(read|write|total)_p[0-9_]+_ns$/;
+// Latencies of one side lie in one figure.
+const FIGURES = { read: "Read latency", write: "Write latency", device: "Device latency" };
+const figureOf = (gauge) => (gauge.unit === "ns" ? FIGURES[gauge.name.split("_")[0]] ?? "Response" : gauge.title);
+const labelOf = (gauge) => gauge.unit === "ns" ? gauge.title.replace(/^(read|write|response) /, "").replace(/^latency$/, "mean") : gauge.title;
 
 export function liveView() {
   const head = h("p", { class: "strong" });
   const cards = h("div", { class: "cards" });
   const figures = h("div", { class: "grid" });
-  const el = h("section", { hidden: true, "aria-label": "What goes on" }, h("h2", {}, "Going on now"), head, cards, figures);
+  const hosts = h("div", { hidden: true });
+  const el = h("section", { hidden: true, "aria-label": "What goes on" }, h("h2", {}, "Going on now"), head, cards, hosts, figures);
   const kept = new Map();
   let charts = new Map(), curve = null;
 
@@ -23,7 +29,7 @@ export function liveView() {
     const near = told.nearest;
     const host = told.host ?? {};
     cards.replaceChildren(
-      ...(told.gauges ?? []).map((one) => card(one.title, value(one.value, one.unit))),
+      ...gaugeCards(told.gauges ?? []),
       near ? card("nearest limit", `${Math.round(near.share * 100)} % of it`, `${near.limit}: ${near.scope} ${near.text}, ${near.word} (${near.where})`, near.share > 0.8 && near.word === "met" ? "warn" : standing(near.word).class) : "",
       host.cpu_share === null || host.cpu_share === undefined ? "" : card("processors of this host", value(host.cpu_share, "share")),
       ...(host.devices ?? []).map((one) => card(`${one.name} busy`, value(one.busy_share, "share"))),
@@ -32,6 +38,33 @@ export function liveView() {
     for (const gauge of told.gauges ?? []) keep(gauge, told.times_utc_ns ?? []);
     drawGauges(told.gauges ?? []);
     drawCurve(told.curve);
+    showHosts(told.hosts ?? []);
+  }
+
+  // Percentiles stand beneath the mean of their side, or on a card of their own.
+  function gaugeCards(gauges) {
+    const sides = new Map();
+    for (const one of gauges.filter((gauge) => PERCENTILE.test(gauge.name))) {
+      const side = one.name.split("_")[0];
+      sides.set(side, [...(sides.get(side) ?? []), one]);
+    }
+    const told = (own) => own.map((one) => `${labelOf(one)} ${value(one.value, one.unit)}`).join(" · ");
+    const made = gauges.filter((gauge) => !PERCENTILE.test(gauge.name)).map((one) => {
+      const side = one.name.endsWith("_latency_ns") ? one.name.split("_")[0] : "";
+      const own = sides.get(side) ?? [];
+      sides.delete(side);
+      return card(own.length ? `${one.title}, mean` : one.title, value(one.value, one.unit), own.length ? told(own) : null);
+    });
+    for (const own of sides.values()) made.push(card("response", told(own.slice(0, 1)), told(own.slice(1))));
+    return made;
+  }
+
+  function showHosts(loads) {
+    hosts.hidden = !loads.length;
+    if (!loads.length) return;
+    const busy = (host) => (host.devices ?? []).map((one) => `${one.name} ${value(one.busy_share, "share")}`).join(", ") || "-";
+    hosts.replaceChildren(table("Hosts that make the load", [{ title: "host" }, { title: "processors used", class: "number" }, { title: "devices busy" }],
+      loads.map((one) => [{ text: one.name, class: "name" }, { text: value(one.cpu_share, "share"), class: "number" }, { text: busy(one) }])));
   }
 
   function card(title, text, more = null, tone = "") {
@@ -49,8 +82,7 @@ export function liveView() {
   function drawGauges(gauges) {
     const groups = new Map();
     for (const one of gauges) {
-      // Latencies of reads and writes belong into one figure.
-      const key = one.unit === "ns" ? "Latency" : one.title;
+      const key = figureOf(one);
       groups.set(key, [...(groups.get(key) ?? []), one]);
     }
     for (const [title, own] of groups) {
@@ -62,7 +94,7 @@ export function liveView() {
       else {
         found?.chart.close();
         found?.chart.el.remove();
-        const chart = new Chart({ title, lines: own.map((one) => ({ label: one.title })), data, unit: own[0].unit });
+        const chart = new Chart({ title, lines: own.map((one) => ({ label: labelOf(one) })), data, unit: own[0].unit });
         charts.set(title, { chart, labels });
         figures.insertBefore(chart.el, curve?.el ?? null);
       }
@@ -72,12 +104,12 @@ export function liveView() {
   function drawCurve(told) {
     if (!told?.points?.length) return;
     const points = [...told.points].sort((a, b) => a.load - b.load);
-    const data = [points.map((one) => one.load), points.map((one) => (one.met === false ? null : one.value)), points.map((one) => (one.met === false ? one.value : null))];
+    const data = [points.map((one) => one.load), points.map((one) => one.value), points.map((one) => (one.met === false ? one.value : null))];
     if (curve?.xTitle === told.axis && curve?.title === `${told.title} by ${told.axis}, so far`) { curve.update(data); return; }
     curve?.close();
     curve?.el.remove();
     curve = new Chart({ title: `${told.title} by ${told.axis}, so far`, time: false, xTitle: told.axis, unit: told.unit, data,
-      lines: [{ label: "misses no limit", spanGaps: true }, { label: "misses a limit", dots: true }] });
+      lines: [{ label: told.title, spanGaps: true }, { label: "misses a limit", dots: true }] });
     figures.append(curve.el);
   }
 

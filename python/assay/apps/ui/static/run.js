@@ -179,10 +179,10 @@ function resultsPart(run) {
     const sorted = [...points].sort((a, b) => (isGrid ? a.size - b.size : 0));
     const xs = sorted.map((one, place) => (isGrid ? one.size : place + 1));
     const latencies = figures.filter((one) => one.unit === "ns"), others = figures.filter((one) => one.unit !== "ns").slice(0, 2);
-    const xTitle = isGrid ? "load" : "point";
+    const xTitle = isGrid ? points[0].axis ?? "load" : "point";
     const plans = others.map((figure) => ({ title: `${figure.title[0].toUpperCase()}${figure.title.slice(1)} by ${xTitle}`, unit: figure.unit,
-      lines: [{ label: "misses no limit", spanGaps: true }, { label: "misses a limit", dots: true }],
-      data: [xs, sorted.map((one) => (one.met === false ? null : one.figures[figure.name] ?? null)), sorted.map((one) => (one.met === false ? one.figures[figure.name] ?? null : null))] }));
+      lines: [{ label: figure.title, spanGaps: true }, { label: "misses a limit", dots: true }],
+      data: [xs, sorted.map((one) => one.figures[figure.name] ?? null), sorted.map((one) => (one.met === false ? one.figures[figure.name] ?? null : null))] }));
     if (latencies.length) plans.push({ title: `Latency by ${xTitle}`, unit: "ns", lines: latencies.map((one) => ({ label: one.title, spanGaps: true })),
       data: [xs, ...latencies.map((figure) => sorted.map((one) => one.figures[figure.name] ?? null))] });
     const key = plans.map((one) => one.title + one.lines.map((line) => line.label)).join();

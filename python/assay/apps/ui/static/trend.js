@@ -7,8 +7,9 @@ import { moment, value } from "./words.js";
 const SVG = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [220, 44];
 const SPARK_MAX = 200;
+const FIGURES_MAX = 6;
 
-export const percent = (share) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(share * 100) < 10 ? Math.abs(share * 100).toFixed(1) : Math.abs(share * 100).toFixed(0)} %`;
+export const percent = (share) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(share * 100) < 100 ? Math.abs(share * 100).toFixed(1) : Math.abs(share * 100).toFixed(0)} %`;
 const interval = (one, words) => (one ? ` (${words(one[0])} to ${words(one[1])})` : "");
 export const levelWords = (trend) => {
   const now = trend.levels.at(-1);
@@ -43,13 +44,13 @@ export function spark(trend) {
   const x = (place) => 4 + (values.length > 1 ? place / (values.length - 1) : 0.5) * (WIDTH - 8);
   const y = (one) => HEIGHT - 4 - ((one - least) / span) * (HEIGHT - 8);
   const words = `${trend.title} over ${trend.values.length} runs, from ${value(least, trend.unit)} to ${value(most, trend.unit)}; ${trend.changes.length || "no"} ${trend.changes.length === 1 ? "change" : "changes"} of level`;
-  const made = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words, class: "spark" });
+  const made = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": words, class: "spark" });
   for (const change of trend.changes) {
     const at = trend.runs.indexOf(change.run) - first;
     if (at >= 0) made.append(svg("line", { x1: x(at - 0.5), x2: x(at - 0.5), y1: 0, y2: HEIGHT, class: "spark-change" }));
   }
   made.append(svg("polyline", { points: values.map((one, place) => `${x(place).toFixed(1)},${y(one).toFixed(1)}`).join(" "), class: "spark-line" }),
-    svg("circle", { cx: x(values.length - 1), cy: y(values.at(-1)), r: 3, class: "spark-now" }));
+    svg("line", { x1: x(values.length - 1), x2: x(values.length - 1), y1: y(values.at(-1)), y2: y(values.at(-1)), class: "spark-now" }));
   return made;
 }
 
@@ -84,6 +85,6 @@ export function eventsTable(history, linkOf) {
   if (!history.events.length) return h("p", { class: "quiet" }, "No level changed.");
   return table("Where levels changed, and what else changed there", ["Since", "Figures", "With it"], history.events.map((event) => [
     { node: linkOf(event.run, moment(event.started_utc_ns / 1e9)) },
-    { class: event.worse ? "bad" : "", node: h("ul", {}, event.figures.slice(0, 6).map((text) => h("li", {}, text)), event.figures.length > 6 ? h("li", {}, `${event.figures.length - 6} more`) : null) },
+    { node: h("ul", {}, (event.changed ?? []).slice(0, FIGURES_MAX).map((one) => h("li", { class: one.better === false && Math.abs(one.share) >= 0.01 ? "bad" : "" }, `${one.figure} ${percent(one.share)}`)), event.figures.length > FIGURES_MAX ? h("li", {}, `${event.figures.length - FIGURES_MAX} more`) : null) },
     event.facts.length ? { node: h("ul", {}, event.facts.slice(0, 8).map((fact) => h("li", {}, factWords(fact)))) } : { class: "quiet", text: "nothing else that a run tells" }]));
 }

@@ -1,28 +1,38 @@
 // Values in people's units.
 
-const three = (value) => (value === 0 ? "0" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));
+// Three digits, or as many more as it takes to tell the marks of an axis apart.
+const digits = (value, count) => (value === 0 ? "0" : Math.abs(value) >= 10 ** (count - 1) ? value.toFixed(0) : value.toPrecision(count));
 const thousands = (value) => Math.round(value).toLocaleString("en-US");
 
-export function latency(ns) {
-  for (const [size, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "us"]]) if (Math.abs(ns) >= size) return `${three(ns / size)} ${unit}`;
-  return `${three(ns)} ns`;
+export function latency(ns, count = 3) {
+  for (const [size, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "us"]]) if (Math.abs(ns) >= size) return `${digits(ns / size, count)} ${unit}`;
+  return `${digits(ns, count)} ns`;
 }
 
-export function bytes(count) {
+export function bytes(number, count = 3) {
   for (const [size, unit] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
-    if (Math.abs(count) >= size) return `${three(count / size)} ${unit}`;
+    if (Math.abs(number) >= size) return `${digits(number / size, count)} ${unit}`;
   }
-  return `${three(count)} B`;
+  return `${digits(number, count)} B`;
 }
 
-export function value(number, unit) {
+export function value(number, unit, count = 3) {
   if (number === null || number === undefined || !Number.isFinite(number)) return "-";
-  if (unit === "ns") return latency(number);
-  if (unit === "bytes") return bytes(number);
-  if (unit === "bytes_per_s") return `${bytes(number)}/s`;
-  if (unit === "share") return `${three(number * 100)} %`;
+  if (unit === "ns") return latency(number, count);
+  if (unit === "bytes") return bytes(number, count);
+  if (unit === "bytes_per_s") return `${bytes(number, count)}/s`;
+  if (unit === "share") return `${digits(number * 100, count)} %`;
   if (unit === "iops") return thousands(number);
-  return Math.abs(number) >= 1000 ? thousands(number) : three(number);
+  return Math.abs(number) >= 1000 ? thousands(number) : digits(number, count);
+}
+
+// Values with as few digits as tell them apart.
+export function values(numbers, unit) {
+  const known = new Set(numbers.filter((one) => one !== null));
+  for (let count = 3; ; count += 1) {
+    const told = numbers.map((one) => value(one, unit, count));
+    if (count === 7 || new Set(told.filter((_, place) => numbers[place] !== null)).size === known.size) return told;
+  }
 }
 
 export function duration(seconds) {
