@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping
 
-OF_TESTS = ("ASSAY_UPDATE_GOLDEN", "ASSAY_SEED", "ASSAY_FUZZ_", "ASSAY_TEST_")
+OF_TESTS = ("ASSAY_UPDATE_GOLDEN", "ASSAY_SEED", "ASSAY_FUZZ_", "ASSAY_TEST_", "ASSAY_CRASH_STATES")
 """What the suite itself reads."""
 # A program that works on this repository would get answers for programs, which only their own tests ask for.
 OF_PROGRAMS = ("AI_AGENT", "CLAUDECODE")

@@ -8,7 +8,6 @@ reason.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -18,9 +17,9 @@ from pathlib import Path
 import pytest
 from mount_namespace import MountNamespace, mount_namespace
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
-)
+from mounting import needs_fuse
+
+pytestmark = needs_fuse
 
 VERBS = {
     "verify": ("--duration", "60s"),

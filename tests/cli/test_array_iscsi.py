@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import struct
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from serving import VOLUME_BYTES, direct, pattern, read, serving
 
+from mounting import needs_fuse
+
 if TYPE_CHECKING:
     from types import TracebackType
 
     from assay_command import Bench
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
-)
+pytestmark = needs_fuse
 
 CHECK_CONDITION = 2
 TARGET = "iqn.2026-11.invalid.assay:ps6100xv-data01"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,8 @@ import pytest
 from serving import pattern, serving
 from test_array_iscsi import TARGET, Initiator, free_ports
 
+from mounting import needs_fuse
+
 if TYPE_CHECKING:
     from assay_command import Bench
 
@@ -26,10 +27,7 @@ IO_BYTES = 8 << 10
 IOS = 150
 
 pytestmark = [
-    pytest.mark.skipif(
-        os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK),
-        reason="mounts take root and /dev/fuse here",
-    ),
+    needs_fuse,
     pytest.mark.slow(reason="packets that are lost are sent again after 0.2 s; faults of sessions have quicker tests"),
 ]
 

@@ -16,6 +16,8 @@ from serving import serving
 from test_array_iscsi import free_ports
 from test_array_runs import wait_until
 
+from mounting import needs_fuse
+
 if TYPE_CHECKING:
     from assay_command import Bench
 
@@ -46,10 +48,7 @@ def _knows_iscsi() -> bool:
 
 
 pytestmark = [
-    pytest.mark.skipif(
-        os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK),
-        reason="mounts take root and /dev/fuse here",
-    ),
+    needs_fuse,
     pytest.mark.skipif(not _knows_iscsi(), reason="qemu-system-common, qemu-block-extra or nbdfuse is not installed"),
     pytest.mark.slow(reason="half a minute of faults; the tests of the front prove each by itself"),
 ]

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assay.record.run_folder import RunFolder
+from mounting import needs_fuse, needs_loops
 
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
-)
-needs_loops = pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="there are no loop devices here")
+pytestmark = needs_fuse
 
 DATABASE = "raid=10&volumes=data:1,log:1&cache=64MiB&size=3G"
 HOSTS_DATABASE = "hosts=2&volumes=data:1,log:1&log.container=256KiB&size=3G"

@@ -14,12 +14,12 @@ import psutil
 import pytest
 from serving import ARRAY, SIZE, VOLUME_BYTES, Served, aligned, direct, mounts, pattern, read, serving
 
+from mounting import needs_fuse
+
 if TYPE_CHECKING:
     from assay_command import Bench
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
-)
+pytestmark = needs_fuse
 
 
 def test_a_volume_is_a_disk_of_its_size_and_nothing_else(bench: Bench) -> None:

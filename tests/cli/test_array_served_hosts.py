@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from serving import SIZE, Served, aligned, direct, pattern, read, serving
 
+from mounting import needs_fuse
+
 if TYPE_CHECKING:
     from assay_command import Bench
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
-)
+pytestmark = needs_fuse
 
 HOSTS = "datrium-dvx?hosts=2&volumes=data:1,log:1"
 SMALL = f"{HOSTS}&log.container=256KiB"

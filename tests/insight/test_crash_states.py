@@ -258,7 +258,7 @@ def test_the_answer_says_whether_pages_need_protection_and_what_leaving_it_out_b
     volume = VolumeRequest(size_bytes=1 << 28, mkfs=tuple(mkfs.split()))
     told = " ".join(str(block) for block in answer_blocks(replace(answered(own, bare), drive=claim, volume=volume)))
     assert f"full_page_writes=off {words}" in told
-    assert "full_page_writes=off brings +50% (+40% to +60%)" in told
+    assert "full_page_writes=off: +50%, +27% to +77% with 95 % confidence" in told
 
 
 def test_a_drive_is_named_by_its_device_or_its_name(tmp_path: Path) -> None:

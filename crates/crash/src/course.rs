@@ -24,7 +24,12 @@ enum Event {
 /// Durable and outstanding writes, at one crash point after the other.
 ///
 /// A write that completed before a flush was submitted is durable when the flush completes, and so is a completed FUA
-/// write. All others, completed or not, may be there or not; of two that overlap the later wins.
+/// write. All others, completed or not, may be there or not.
+///
+/// Of two outstanding writes to the same sectors the one that was submitted later wins where both are there. A drive may
+/// also take them the other way around if both are under way at once. Sectors of such a state are among the states where
+/// sectors are the atomic size: the later write lacks those that the earlier one has. With a larger atomic size, or once
+/// both are durable, the order of the log is assumed, which is the order in which the recorded volume took them.
 pub struct Course {
     log: Arc<Log>,
     contents: Arc<Contents>,

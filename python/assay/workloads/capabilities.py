@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
     from assay.record.figures import Figure
+    from assay.record.power_cut import DriveCut
     from assay.record.shapes.point import Point
     from assay.record.source import RunFacts
     from assay.targets.databases.common.spec import Kind as DatabaseKind
@@ -155,6 +156,11 @@ class Verifying(Telling):
 
     Nothing of a check that was interrupted is kept, and what it tells is null in runs without it.
     """
+
+    def power_cuts(self, manifest: Record) -> Sequence[DriveCut]:
+        """The crash that a run looked at, of each drive; none for a run that looked at none."""
+        del manifest
+        return ()
 
 
 class RunsBeside(ABC):

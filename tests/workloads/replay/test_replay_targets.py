@@ -12,15 +12,13 @@ from assay.traces.file import read_trace
 from assay.traces.ios import IoFlag, joined_ios
 from assay_command import ANSWERED
 from made_traces import poisson_trace
+from mounting import needs_fuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assay_command import Bench
 
-NEEDS_FUSE = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
-)
 SPAN_BYTES = 16 << 20
 
 
@@ -66,7 +64,7 @@ def test_a_model_gets_all_ios(bench: Bench, trace: Path) -> None:
     assert done_of(replayed(bench, trace, "model:ps6100xv?raid=10", "--closed")) == asked(trace)
 
 
-@NEEDS_FUSE
+@needs_fuse
 def test_a_served_array_gets_all_ios_and_is_taken_away(bench: Bench, trace: Path) -> None:
     target = f"array:ps6100xv?raid=10&volumes=1&size=64M&at={bench.folder}/group"
     assert done_of(replayed(bench, trace, target, "--closed")) == asked(trace)

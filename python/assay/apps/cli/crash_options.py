@@ -64,6 +64,10 @@ As = Annotated[str, typer.Option("--as", metavar="USER", help="User who runs the
 Patience = Annotated[str, typer.Option("--patience", help="How long the check of a state may take.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, max=64, help="Processes (one a core).")]
 Drive = Annotated[str, typer.Option("--drive", metavar="DEVICE", help="Say what this drive claims of atomic writes.")]
+Proof = Annotated[
+    list[Path] | None,
+    typer.Option("--proof", metavar="RUN", help="Checks after power cuts on --drive: runs, or a folder of them."),
+]
 Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page (DIR/crash.html).")]
 Withdraw = Annotated[
     list[str] | None,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from assay.insight.crash.drive import DriveClaim
     from assay.insight.crash.examination import CrashAnswer, CrashExamination
     from assay.insight.crash.requests import SubjectRequest, VolumeRequest
+    from assay.record.power_cut import DriveCut
 
 EXAMPLES = """
 Examples:
@@ -78,6 +79,7 @@ def crash_run(
     patience: of_crash.Patience = "60s",
     jobs: of_crash.Jobs = None,
     drive: of_crash.Drive = "",
+    proof: of_crash.Proof = None,
     output: of_crash.Page = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -88,7 +90,6 @@ def crash_run(
     recovery and check. The same command goes on where it was broken off.
     """
     del debug
-    from assay.insight.crash.drive import drive_claim
     from assay.insight.crash.examination import CrashExamination
 
     plan = _load_plan(subject, load or (), init or (), [*(condition or ()), *([count] if count else [])])
@@ -101,7 +102,7 @@ def crash_run(
     )
     stage = _Stage(at=at, volume=volume, fsck=fsck, seed=seed, jobs=jobs or os.cpu_count() or 1)
     examination = CrashExamination(promises=promises, states=states, matrix=matrix, again=again, say=say)
-    answer = _examined(examination, stage, program, rows, drive_claim(drive) if drive else None)
+    answer = _examined(examination, stage, program, rows, _evidence(drive, proof or ()))
     _tell(answer, output or at / "crash.html", json=json)
     sys.exit(_code(answer))
 
@@ -115,6 +116,24 @@ class _Stage:
     fsck: bool
     seed: int
     jobs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Evidence:
+    """A drive that is to hold the database, and power cuts on it."""
+
+    drive: DriveClaim | None = None
+    cuts: tuple[DriveCut, ...] = ()
+
+
+def _evidence(drive: str, proof: Sequence[Path]) -> _Evidence:
+    """The drive that is named, and the cuts of the runs that are named."""
+    from assay.insight.crash.drive import drive_claim
+    from assay.insight.crash.proof import read_cuts
+
+    if proof and not drive:
+        raise UsageError("--proof: proves what a drive claims; name it with --drive")
+    return _Evidence(drive=drive_claim(drive), cuts=read_cuts(proof)) if drive else _Evidence()
 
 
 def _volume(size: str, fs: str, mkfs: str, mount: str) -> VolumeRequest:
@@ -192,7 +211,7 @@ def _examined(
     stage: _Stage,
     program: SubjectRequest,
     rows: Sequence[tuple[str, ...]],
-    drive: DriveClaim | None,
+    evidence: _Evidence,
 ) -> CrashAnswer:
     """Record and try each row."""
     from assay.insight.crash.examination import CrashAnswer, rated
@@ -217,11 +236,12 @@ def _examined(
             found.append(examination.examine(trial, settings, control=control))
         trials.append(trial)
     return CrashAnswer(
-        rows=tuple(rated(found, trials, say=examination.say)),
+        rows=tuple(rated(found, trials, seed=stage.seed, say=examination.say)),
         volume=stage.volume,
         seed=stage.seed,
         jobs=stage.jobs,
-        drive=drive,
+        drive=evidence.drive,
+        cuts=evidence.cuts,
     )
 
 
@@ -236,11 +256,28 @@ def _tell(answer: CrashAnswer, page: Path, *, json: bool) -> None:
     document = crash_document(answer, str(_core.build_info()["version"]))
     replace_file(page, html_report(document, {}).encode())
     if json:
-        told = {"schema_version": 1, "verb": "crash", **asdict(answer), "passing_controls": answer.passing_controls}
+        told = {
+            "schema_version": 1,
+            "verb": "crash",
+            **asdict(answer),
+            "passing_controls": answer.passing_controls,
+            "atomic_writes": _atomic_writes(answer),
+        }
         print(print_json(told))
         return
     show(answer_blocks(answer))
     print(f"page: {printable(page)}")
+
+
+def _atomic_writes(answer: CrashAnswer) -> list[dict[str, object]]:
+    """What is known of the drive's atomic writes, by size."""
+    from assay.insight.crash.promises import ATOMIC_BYTES
+    from assay.insight.crash.proof import atomic_proof
+
+    if answer.drive is None:
+        return []
+    drive, cuts = answer.drive, answer.cuts
+    return [{"size_bytes": size, **asdict(atomic_proof(drive, cuts, size))} for size in ATOMIC_BYTES[1:]]
 
 
 class _Progress:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 
 from assay.insight.crash.controls import Control
 from assay.insight.crash.drive import DriveClaim
@@ -14,10 +16,12 @@ from assay.insight.crash.promises import LIAR, Promises
 from assay.insight.crash.requests import Recorded, VolumeRequest
 from assay.insight.crash.subject import Kind
 from assay.insight.crash.trial import CrashOutcome, Trial
+from assay.record.intervals import by_blocks
+from assay.record.power_cut import DriveCut
 
 CONTROL_STATES = 200
 """States of a control, which ends at the first that fails."""
-ROUNDS = 3
+ROUNDS = 6
 """How often each row's load is run once more, to compare rates."""
 AGAIN_STATES = 20
 """States of each recovery that is cut."""
@@ -46,6 +50,21 @@ class Tried:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gain:
+    """The share by which a rate is larger, with its 95 % interval: Student's t of the pairs of rounds."""
+
+    share: float
+    low: float
+    high: float
+    rounds: int
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the interval lies above or below 0."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One program with its settings, under all promises."""
 
@@ -55,7 +74,7 @@ class Row:
     tried: tuple[Tried, ...]
     control: Control | None = None
     rates: tuple[float, ...] = ()
-    """Acknowledgements a second of the load, once in each round of all rows."""
+    """Commits a second of the load, once in each round of all rows."""
 
     @property
     def must_fail(self) -> bool:
@@ -69,10 +88,22 @@ class Row:
 
     @property
     def told_per_s(self) -> float:
-        """Acknowledgements a second: the median of the rounds, or the rate while the load was recorded."""
+        """Commits a second, the median of the rounds; of a single row acknowledgements while its load was recorded."""
         if self.rates:
             return median(self.rates)
         return self.recorded.told / self.recorded.load_s if self.recorded.load_s else 0.0
+
+    def gain_over(self, other: Row) -> Gain | None:
+        """What the settings bring over another row's; None: too few rounds have a rate of both."""
+        pairs = [(own, its) for own, its in zip(self.rates, other.rates, strict=False) if own and its]
+        if len(pairs) < 2:
+            return None
+        center = fmean(math.log(own / its) for own, its in pairs)
+        estimate, _ = by_blocks(list(zip(*pairs, strict=True)), center)
+        if estimate is None:
+            return None
+        share, low, high = (math.expm1(one) for one in (center, estimate.low, estimate.high))
+        return Gain(share=share, low=low, high=high, rounds=len(pairs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +115,8 @@ class CrashAnswer:
     seed: int
     jobs: int
     drive: DriveClaim | None = None
+    cuts: tuple[DriveCut, ...] = ()
+    """Power cuts that may prove the drive's claim."""
 
     @property
     def passing_controls(self) -> list[str]:
@@ -250,13 +283,19 @@ class CrashExamination:
         return Row(settings=tuple(settings), recorded=recorded, counts=counts, tried=tuple(tried), control=control)
 
 
-def rated(rows: Sequence[Row], trials: Sequence[Trial], *, say: Callable[[str], None]) -> list[Row]:
-    """The rows with the rates of their loads, measured in rounds of all rows; a single row has nothing to compare."""
+def rated(rows: Sequence[Row], trials: Sequence[Trial], *, seed: int, say: Callable[[str], None]) -> list[Row]:
+    """The rows with the rates of their loads, measured in rounds of all rows; a single row has nothing to compare.
+
+    Each round takes the rows in an order of its own, so that what drifts, or follows upon another row, favours none.
+    """
     if len(rows) < 2:
         return list(rows)
-    say(f"running each load {ROUNDS} times more, in turns, to compare their rates")
-    rounds = [[trial.rate() for trial in trials] for _ in range(ROUNDS)]
-    return [replace(row, rates=rates) for row, rates in zip(rows, zip(*rounds, strict=True), strict=True)]
+    say(f"running each load {ROUNDS} times more, in rounds of random order, to compare their rates")
+    chance, rates = random.Random(seed), [list[float]() for _ in rows]
+    for _ in range(ROUNDS):
+        for number in chance.sample(range(len(trials)), len(trials)):
+            rates[number].append(trials[number].rate())
+    return [replace(row, rates=tuple(own)) for row, own in zip(rows, rates, strict=True)]
 
 
 def _weaker(asked: Promises) -> list[tuple[str, Promises]]:

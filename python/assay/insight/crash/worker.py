@@ -166,10 +166,6 @@ class Worker:
         ]
         seed, point, _ = name.split(":", 2)
         self._show(f"{seed}:{point}:all", promises)
-        with contextlib.suppress(NotMounted):
-            # The file system's journal is replayed by its mount.
-            self.stage.mount()
-            self.stage.unmount()
         return places_of(writes, self.stage)
 
     def _opened(self, promises: str) -> _core.CrashStates:

@@ -112,6 +112,13 @@ class Queue(TypedDict, total=False):
     read_ahead_bytes: MaybeCount
 
 
+class VolumeIdentity(TypedDict, total=False):
+    """What tells a file or device from another, of what `--resume` compares."""
+
+    serial: Text
+    wwn: Text
+
+
 class Volume(TypedDict, total=False):
     """A file or device under load; of a run over several hosts with its host."""
 
@@ -129,6 +136,7 @@ class Volume(TypedDict, total=False):
     device_stack: Texts
     model: Text
     queue: Queue | None
+    identity: VolumeIdentity | None
     host: Name | None
 
 

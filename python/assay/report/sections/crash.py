@@ -22,6 +22,7 @@ from assay.document.elements import (
 )
 from assay.document.text import shorten
 from assay.insight.crash.examination import CrashAnswer, Row, Tried
+from assay.insight.crash.proof import atomic_proof
 from assay.insight.crash.requests import LostWrite, VolumeRequest
 from assay.insight.crash.servers import page_control
 from assay.insight.crash.subject import KIND_WORDS
@@ -106,9 +107,11 @@ def _needed(tried: Tried) -> str:
 
 def _gain(answer: CrashAnswer) -> str:
     first, *others = answer.rows
-    gains = [f"{_varied(row, first)} brings {_gain_words(row, first)}" for row in others if first.told_per_s]
-    how = f"medians of {len(first.rates)} rounds of all rows" if first.rates else "measured once each"
-    return f"Acknowledgements a second, {how}: {'; '.join(gains)}."
+    gains = "; ".join(f"{_varied(row, first)}: {_gain_words(row, first)}" for row in others)
+    return (
+        f"Transactions a second, of {len(first.rates)} rounds of all rows in random order, on a volume in memory that"
+        f" Assay serves; a drive's own flushes cost more: {gains}."
+    )
 
 
 def _varied(row: Row, first: Row) -> str:
@@ -116,10 +119,14 @@ def _varied(row: Row, first: Row) -> str:
 
 
 def _gain_words(row: Row, first: Row) -> str:
-    """The gain of the medians, with the least and the most of the rounds, each against its own first row."""
-    words = f"{row.told_per_s / first.told_per_s - 1:+.0%}"
-    pairs = [own / other - 1 for own, other in zip(row.rates, first.rates, strict=False) if other]
-    return f"{words} ({min(pairs):+.0%} to {max(pairs):+.0%})" if pairs else words
+    """The gain and its interval; undecided where the interval holds 0."""
+    gain = row.gain_over(first)
+    if gain is None:
+        return "not compared"
+    interval = f"{gain.low:+.0%} to {gain.high:+.0%}"
+    if not gain.is_decided:
+        return f"undecided, {interval} with 95 % confidence"
+    return f"{gain.share:+.0%}, {interval} with 95 % confidence"
 
 
 def _page_writes(answer: CrashAnswer) -> Iterator[str]:
@@ -133,7 +140,7 @@ def _page_writes(answer: CrashAnswer) -> Iterator[str]:
             for one in passing
             if not one.outcome.failed and one.outcome.promises.order == "any"
         }
-        if control is None or not first.told_per_s:
+        if control is None:
             continue
         least = min((size for size in sizes if size is not None and size >= control.page_bytes), default=None)
         name = _varied(row, first)
@@ -148,12 +155,21 @@ def _page_writes(answer: CrashAnswer) -> Iterator[str]:
                 " parts. Try --mkfs '-O bigalloc -C 16384'."
             )
             continue
-        claim = answer.drive.words(least) if answer.drive else "name the drive with --drive to see what it claims"
-        yield (
-            f"{name} may stay here if the drive's atomic write of {format_bytes(least)} is real: all"
-            f" {tried:,} states pass with it ({claim}). It brings {_gain_words(row, first)}."
-            " Power cuts alone prove the drive: assay verify --crash-journal, then --after-crash."
-        )
+        yield f"{name} {_stays(answer, least, tried)} What it brings on a volume in memory: {_gain_words(row, first)}."
+
+
+def _stays(answer: CrashAnswer, size: int, tried: int) -> str:
+    """Whether pages may stay unprotected with an atomic size, by what is known of the drive."""
+    words, passes = format_bytes(size), f"all {tried:,} states pass with it"
+    if answer.drive is None:
+        return f"may stay here if the drive's atomic write of {words} is real: {passes}. See --drive and --proof."
+    proof = atomic_proof(answer.drive, answer.cuts, size)
+    if proof.verdict == "proven":
+        return f"may stay here: the drive's atomic write of {words} is proven, and {passes} ({proof.words})."
+    if proof.verdict == "broken":
+        return f"may not stay on this drive: {passes}, but {proof.words}."
+    how = " Power cuts alone prove it: assay verify --crash-journal, then --after-crash, then --proof."
+    return f"may stay here if the drive's atomic write of {words} is real: {passes} ({proof.words}).{how}"
 
 
 def _aligns(volume: VolumeRequest, page_bytes: int) -> bool:
@@ -184,7 +200,7 @@ def _matrix(answer: CrashAnswer) -> Table:
     columns = [
         Column("settings", weight=2.0),
         *(Column(title) for title in titles),
-        Column("told a second", number=True),
+        Column("transactions/s" if len(answer.rows) > 1 else "told/s", number=True),
     ]
     rows = [
         [

@@ -364,7 +364,7 @@ class Hold:
             boot=boot,
             size_bytes=sectors * 512 if sectors is not None else None,
             serial=serial_of(disk) if disk is not None else None,
-            wwn=_first_text(disk, "wwid", "device/wwid", "dm/uuid", "md/uuid") if disk is not None else None,
+            wwn=wwn_of(disk) if disk is not None else None,
             disk_sequence=disk_sequence,
         )
 
@@ -412,6 +412,11 @@ def holder(descriptor: int, kernel: Kernel | None = None) -> str:
 def serial_of(disk: Path) -> str | None:
     """Serial number of a disk, from its folder in /sys; None where the kernel shows none."""
     return _first_text(disk, "serial", "device/serial") or _serial_in_page(disk / "device/vpd_pg80")
+
+
+def wwn_of(disk: Path) -> str | None:
+    """WWN of a disk or what stands for it, from its folder in /sys; None where the kernel shows none."""
+    return _first_text(disk, "wwid", "device/wwid", "dm/uuid", "md/uuid")
 
 
 def _serial_in_page(path: Path) -> str | None:

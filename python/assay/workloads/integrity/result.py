@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from assay.base.units import format_bytes
 from assay.targets.files.spec import FAULTS
@@ -19,7 +19,7 @@ from assay.workloads.integrity.core_report import (
 )
 from assay.workloads.integrity.evidence import FOLDER_NAME, Evidence
 from assay.workloads.integrity.files import PlacedFile
-from assay.workloads.integrity.shapes import Expected, Finding, Integrity, Phase, VerifiedFile
+from assay.workloads.integrity.shapes import Expected, Finding, Integrity, Journal, Phase, VerifiedFile
 from assay.workloads.integrity.sqliosim_log import LOG_NAME
 from assay.workloads.integrity.verdict import done_words
 
@@ -148,7 +148,7 @@ class IntegrityResult:
             "error_log": LOG_NAME,
         }
         if report and "journal" in report:
-            told["journal"] = {**report["journal"]}
+            told["journal"] = cast("Journal", {**report["journal"]})
         return told
 
     def file_facts(self) -> list[VerifiedFile]:

@@ -101,8 +101,37 @@ class VerifiedFile(TypedDict, total=False):
     slowest_io_ms: MaybeAmount
 
 
+class JournalDrive(TypedDict, total=False):
+    """A drive that was a volume as a whole, as it was before the run that crashed.
+
+    Attributes
+    ----------
+    unsafe_shutdowns
+        How often it had lost its power without warning, by its own count.
+    """
+
+    name: Required[Text]
+    model: Text
+    firmware: Text
+    serial: Text
+    wwn: Text
+    unsafe_shutdowns: MaybeCount
+
+
 class Journal(TypedDict, total=False):
-    """What the journal of a run that crashed holds."""
+    """What the journal of a run that crashed holds.
+
+    Attributes
+    ----------
+    run
+        Identity of that run, hexadecimal.
+    page_bytes, write_bytes_max
+        Its pages of data, and its largest write of them.
+    max_outstanding
+        Most I/Os that it had outstanding.
+    outstanding_pages
+        Pages whose newest write was not promised when it ended, of those with an earlier promise.
+    """
 
     acknowledged: MaybeCount
     promised_pages: MaybeCount
@@ -111,6 +140,14 @@ class Journal(TypedDict, total=False):
     complete: Flag
     ended: Flag
     cut_off: Flag
+    run: Text
+    page_bytes: MaybeCount
+    write_bytes_max: MaybeCount
+    write_through: Flag
+    direct: Flag
+    max_outstanding: MaybeCount
+    outstanding_pages: MaybeCount
+    drives: list[JournalDrive] | None
 
 
 class Integrity(TypedDict, total=False):

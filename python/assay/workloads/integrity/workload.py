@@ -15,6 +15,7 @@ from assay.base.paths import printable
 from assay.base.progress import Display
 from assay.base.tables import Record
 from assay.base.units import format_bytes, format_duration
+from assay.record.power_cut import DriveCut
 from assay.record.shapes.point import Point
 from assay.targets.files.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_file
 from assay.workloads.capabilities import Examining, Foreseen, OverHosts, Reporting, Verifying
@@ -24,6 +25,7 @@ from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.files import files_by_path, place_files
 from assay.workloads.integrity.job import IntegrityJob
 from assay.workloads.integrity.plan import IntegrityPlan
+from assay.workloads.integrity.power import power_cuts
 from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.shapes import SHAPES, Integrity
 from assay.workloads.integrity.verdict import integrity_line
@@ -142,6 +144,11 @@ class IntegrityWorkload(
     )
 
     # A run
+
+    def power_cuts(self, manifest: Record) -> list[DriveCut]:
+        """The crash that a check looked at."""
+        told: Integrity | None = manifest.get("integrity")
+        return power_cuts(told, manifest["target"]) if told else []
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """Whether every page was right."""
