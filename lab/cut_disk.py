@@ -1,7 +1,8 @@
 """A drive of `tests/cut_drive.py`, served to QEMU as NBD: `cut_disk.py SOCKET MEDIUM LOG DRIVE SEED [LEAST MOST]`.
 
-It ends at once where it is told to (SIGTERM), or by itself after as many actions as the seed says, and with it goes the
-drive's cache: the power is cut. One thread does everything, so that no write of the medium is cut in two by that.
+It ends at once where it is told to (SIGTERM), or by itself some moments after as many requests as the seed says. With
+it goes the drive's cache: the power is cut. One thread does everything, so that no write of the medium is cut in two by
+that.
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ FUA = 1
 INVALID = 22
 MOST_BYTES = 1 << 20
 
-IDLE_SHARE = 0.3
+IDLE_SHARE = 0.15
 """How often a drive that is asked something brings a line to the medium that it need not."""
+
+MOMENTS_MAX = 60
+"""Actions between the last request that counts and the cut: it comes in the midst of a flush, or of writes."""
 
 
 class Server:
@@ -44,14 +48,15 @@ class Server:
 
     Parameters
     ----------
-    actions
-        After so many the power is cut; None: never.
+    requests
+        After so many writes and flushes the power is cut; None: never.
     """
 
-    def __init__(self, drive: CutDrive, seed: int, actions: int | None) -> None:
+    def __init__(self, drive: CutDrive, seed: int, requests: int | None) -> None:
         self._drive = drive
         self._random = random.Random(f"server {seed}")
-        self._actions = actions
+        self._requests = requests
+        self._moments = self._random.randrange(MOMENTS_MAX)
 
     def serve(self, listener: socket.socket) -> None:
         """Serve until the power is cut."""
@@ -104,9 +109,9 @@ class Server:
                 self._drive.step()
 
     def _act(self) -> None:
-        if self._actions is not None:
-            self._actions -= 1
-            if self._actions < 0:
+        if self._requests is not None and self._requests <= 0:
+            self._moments -= 1
+            if self._moments < 0:
                 cut()
 
     def _take(self, client: socket.socket) -> bool:
@@ -114,6 +119,8 @@ class Server:
         magic, flags, kind, handle, offset, length = REQUEST.unpack(_exactly(client, REQUEST.size))
         if magic != REQUEST_MAGIC or kind == CLOSE:
             return False
+        if self._requests is not None and kind in (WRITE, FLUSH):
+            self._requests -= 1
         done: Callable[..., None] = partial(_done, client, handle)
         data = _exactly(client, length) if kind == WRITE else b""
         if kind == READ:
@@ -150,14 +157,16 @@ def cut(*_: object) -> None:
     os._exit(0)
 
 
-def main(place: str, medium: str, log: str, kind: str, seed: str, *actions: str) -> None:
+def main(place: str, medium: str, log: str, kind: str, seed: str, *requests: str) -> None:
     """Serve a drive."""
     signal.signal(signal.SIGTERM, cut)
     drive = CutDrive(DRIVES[kind], Path(medium), Path(log), int(seed))
-    cut_after = random.Random(f"cut {seed}").randint(*map(int, actions)) if actions else None
+    cut_after = random.Random(f"cut {seed}").randint(*map(int, requests)) if requests else None
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(place)
+        # Who finds the socket may connect to it.
+        listener.bind(f"{place}.new")
         listener.listen()
+        os.rename(f"{place}.new", place)
         Server(drive, int(seed), cut_after).serve(listener)
 
 

@@ -1,7 +1,8 @@
-"""A load in the guest that never ends by itself: `cut_load.py raw DEVICE SEED` or `cut_load.py ext4 DEVICE SEED`."""
+"""Loads in the guest that do not end: `cut_load.py SEED raw DEVICE ext4 DEVICE ...`, a process for each."""
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import random
@@ -19,6 +20,8 @@ FLUSH_SHARE = 0.03
 
 def raw(device: str, seed: int) -> None:
     """Write random sectors of a device past the page cache, some of them again and again; flush now and then."""
+    # File systems need more of the guest's only core for as many requests.
+    os.nice(15)
     threads = [threading.Thread(target=_write, args=(device, f"{seed} {number}")) for number in range(THREADS)]
     for thread in threads:
         thread.start()
@@ -42,14 +45,22 @@ def _write(device: str, seed: str) -> None:
 
 
 def ext4(device: str, seed: int) -> None:
-    """Write files, new ones, over others and at their end, and sync some; what a cut left is mounted, if it can be."""
+    """Work on a file system; when it fails, mount what the disk has, or make it anew."""
     place = Path("/run") / Path(device).name
     place.mkdir(exist_ok=True)
     mount = ["mount", "-t", "ext4", device, str(place)]
-    if subprocess.run(mount, check=False, stderr=subprocess.DEVNULL).returncode:
-        subprocess.run(["mkfs.ext4", "-q", "-F", device], check=True)
-        subprocess.run(mount, check=True)
     draw = random.Random(seed)
+    while True:
+        if subprocess.run(mount, check=False, stderr=subprocess.DEVNULL).returncode:
+            subprocess.run(["mkfs.ext4", "-q", "-F", device], check=True)
+            subprocess.run(mount, check=True)
+        with contextlib.suppress(OSError):
+            _files(place, draw)
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def _files(place: Path, draw: random.Random) -> None:
+    """Write files, new ones, over others and at their end; sync, rename and remove some."""
     while True:
         path = place / str(draw.randrange(40))
         with path.open(draw.choice(("wb", "ab")), buffering=0) as file:
@@ -64,6 +75,15 @@ def ext4(device: str, seed: int) -> None:
             path.unlink(missing_ok=True)
 
 
+def main(seed: int, *loads: str) -> None:
+    """Start all loads, and wait for their ends."""
+    for number, (how, device) in enumerate(zip(loads[::2], loads[1::2], strict=True)):
+        if os.fork() == 0:
+            sys.exit({"raw": raw, "ext4": ext4}[how](device, seed + number))
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
 if __name__ == "__main__":
-    how, where, number = sys.argv[1:]
-    {"raw": raw, "ext4": ext4}[how](where, int(number))
+    main(int(sys.argv[1]), *sys.argv[2:])

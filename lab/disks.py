@@ -15,6 +15,9 @@ START_TIMEOUT_S = 300.0
 LOG_BYTES_MAX = 4 << 30
 """Size of the sparse file of a write log."""
 
+RECONNECT_S = 600
+"""As long a disk's requests wait where a drive has lost its power, and may be switched on again."""
+
 DRIVE_SERVER = Path(__file__).resolve().parent / "cut_disk.py"
 
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
@@ -43,8 +46,6 @@ class Disk:
         Name of a kind of `tests/cut_drive.py` that serves the disk instead, with a log of its own, or none.
     seed
         Of all that such a drive does by chance.
-    actions
-        After at least and at most so many of its actions the power of such a drive fails by itself; none: never.
     """
 
     name: str
@@ -61,7 +62,6 @@ class Disk:
     logged: bool = False
     drive: str = ""
     seed: int = 0
-    actions: tuple[int, int] | None = None
 
     def device(self, node: str, number: int) -> list[str]:
         """Options of QEMU that show the disk to the guest, once for each port; `number` is its place among its kind."""
@@ -99,6 +99,8 @@ class Store:
         self._socket = folder / f"{disk.name}.sock"
         self._server: subprocess.Popen[bytes] | None = None
         self._times = 0
+        self.requests: tuple[int, int] | None = None
+        """After at least and at most so many of them the power of a drive fails by itself; none: never."""
         with self.path.open("wb") as file:
             file.truncate(disk.size_mib << 20)
         if disk.logged:
@@ -117,6 +119,7 @@ class Store:
             block = f"driver=file,filename={self.path},node-name={node},locking=off,discard=unmap"
         else:
             block = f"driver=nbd,server.type=unix,server.path={self._socket},node-name={node}"
+            block += f",reconnect-delay={RECONNECT_S}" if self.disk.drive else ""
         if self.disk.fails:
             rule = f"inject-error.0.event=none,inject-error.0.iotype={self.disk.fails},inject-error.0.errno=5"
             below = ["-blockdev", block.replace(f"node-name={node}", f"node-name={node}-below")]
@@ -154,7 +157,7 @@ class Store:
             files = [str(self._socket), str(self.path), str(self.log_path)]
             return [
                 sys.executable, "-S", "-E", str(DRIVE_SERVER), *files, self.disk.drive, str(seed),
-                *map(str, self.disk.actions or ()),
+                *map(str, self.requests or ()),
             ]  # fmt: skip
         if self.disk.cache == "none":
             return []

@@ -2,11 +2,11 @@
 
 Each drive is a disk of the machine that QEMU reaches by NBD (lab/cut_disk.py). It keeps its promises by what it does,
 and chooses nothing from a list of states; whether what it has is such a state is judged from the log of its requests
-alone. In each round every kind of drive works on a disk of its own, and loses its power at a moment of its own. In the
-last round before a boot the machine loses its power, and all its disks with it. The next boot goes on with what the
-disks have.
+alone. Each kind of drive is there twice, under a file system and without one. A drive loses its power at a moment of
+its own, is judged, and is switched on again; the machine's requests wait so long, and its work goes on. At the end the
+machine loses its power, and all drives with it. It boots again and goes on with what they have.
 
-LAB_STATES says how many cuts there are (104), LAB_STATES_SEED (1) begins their seeds. 40 of them come with each boot.
+LAB_STATES says how many cuts there are (104), LAB_STATES_SEED (1) begins their seeds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -28,15 +28,16 @@ from lab.machine import MADE, ROOT, Machine
 
 CUTS = int(os.environ.get("LAB_STATES", "104"))
 SEED = int(os.environ.get("LAB_STATES_SEED", "1"))
-ROUNDS_PER_BOOT = 5
-ACTIONS = (300, 2000)
+CUTS_PER_BOOT = 4
+"""Of each drive, the last one of them with the machine."""
+
+REQUESTS = (30, 200)
 """Of a drive until its power fails."""
 
-LOG_BYTES = 1_500_000
+LOG_BYTES = 300_000
 """Each log has grown to this size when the machine loses its power."""
 
 SIZE_MIB = {"raw": 4, "ext4": 12}
-LOADS = ("raw", "ext4")
 LOAD = ROOT / "lab" / "cut_load.py"
 KEPT = MADE / "states"
 """Where a state that no promise explains is kept, with its log."""
@@ -87,8 +88,7 @@ ARRANGEMENTS = {
     ),
     "lying": Arrangement(drive="lying", kept=LIAR, broken={"flush honoured": Promises()}),
 }
-NAMES = tuple(ARRANGEMENTS)
-ROUNDS = -(-CUTS // len(NAMES))
+CUTS_EACH = -(-CUTS // (2 * len(ARRANGEMENTS)))
 
 
 @dataclass
@@ -121,64 +121,74 @@ class Seen:
         )
 
 
-def disk(place: int, turn: int) -> Disk:
-    """The disk of a kind of drive in a round of a boot; in the last round the machine's power fails."""
-    arrangement = ARRANGEMENTS[NAMES[place]]
-    return Disk(
-        name=f"STATE{place}T{turn}",
-        size_mib=SIZE_MIB[load(place, turn)],
-        write_cache=arrangement.write_cache,
-        drive=arrangement.drive,
-        seed=SEED * 1000 + place * ROUNDS_PER_BOOT + turn,
-        actions=ACTIONS if turn < ROUNDS_PER_BOOT - 1 else None,
-    )
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A drive of the machine: its kind, and what works on it."""
+
+    name: str
+    load: str
+    disk: Disk
 
 
-def load(place: int, turn: int) -> str:
-    """What writes to a disk."""
-    return LOADS[(place + turn) % len(LOADS)]
+def drives() -> list[Served]:
+    """Each kind of drive, with each load."""
+    found: list[Served] = []
+    for name, arrangement in ARRANGEMENTS.items():
+        for load, size_mib in SIZE_MIB.items():
+            number = len(found)
+            disk = Disk(
+                name=f"STATE{number}",
+                size_mib=size_mib,
+                write_cache=arrangement.write_cache,
+                drive=arrangement.drive,
+                seed=SEED * 1000 + number,
+            )
+            found.append(Served(name=name, load=load, disk=disk))
+    return found
 
 
 @pytest.fixture(scope="module")
 def seen(machine: Callable[..., Machine]) -> Mapping[str, Seen]:
-    """Cut the power of each disk in each round, and judge what it has."""
-    found = {name: Seen() for name in NAMES}
-    lab = machine(*(disk(place, turn) for turn in range(ROUNDS_PER_BOOT) for place in range(len(NAMES))))
-    for first in range(0, ROUNDS, ROUNDS_PER_BOOT):
-        turns = range(ROUNDS_PER_BOOT - min(ROUNDS_PER_BOOT, ROUNDS - first), ROUNDS_PER_BOOT)
+    """Cut the power of each drive, alone and with the machine, and judge what it has."""
+    found = {name: Seen() for name in ARRANGEMENTS}
+    served = drives()
+    lab = machine(*(one.disk for one in served))
+    for first in range(0, CUTS_EACH, CUTS_PER_BOOT):
+        alone = min(CUTS_PER_BOOT, CUTS_EACH - first) - 1
+        for store in lab.stores.values():
+            store.requests = REQUESTS if alone else None
         lab.boot()
-        for turn in turns:
-            cut_each(lab, turn, SEED + first)
+        work(lab, served, alone, found)
         lab.cut()
-        for turn in turns:
-            for place, name in enumerate(NAMES):
-                judge(lab.stores[disk(place, turn).name], ARRANGEMENTS[name], found[name], f"{name}, boot {lab.boots}")
+        for one in served:
+            judge(lab.stores[one.disk.name], one, found)
     return found
 
 
-def cut_each(lab: Machine, turn: int, seed: int) -> None:
-    """Let all drives of a round work until each has lost its power, or can lose it with the machine."""
-    stores = [lab.stores[disk(place, turn).name] for place in range(len(NAMES))]
-    at_work = [
-        lab.start(sys.executable, "-S", "-E", LOAD, load(place, turn), lab.device(store.disk.name), str(seed))
-        for place, store in enumerate(stores)
-    ]
+def work(lab: Machine, served: Sequence[Served], alone: int, found: Mapping[str, Seen]) -> None:
+    """Let all drives work until each has lost its power so often, and can lose it with the machine."""
+    words = [word for one in served for word in (one.load, lab.device(one.disk.name))]
+    at_work = lab.start(sys.executable, "-S", "-E", LOAD, str(SEED * 100 + lab.boots), *words)
+    left = {one.disk.name: alone for one in served}
 
     def is_over() -> bool:
-        for store, running in zip(stores, at_work, strict=True):
-            assert not running.ended or store.has_lost_power, f"it ended before the cut: {running.end()}"
-        if stores[0].disk.actions is None:
-            return all(store.log_path.stat().st_size > LOG_BYTES for store in stores)
-        return all(store.has_lost_power for store in stores)
+        for one in served:
+            store = lab.stores[one.disk.name]
+            if left[store.disk.name] and store.has_lost_power:
+                judge(store, one, found)
+                left[store.disk.name] -= 1
+                store.requests = REQUESTS if left[store.disk.name] else None
+                store.power_on()
+        return not any(left.values()) and all(
+            store.log_path.stat().st_size > LOG_BYTES for store in lab.stores.values()
+        )
 
-    lab.wait_until(is_over, every_s=0.1)
-    if stores[0].disk.actions is not None:
-        for running in at_work:
-            lab.kill(running)
+    lab.wait_until(is_over, at_work, every_s=0.1)
 
 
-def judge(store: Store, arrangement: Arrangement, seen: Seen, cut: str) -> None:
-    """CrashJudge what a disk has."""
+def judge(store: Store, served: Served, found: Mapping[str, Seen]) -> None:
+    """Judge what a drive has."""
+    arrangement, seen = ARRANGEMENTS[served.name], found[served.name]
     with (
         SeenVolume(store.base_path, "base") as base,
         SeenVolume(store.path, "image") as image,
@@ -190,13 +200,13 @@ def judge(store: Store, arrangement: Arrangement, seen: Seen, cut: str) -> None:
         for name, promises in arrangement.broken.items():
             seen.allowed[name] += of.membership(promises).is_allowed
     if not seen.found[-1].is_allowed:
-        seen.unexplained.append(f"{cut}, {store.disk.name}: {seen.found[-1]}")
+        seen.unexplained.append(f"{served.name}, {served.load}, {store.disk.name}: {seen.found[-1]}")
         KEPT.mkdir(parents=True, exist_ok=True)
         for path in (store.log_path, store.base_path, store.path):
             shutil.copy(path, KEPT)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ARRANGEMENTS)
 @pytest.mark.lab(
     line="Crash states: {name}",
     proves="what the drive has after each cut is a state that is enumerated for the promises that it keeps",
@@ -222,4 +232,5 @@ def test_what_a_drive_has_breaks_promises_that_it_does_not_keep(
     cuts = len(seen[name].found)
     for promise, allowed in seen[name].allowed.items():
         observed(f"{promise}: broken after {cuts - allowed} of {cuts} cuts")
-    assert all(allowed * 2 <= cuts for allowed in seen[name].allowed.values())
+    # Not each cut shows it: a drive may just have had nothing to lose, or nothing that was torn.
+    assert all(allowed < cuts for allowed in seen[name].allowed.values())

@@ -11,6 +11,7 @@ import os
 import random
 import struct
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -109,7 +110,22 @@ class _Request:
     done: Callable[[], None]
     lines: set[int] = field(default_factory=set)
     """Lines that must be on the medium before it completes."""
-    touched: frozenset[int] = frozenset()
+    order: list[int] = field(default_factory=list)
+    """In which order, from the last to the first."""
+    touched: set[int] = field(default_factory=set)
+    """Dirty lines with bytes of it."""
+
+    def needs(self, lines: set[int], draw: random.Random) -> None:
+        """Let it complete when these lines are on the medium."""
+        self.lines = set(lines)
+        self.order = sorted(lines)
+        draw.shuffle(self.order)
+
+    def next_line(self) -> int:
+        """A line that it needs."""
+        while self.order[-1] not in self.lines:
+            self.order.pop()
+        return self.order[-1]
 
 
 class CutDrive:
@@ -129,7 +145,7 @@ class CutDrive:
         self._random = random.Random(seed)
         self._cached: dict[int, dict[int, bytes]] = {}
         """Of each dirty line its dirty sectors."""
-        self._queue: list[dict[int, bytes]] = []
+        self._queue: deque[dict[int, bytes]] = deque()
         """Of a drive that keeps the order: the dirty sectors of each part of a write."""
         self._first = 0
         """Number of the first part in the queue."""
@@ -145,17 +161,16 @@ class CutDrive:
     def write(self, offset: int, data: bytes, done: Callable[[], None], *, fua: bool = False) -> None:
         """Take a write; `done` is called when it completes."""
         request = _Request(self._log.submit(WRITE, offset, data, fua=fua), WRITE, done)
-        touched = self._put(offset, data)
-        request.touched = frozenset(touched)
+        request.touched = self._put(offset, data)
         if not self.kind.has_cache or (fua and self.kind.forces):
-            request.lines = touched
+            request.needs(request.touched, self._random)
         self._under_way.append(request)
 
     def flush(self, done: Callable[[], None]) -> None:
         """Take a flush."""
         request = _Request(self._log.submit(FLUSH), FLUSH, done)
         if self.kind.flushes:
-            request.lines = set(self._promised)
+            request.needs(self._promised, self._random)
         self._under_way.append(request)
 
     def read(self, offset: int, length: int) -> bytes:
@@ -173,11 +188,11 @@ class CutDrive:
     def step(self) -> None:
         """Do one thing: bring a line to the medium, or let a request complete that may."""
         ready = [one for one in self._under_way if not one.lines]
-        needed = [line for one in self._under_way for line in one.lines]
-        if ready and (not needed or self._random.random() < 0.5):
+        waiting = [one for one in self._under_way if one.lines]
+        if ready and (not waiting or self._random.random() < 0.5):
             self._complete(self._random.choice(ready))
-        elif needed:
-            self._bring(self._random.choice(needed))
+        elif waiting:
+            self._bring(self._random.choice(waiting).next_line())
 
     def idle(self) -> None:
         """Bring a line to the medium although nothing asks for it."""
@@ -217,8 +232,7 @@ class CutDrive:
         self._is_there(line)
 
     def _bring_first(self) -> None:
-        self._to_medium(self._queue[0])
-        del self._queue[0]
+        self._to_medium(self._queue.popleft())
         self._first += 1
         self._is_there(self._first - 1)
 
@@ -226,7 +240,7 @@ class CutDrive:
         self._promised.discard(line)
         for request in self._under_way:
             request.lines.discard(line)
-            request.touched -= {line}
+            request.touched.discard(line)
 
     def _to_medium(self, dirty: dict[int, bytes]) -> None:
         """Write sectors with one system call, which no signal ends: with others between them, all are written."""

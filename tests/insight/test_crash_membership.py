@@ -6,6 +6,8 @@ import itertools
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -280,3 +282,35 @@ def test_what_a_drive_has_after_a_cut_breaks_promises_that_it_does_not_keep(
 ) -> None:
     allowed = sum(judged.membership(cut(name, judged, seed), promises).is_allowed for seed in range(12))
     assert allowed < 6
+
+
+SERVER = Path(__file__).parents[2] / "lab" / "cut_disk.py"
+
+
+@pytest.mark.skipif(shutil.which("qemu-io") is None, reason="needs qemu-io")
+@pytest.mark.parametrize("name", KEPT)
+def test_a_served_drive_that_loses_its_power_by_itself_has_an_allowed_content(judged: Judged, name: str) -> None:
+    place, medium = judged.folder / "socket", judged.folder / "medium"
+    medium.write_bytes(bytes(VOLUME_BYTES))
+    draw = random.Random(name)
+    commands = []
+    for _ in range(80):
+        sectors = draw.choice((1, 2, 8, 9, 16))
+        offset = draw.randrange(0, SECTORS - sectors + 1) * SECTOR_BYTES
+        commands += ["-c", f"aio_write -P {draw.randrange(1, 250)} {offset} {sectors * SECTOR_BYTES}"]
+        if draw.random() < 0.1:
+            commands += ["-c", "aio_flush"]
+    server = subprocess.Popen([sys.executable, "-S", SERVER, place, medium, judged.log, name, "1", "20", "60"])
+    try:
+        while not place.exists():
+            assert server.poll() is None
+        address = f"nbd+unix:///?socket={place}"
+        asked = ["qemu-io", "-t", "writeback", "-f", "raw", address, *commands]
+        subprocess.run(asked, capture_output=True, check=False)
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
+        server.wait()
+    assert judged.membership(medium.read_bytes(), KEPT[name]).is_allowed
+    with read_write_log(judged.log, VOLUME_BYTES) as log:
+        assert len(log.requests) >= 20

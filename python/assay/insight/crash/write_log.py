@@ -164,7 +164,7 @@ def _recorded(file: BinaryIO, path: Path) -> tuple[int, list[LoggedRequest]]:
         _, kind, flags, at_ns, offset, length = _EVENT.unpack(head)
         event += 1
         if kind == _COMPLETION:
-            if offset >= len(requests):
+            if offset >= len(requests) or requests[offset].completed is not None:
                 break
             requests[offset].completed = event
             continue
