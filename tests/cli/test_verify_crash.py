@@ -39,6 +39,12 @@ def test_what_was_acknowledged_is_there(crashed: Bench) -> None:
     assert (outcome.code, integrity["passed"]) == (0, True)
     assert integrity["journal"]["acknowledged"] > 2048
     assert not integrity["journal"]["ended"]
+    assert integrity["journal"]["page_bytes"] == 8192
+    assert integrity["journal"]["write_bytes_max"] == 32 * 8192
+    assert (integrity["journal"]["direct"], integrity["journal"]["write_through"]) == (True, True)
+    # A file is no drive, of which a power cut would prove something.
+    assert integrity["journal"]["drives"] == []
+    assert integrity["journal"]["run"] != integrity["run_identity"]
     assert "acknowledged writes" in outcome.document["verdict"][0]["meaning"]
 
 
@@ -96,3 +102,12 @@ def test_files_keep_their_size_while_a_journal_is_written(bench: Bench, tmp_path
 
     assert without["max_bytes"] > without["size_bytes"]
     assert with_journal["max_bytes"] == with_journal["size_bytes"]
+
+
+def test_pages_may_be_those_of_innodb(bench: Bench) -> None:
+    outcome = bench.verify(bench.target.parent, "--size", "16M", "--duration", "1s", "--page", "16K", "--json")
+    assert outcome.code == 0
+    assert outcome.document["integrity"]["pages"] == 16 * 64
+
+    refused = bench.verify(bench.target.parent, "--size", "16M", "--page", "4K")
+    assert (refused.code, "4 KiB is not accepted; accepted: 8 KiB, 16 KiB" in refused.stderr) == (2, True)

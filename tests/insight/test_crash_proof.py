@@ -11,9 +11,15 @@ from typing import Any
 import pytest
 
 from assay.base.errors import UsageError
+from assay.insight.crash.controls import Control
 from assay.insight.crash.drive import DriveClaim
+from assay.insight.crash.examination import CrashAnswer, Row, Tried
+from assay.insight.crash.promises import Promises
 from assay.insight.crash.proof import CUTS_MIN, atomic_proof, most_torn_share, read_cuts
+from assay.insight.crash.requests import Recorded, VolumeRequest
+from assay.insight.crash.trial import CrashOutcome
 from assay.record.power_cut import DriveCut, DriveIdentity
+from assay.report.sections.crash import answer_blocks
 
 RUN = Path(__file__).parents[1] / "fixtures/runs/verify"
 DRIVE = DriveIdentity(model="Model", firmware="1.0", serial="S1", wwn="eui.1")
@@ -43,6 +49,8 @@ def test_enough_cuts_prove_a_claim_and_say_how_strongly() -> None:
     assert "7 pages of 16 KiB outstanding in each of 100 power cuts that the drive counted, none torn" in proof.words
     assert "at most 3.0 % of such cuts tear one, with 95 % confidence" in proof.words
     assert "each was a write of its own" in proof.words
+    assert not proof.covers_parts
+    assert atomic_proof(CLAIM, cuts(100, write_bytes_max=32 * 16384), 16384).covers_parts
 
 
 def test_the_least_number_of_cuts_leaves_five_percent() -> None:
@@ -181,3 +189,32 @@ def test_what_is_no_check_of_a_crash_is_refused_in_one_line(tmp_path: Path) -> N
     foreign = checked(tmp_path / "foreign", "1", outstanding_pages="many")
     with pytest.raises(UsageError, match="cannot be read"):
         read_cuts([foreign])
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (
+            cuts(60, write_bytes_max=524288),
+            "may stay here: the drive's atomic write of 16 KiB is proven, and all 9 states",
+        ),
+        (cuts(60), "may stay here where each page is a write of its own"),
+        (cuts(12), "may stay here if the drive's atomic write of 16 KiB is real"),
+        (cuts(12, torn_pages=1), "may not stay on this drive"),
+    ],
+)
+def test_the_answer_says_what_the_proof_allows(found: list[DriveCut], words: str) -> None:
+    outcome = CrashOutcome(
+        promises=Promises(), planned=9, tried=9, failed=1, kinds={}, coverage={}, seconds=1.0, failure=None
+    )
+    passes = replace(outcome, failed=0, promises=Promises(atomic_bytes=16384))
+    recorded = Recorded(title="Server", load_s=1.0, told=9)
+    liar = Tried(what="liar", outcome=outcome, must_fail=True, keeps_promises=False)
+    own = Row(settings=(), recorded=recorded, counts={}, tried=(Tried(what="", outcome=passes), liar))
+    tried = (Tried(what="", outcome=outcome), Tried(what="16 KiB", outcome=passes), liar)
+    bare = replace(
+        own, settings=("full_page_writes=off",), tried=tried, control=Control(reason="torn", page_bytes=8192)
+    )
+    volume = VolumeRequest(size_bytes=1 << 28, mkfs=("-O", "bigalloc", "-C", "16384"))
+    answer = CrashAnswer(rows=(own, bare), volume=volume, seed=1, jobs=1, drive=CLAIM, cuts=tuple(found))
+    assert words in " ".join(str(block) for block in answer_blocks(answer))

@@ -27,7 +27,7 @@ EXCEPTIONS = {
     "embedded/cluster.py lines": 501,
     "embedded/server.py start": 62,
     "api/measuring.py profile": 63,
-    "integrity/plan.py IntegrityPlan": 30,
+    "integrity/plan.py IntegrityPlan": 31,
     "integrity/plan.rs VerifyPlan": 27,
     "integrity/shapes.py Integrity": 28,
     "io/sqlio.py lines": 525,

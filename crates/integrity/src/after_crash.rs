@@ -1,7 +1,7 @@
 //! After a crash: is everything there that the journal says was acknowledged?
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io,
     os::unix::fs::FileExt,
     path::Path,
@@ -46,6 +46,12 @@ pub struct CrashCheck {
     pub ended: bool,
     /// The journal's last block was being written when it ended.
     pub cut_off: bool,
+    /// Data pages whose newest write the storage had not promised at the end, and that an earlier promise covers: they
+    /// are the ones of which a crash may leave a part.
+    pub outstanding_pages: u64,
+    /// The plan of the run that crashed, and what its caller noted.
+    pub plan: VerifyPlan,
+    pub note: Option<String>,
 }
 
 /// How far a check is, and whether it goes on.
@@ -65,7 +71,7 @@ pub fn examine_journal(run: &RunPlan) -> Result<(), RunError> {
 }
 
 /// State at the beginning of a check.
-type Opened = (VerifyPlan, Promises, Vec<Reader>);
+type Opened = (VerifyPlan, Option<String>, Promises, Vec<Reader>);
 
 fn open_both(run: &RunPlan) -> Result<Opened, RunError> {
     let path = run.journal.as_deref().unwrap_or_else(|| Path::new(""));
@@ -76,7 +82,7 @@ fn open_both(run: &RunPlan) -> Result<Opened, RunError> {
     let readers = run.plan.files.iter().map(Reader::open);
     let mut files = readers.collect::<Result<Vec<Reader>, DeviceError>>()?;
     refuse_other_runs(path, &Stamper::new(plan.run_id), &plan, &promises, &mut files)?;
-    Ok((plan, promises, files))
+    Ok((plan, journal.note().map(str::to_owned), promises, files))
 }
 
 /// Holds a target against the journal of the run that wrote it. Nothing is written.
@@ -84,16 +90,24 @@ fn open_both(run: &RunPlan) -> Result<Opened, RunError> {
 /// # Errors
 /// As [`examine_journal`].
 pub fn check_after_crash(run: &RunPlan, progress: &CrashProgress) -> Result<CrashCheck, RunError> {
-    let (plan, promises, mut files) = open_both(run)?;
+    let (plan, note, promises, mut files) = open_both(run)?;
     let all_bytes: u64 = plan.files.iter().map(|file| file.size_bytes).sum();
     progress.all_bytes.store(all_bytes, Ordering::Relaxed);
     let stamper = Stamper::new(plan.run_id);
     let log = Log::new(&plan.files);
-    let (plan, promised) = (&plan, &promises);
-    let mut check = Check { stamper, plan, promises: promised, progress, findings: Vec::new(), pages: 0, bytes: 0 };
+    let mut check = Check {
+        stamper,
+        plan: &plan,
+        promises: &promises,
+        progress,
+        findings: Vec::new(),
+        pages: 0,
+        bytes: 0,
+        outstanding: 0,
+    };
     // The log is read first: what it holds says which pages may be on the storage.
     let mut records = vec![0; log.blocks() as usize];
-    for (index, reader) in of_kind(plan, &mut files, true) {
+    for (index, reader) in of_kind(&plan, &mut files, true) {
         check.file(index, reader, |id, stamp| {
             records[log.position(id) as usize] = stamp.lsn;
             None
@@ -107,7 +121,7 @@ pub fn check_after_crash(run: &RunPlan, progress: &CrashProgress) -> Result<Cras
     while log.blocks() > 0 && records[(log_end % log.blocks()) as usize] == log_end + 1 {
         log_end += 1;
     }
-    for (index, reader) in of_kind(plan, &mut files, false) {
+    for (index, reader) in of_kind(&plan, &mut files, false) {
         check.file(index, reader, |_, stamp| {
             (stamp.lsn > log_end).then(|| {
                 format!(
@@ -123,12 +137,15 @@ pub fn check_after_crash(run: &RunPlan, progress: &CrashProgress) -> Result<Cras
         promised: promises.of_file.iter().flatten().filter(|generation| **generation > 0).count() as u64,
         pages_read: check.pages,
         bytes_read: check.bytes,
+        outstanding_pages: check.outstanding,
         findings: check.findings,
         log_promised,
         log_end,
         complete,
         ended: promises.ended,
         cut_off: promises.lost_blocks > 0,
+        plan,
+        note,
     })
 }
 
@@ -140,6 +157,8 @@ fn of_kind<'a>(plan: &VerifyPlan, files: &'a mut [Reader], log: bool) -> Vec<(u1
 /// The newest promised generation of every page; 0 where nothing is promised.
 struct Promises {
     of_file: Vec<Vec<u32>>,
+    /// Pages that were written again since, which no flush has covered.
+    unflushed: HashSet<PageId>,
     /// The newest promised record of the log.
     log: u64,
     acknowledged: u64,
@@ -166,6 +185,7 @@ impl Promises {
     fn of(path: &Path, plan: &VerifyPlan, journal: &mut JournalReader) -> Result<Self, JournalError> {
         let mut promises = Self {
             of_file: plan.files.iter().map(|file| vec![0; file.pages() as usize]).collect(),
+            unflushed: HashSet::new(),
             log: 0,
             acknowledged: 0,
             ended: false,
@@ -177,6 +197,10 @@ impl Promises {
         promises.lost_blocks = journal.visit(|record| {
             is_known &= promises.take(record, plan.write_through, &mut waiting).is_some();
         })?;
+        for (file, waiting) in (0..).zip(&waiting) {
+            let writes = waiting.since.iter().chain(waiting.before.values().flatten());
+            promises.unflushed.extend(writes.map(|(page, ..)| PageId { file, page: *page }));
+        }
         let what = || "it names a page that is not there".to_owned();
         if is_known { Ok(promises) } else { Err(JournalError::Damaged { path: path.to_owned(), what: what() }) }
     }
@@ -311,6 +335,7 @@ struct Check<'a> {
     findings: Vec<Finding>,
     pages: u64,
     bytes: u64,
+    outstanding: u64,
 }
 
 impl Check<'_> {
@@ -363,10 +388,15 @@ impl Check<'_> {
         id: PageId,
         promised: u32,
         image: &[u8],
-        whole: &mut impl FnMut(PageId, &Stamp) -> Option<String>,
+        stamped: &mut impl FnMut(PageId, &Stamp) -> Option<String>,
     ) {
-        if let Some(stamp) = self.stamper.whole(image, id) {
-            let too_early = whole(id, &stamp);
+        let whole = self.stamper.whole(image, id);
+        let is_newer = whole.as_ref().is_none_or(|stamp| stamp.generation > promised);
+        if promised > 0 && !self.is_log(id) && (is_newer || self.promises.unflushed.contains(&id)) {
+            self.outstanding += 1;
+        }
+        if let Some(stamp) = whole {
+            let too_early = stamped(id, &stamp);
             if stamp.generation < promised {
                 let text = format!("generation {promised} was acknowledged, the page holds {}", stamp.generation);
                 let units = vec![Unit::Older { generation: stamp.generation }; image.len() / crate::stamp::UNIT_BYTES];

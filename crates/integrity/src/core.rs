@@ -81,7 +81,7 @@ impl Core {
             stamper: Stamper::new(plan.run_id),
             throttles: files.iter().map(|_| Throttle::new(plan.target_io_ns, plan.max_outstanding)).collect(),
             log: Log::new(&plan.files),
-            pool: Pool::new((plan.pool_bytes / u64::from(crate::PAGE_BYTES)).max(16) as usize),
+            pool: Pool::new((plan.pool_bytes / u64::from(plan.frame_bytes())).max(16) as usize),
             dirty: BTreeMap::new(),
             schedule: Schedule::default(),
             counts: Counts::default(),
@@ -399,14 +399,15 @@ impl Core {
     /// Data pages fill a frame each; log blocks share frames.
     fn frame_of(&self, io: &InFlight, page: u32) -> u32 {
         let page_bytes = self.files[usize::from(io.id.file)].page_bytes;
-        if page_bytes < crate::PAGE_BYTES {
-            return io.first_frame + page * page_bytes / crate::PAGE_BYTES;
+        let frame_bytes = self.plan.frame_bytes();
+        if page_bytes < frame_bytes {
+            return io.first_frame + page * page_bytes / frame_bytes;
         }
         self.queue.frame_of_piece(io.id.file, io.first_frame, page, io.pages)
     }
 
     fn place_in_frame(&self, io: &InFlight, page: u32) -> usize {
-        (page * self.files[usize::from(io.id.file)].page_bytes % crate::PAGE_BYTES) as usize
+        (page * self.files[usize::from(io.id.file)].page_bytes % self.plan.frame_bytes()) as usize
     }
 }
 

@@ -109,6 +109,8 @@ impl Record {
 #[derive(Serialize, Deserialize)]
 struct Header {
     plan: VerifyPlan,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// A journal being written.
@@ -132,14 +134,15 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError::Exists`], or [`JournalError::Io`].
-    pub(crate) fn create(path: &Path, plan: &VerifyPlan) -> Result<Self, JournalError> {
+    pub(crate) fn create(path: &Path, plan: &VerifyPlan, note: Option<&str>) -> Result<Self, JournalError> {
         let io_error = |source| JournalError::Io { path: path.to_owned(), source };
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let file = opened.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => JournalError::Exists { path: path.to_owned() },
             _ => io_error(source),
         })?;
-        let json = serde_json::to_vec(&Header { plan: plan.clone() }).map_err(|error| io_error(error.into()))?;
+        let header = Header { plan: plan.clone(), note: note.map(str::to_owned) };
+        let json = serde_json::to_vec(&header).map_err(|error| io_error(error.into()))?;
         let mut header = Vec::with_capacity(BLOCK_BYTES);
         header.extend(MAGIC);
         header.extend(VERSION.to_le_bytes());
@@ -265,6 +268,7 @@ impl Drop for Journal {
 pub struct JournalReader<R = BufReader<File>> {
     path: PathBuf,
     plan: VerifyPlan,
+    note: Option<String>,
     source: R,
     blocks: u64,
 }
@@ -328,12 +332,23 @@ impl<R: Read> JournalReader<R> {
         }
         let first = end.next_multiple_of(block);
         io::copy(&mut source.by_ref().take(first - end), &mut io::sink()).map_err(io_error)?;
-        Ok(Self { path: owned(), plan: header.plan, source, blocks: bytes.saturating_sub(first) / block })
+        Ok(Self {
+            path: owned(),
+            plan: header.plan,
+            note: header.note,
+            source,
+            blocks: bytes.saturating_sub(first) / block,
+        })
     }
 
     /// The plan of the run that wrote it.
     pub fn plan(&self) -> &VerifyPlan {
         &self.plan
+    }
+
+    /// Note of the caller of the run.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// Gives every record to `visit`, in order; returns how many blocks from the first that is not whole were left out.

@@ -116,6 +116,11 @@ impl Kernel {
         self.with(|core| most_pages_per_io(&core.plan, usize::from(file)))
     }
 
+    /// Most pages of one write to a data file.
+    pub(crate) fn most_pages_of_write(&self, file: u16) -> u32 {
+        self.with(|core| core.plan.pages_per_io).min(self.most_pages(file))
+    }
+
     /// Pages of a file that may be touched.
     pub(crate) fn pages(&self, file: u16) -> u32 {
         self.with(|core| core.files[usize::from(file)].pages)

@@ -82,7 +82,7 @@ async fn prepare(kernel: &Kernel) {
     let mut done = 0;
     for file in files {
         let pages = kernel.pages(file);
-        let step = kernel.with(|core| core.plan.pages_per_io).min(kernel.most_pages(file));
+        let step = kernel.most_pages_of_write(file);
         let mut page = 0;
         while page < pages && goes_on(kernel) {
             let count = step.min(pages - page);
@@ -113,7 +113,7 @@ async fn audit(kernel: &Kernel) {
     let mut done = 0;
     for file in files {
         let pages = kernel.pages(file);
-        let most = kernel.with(|core| core.plan.pages_per_io).min(kernel.most_pages(file));
+        let most = kernel.most_pages_of_write(file);
         let step = if kernel.with(|core| core.is_log(file)) { kernel.most_pages(file) } else { most };
         let mut page = 0;
         while page < pages && goes_on(kernel) {

@@ -2,8 +2,12 @@ use std::{os::fd::RawFd, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a data page, as SQL Server's.
+/// Bytes of a data page, as SQL Server's, unless a plan says otherwise.
 pub const PAGE_BYTES: u32 = 8192;
+
+fn usual_page_bytes() -> u32 {
+    PAGE_BYTES
+}
 
 /// Plan of a run of `assay verify`. The Python side makes it; see `assay.workloads.integrity` for the meaning of the
 /// values.
@@ -34,7 +38,7 @@ pub struct VerifyPlan {
     /// Shortest time between the last write of a page and its next change. On small files, users would otherwise spend
     /// their time writing over pages that were never read.
     pub rewrite_after_ns: u64,
-    /// Pages per I/O when all pages are written or read in order (prepare, audit).
+    /// Most pages of a write, and of a read of all pages in order (audit).
     pub pages_per_io: u32,
     pub rereads: u32,
     pub reread_pause_ns: u64,
@@ -48,6 +52,19 @@ pub struct VerifyPlan {
     pub read_ahead: ReadAheadPlan,
     pub bulk_update: BulkUpdatePlan,
     pub shrink: ShrinkPlan,
+}
+
+impl VerifyPlan {
+    /// Bytes of a frame of memory, which holds one page of the largest.
+    pub fn frame_bytes(&self) -> u32 {
+        self.files.iter().map(FilePlan::page_bytes).max().unwrap_or(PAGE_BYTES).max(PAGE_BYTES)
+    }
+
+    /// Bytes of the largest write of data pages.
+    pub fn data_write_bytes_max(&self) -> u64 {
+        let pages = u64::from(self.pages_per_io);
+        self.files.iter().filter(|file| !file.log).map(|file| pages * u64::from(file.page_bytes())).max().unwrap_or(0)
+    }
 }
 
 /// One file of the imitated database: a file, or a part of a file or device.
@@ -68,13 +85,16 @@ pub struct FilePlan {
     pub log: bool,
     /// Bytes of a log block; I/O is aligned to it.
     pub sector_bytes: u32,
+    /// Bytes of a page of a data file; journals from before it could be chosen have the usual one.
+    #[serde(default = "usual_page_bytes")]
+    pub data_page_bytes: u32,
     pub direct: bool,
 }
 
 impl FilePlan {
     /// Bytes of a page of a data file, or of a block of a log file.
     pub fn page_bytes(&self) -> u32 {
-        if self.log { self.sector_bytes } else { PAGE_BYTES }
+        if self.log { self.sector_bytes } else { self.data_page_bytes }
     }
 
     /// Pages or blocks at first.

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::{
-    FaultCounts, FilePlan, FileStanding, Finding, PAGE_BYTES, Phase, VerifyPlan,
+    FaultCounts, FilePlan, FileStanding, Finding, Phase, VerifyPlan,
     expected::PageState,
     failure::Failure,
     faulty::{FaultyClock, FaultyFile, FaultyOptions, FaultyQueue, FileMedium},
@@ -45,6 +45,9 @@ pub struct RunPlan {
     pub faulty: Option<FaultyOptions>,
     /// Where acknowledgements are recorded.
     pub journal: Option<PathBuf>,
+    /// Note of the caller, which the journal keeps unread: the drives before a crash.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// Error that keeps a run from starting.
@@ -259,7 +262,7 @@ fn work(run: RunPlan, shared: Shared, ready: &mpsc::Sender<Result<Engine, RunErr
 fn prepare(run: &RunPlan, shared: Shared) -> Result<(Verifier, Engine), RunError> {
     let (queue, engine) = open_queue(run, &shared)?;
     let pulse = shared.pulse.clone();
-    let journal = run.journal.as_ref().map(|path| Journal::create(path, &run.plan)).transpose()?;
+    let journal = run.journal.as_ref().map(|path| Journal::create(path, &run.plan, run.note.as_deref())).transpose()?;
     let meter = Meter {
         tick: 0,
         interval_ns: run.plan.interval_ns.max(1),
@@ -275,7 +278,7 @@ fn prepare(run: &RunPlan, shared: Shared) -> Result<(Verifier, Engine), RunError
 }
 
 fn open_queue(run: &RunPlan, shared: &Shared) -> Result<(Box<dyn DataQueue>, Engine), RunError> {
-    let plan = &run.plan;
+    let (plan, frame) = (&run.plan, run.plan.frame_bytes());
     let (depth, frames) = Verifier::queue_needs(plan);
     if let Some(options) = &run.faulty {
         let files: Vec<FaultyFile> = plan
@@ -294,8 +297,7 @@ fn open_queue(run: &RunPlan, shared: &Shared) -> Result<(Box<dyn DataQueue>, Eng
         let opened = opened.collect::<Result<Vec<File>, DeviceError>>()?;
         let io_error = |source| DeviceError::Io { what: "the faulty device".into(), source };
         let medium = FileMedium::new(&files, opened).map_err(io_error)?;
-        let queue =
-            FaultyQueue::new(*options, files, medium, FaultyClock::wall(shared.started), depth, frames, PAGE_BYTES)?;
+        let queue = FaultyQueue::new(*options, files, medium, FaultyClock::wall(shared.started), depth, frames, frame)?;
         return Ok((Box::new(queue), Engine { backend: "faulty", ..Engine::default() }));
     }
     let sync = if plan.write_through { Sync::Dsync } else { Sync::Fdatasync };
@@ -304,7 +306,7 @@ fn open_queue(run: &RunPlan, shared: &Shared) -> Result<(Box<dyn DataQueue>, Eng
         Ok(VolumeFile { scattered, ..open(file, file.direct, sync)? })
     });
     let volumes = volumes.collect::<Result<Vec<VolumeFile>, DeviceError>>()?;
-    Ok(open_data_queue(volumes, run.backend, frames, PAGE_BYTES, shared.clock.clone(), depth)?)
+    Ok(open_data_queue(volumes, run.backend, frames, frame, shared.clock.clone(), depth)?)
 }
 
 fn open(file: &FilePlan, direct: bool, sync: Sync) -> Result<VolumeFile, DeviceError> {

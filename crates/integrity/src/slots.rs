@@ -1,6 +1,6 @@
 //! Places for I/Os under way: a tag each, and memory for one page or for many.
 
-use crate::{PAGE_BYTES, VerifyPlan};
+use crate::VerifyPlan;
 
 /// Frames of the places for large I/Os, at most: 64 pages, SQL Server's usual read-ahead.
 const LARGE_MAX_FRAMES: u32 = 64;
@@ -16,6 +16,7 @@ pub(crate) struct Slots {
     slots: Vec<Slot>,
     free_small: Vec<u32>,
     free_large: Vec<u32>,
+    frame_bytes: u32,
 }
 
 impl Slots {
@@ -28,7 +29,7 @@ impl Slots {
             .collect();
         let free_small = (0..small).rev().collect();
         let free_large = (small..small + large).rev().collect();
-        Self { slots, free_small, free_large }
+        Self { slots, free_small, free_large, frame_bytes: plan.frame_bytes() }
     }
 
     /// I/Os there can be at once.
@@ -42,7 +43,7 @@ impl Slots {
 
     /// A place for `bytes`; its number is the I/O's tag.
     pub(crate) fn take(&mut self, bytes: u32) -> Option<u32> {
-        if bytes <= PAGE_BYTES { self.free_small.pop() } else { self.free_large.pop() }
+        if bytes <= self.frame_bytes { self.free_small.pop() } else { self.free_large.pop() }
     }
 
     pub(crate) fn give_back(&mut self, tag: u32) {
@@ -59,7 +60,7 @@ impl Slots {
 
     /// Bytes of the largest I/O.
     pub(crate) fn largest_io_bytes(plan: &VerifyPlan) -> u32 {
-        large_frames(plan) * PAGE_BYTES
+        large_frames(plan) * plan.frame_bytes()
     }
 
     /// How many I/Os and frames a queue must have for this plan.

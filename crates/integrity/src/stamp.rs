@@ -11,7 +11,7 @@ const VERSION: u8 = 1;
 /// Places in the noise where a page's bytes may begin, 64 bytes apart: the noise stays in a core's own cache.
 const NOISE_STARTS: usize = 2048;
 const NOISE_STEP_BYTES: usize = 64;
-const LARGEST_PAGE_BYTES: usize = 8192;
+const LARGEST_PAGE_BYTES: usize = 16384;
 
 /// Filling of buffers before a read: bytes that still have it afterwards were not read.
 pub(crate) const NOT_READ: u8 = 0xbd;

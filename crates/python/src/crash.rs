@@ -119,6 +119,7 @@ impl CrashCheck {
         report.audited = check.complete && check.findings.is_empty();
         report.counts.pages_verified = check.pages_read;
         report.counts.bytes_verified = check.bytes_read;
+        let plan = &check.plan;
         report.journal = Some(JournalReport {
             acknowledged: check.acknowledged,
             promised_pages: check.promised,
@@ -127,6 +128,14 @@ impl CrashCheck {
             complete: check.complete,
             ended: check.ended,
             cut_off: check.cut_off,
+            run: format!("{:016x}", plan.run_id),
+            page_bytes: plan.frame_bytes(),
+            write_bytes_max: plan.data_write_bytes_max(),
+            write_through: plan.write_through,
+            direct: plan.files.iter().all(|file| file.direct),
+            max_outstanding: plan.max_outstanding,
+            outstanding_pages: check.outstanding_pages,
+            note: check.note.clone(),
         });
         if self.reported.fetch_add(1, Ordering::Relaxed) > 0 {
             return;

@@ -94,7 +94,7 @@ impl Verification {
 pub(crate) fn memory_bytes(plan_json: &str) -> PyResult<u64> {
     let plan: VerifyPlan = parse(plan_json)?;
     let (_, frames) = Verifier::queue_needs(&plan);
-    let buffers = u64::from(frames) * u64::from(assay_integrity::PAGE_BYTES);
+    let buffers = u64::from(frames) * u64::from(plan.frame_bytes());
     Ok(assay_integrity::expected_state_bytes(&plan.files) + buffers)
 }
 
@@ -216,6 +216,15 @@ pub(crate) struct JournalReport {
     pub(crate) complete: bool,
     pub(crate) ended: bool,
     pub(crate) cut_off: bool,
+    /// Identity of the run that crashed, in hexadecimal digits.
+    pub(crate) run: String,
+    pub(crate) page_bytes: u32,
+    pub(crate) write_bytes_max: u64,
+    pub(crate) write_through: bool,
+    pub(crate) direct: bool,
+    pub(crate) max_outstanding: u32,
+    pub(crate) outstanding_pages: u64,
+    pub(crate) note: Option<String>,
 }
 
 fn report(run: &Run) -> String {

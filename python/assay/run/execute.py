@@ -134,6 +134,8 @@ class Execution:
         self._keep_target_facts()
         with Recorder(targets.collectors()) as recorder:
             self._live.watch(recorder)
+            # The drives beneath are known from here on; a run that a crash ends has them, too.
+            self._keep_target_facts()
             try:
                 self._run_parts(recorder)
             finally:

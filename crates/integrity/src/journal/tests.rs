@@ -52,14 +52,14 @@ fn plan() -> VerifyPlan {
 /// The bytes of a journal of several blocks.
 fn journal(name: &str) -> Vec<u8> {
     let path = std::env::temp_dir().join(format!("assay-journal-{}-{name}", std::process::id()));
-    let mut journal = Journal::create(&path, &plan()).unwrap();
+    let mut journal = Journal::create(&path, &plan(), None).unwrap();
     for page in 0..RECORDS {
         let mut state = PageState::default();
         state.generation = page + 1;
         journal.acknowledged(PageId { file: 0, page }, &[state]);
     }
     journal.finish(true).unwrap();
-    assert!(matches!(Journal::create(&path, &plan()), Err(JournalError::Exists { .. })));
+    assert!(matches!(Journal::create(&path, &plan(), None), Err(JournalError::Exists { .. })));
     let bytes = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
     bytes

@@ -18,7 +18,7 @@ pub(super) async fn bulk_update(kernel: Kernel, user: User) {
     while kernel.stressing() {
         let wanted = rng.random_range(plan.pages_min..=plan.pages_max);
         let (start, pages) = any_pages(&kernel, wanted, &mut rng);
-        let step = kernel.most_pages(start.file).min(GATHER_PAGES);
+        let step = kernel.most_pages_of_write(start.file).min(GATHER_PAGES);
         if kernel.may_change(start, pages) {
             let lsn = kernel.append(LOG_BYTES).await;
             kernel.durable(lsn).await;

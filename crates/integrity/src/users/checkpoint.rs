@@ -85,7 +85,7 @@ struct Work {
 fn runs(kernel: &Kernel, pages: &[PageId]) -> VecDeque<(PageId, u32)> {
     let mut runs: VecDeque<(PageId, u32)> = VecDeque::new();
     for &id in pages {
-        let most = kernel.most_pages(id.file).min(GATHER_PAGES);
+        let most = kernel.most_pages_of_write(id.file).min(GATHER_PAGES);
         match runs.back_mut() {
             Some((first, count)) if id == (PageId { page: first.page + *count, ..*first }) && *count < most => {
                 *count += 1

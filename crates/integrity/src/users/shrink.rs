@@ -46,7 +46,7 @@ async fn grow(kernel: &Kernel, file: u16, pages: u32, user: User) {
     if pages <= before || kernel.resize(file, pages).is_err() {
         return;
     }
-    let step = kernel.with(|core| core.plan.pages_per_io).min(kernel.most_pages(file));
+    let step = kernel.most_pages_of_write(file);
     for page in (before..pages).step_by(step as usize) {
         if !kernel.stressing() {
             break;

@@ -67,6 +67,7 @@ pub(crate) fn plan(seed: u64) -> VerifyPlan {
         max_bytes,
         increment_bytes: 8 * u64::from(PAGE_BYTES),
         log,
+        data_page_bytes: PAGE_BYTES,
         sector_bytes: if seed.is_multiple_of(2) { 512 } else { 4096 },
         direct: false,
     };

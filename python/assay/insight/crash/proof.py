@@ -46,12 +46,19 @@ def most_torn_share(cuts: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class AtomicProof:
-    """What is known of a drive's atomic writes of one size."""
+    """What is known of a drive's atomic writes of one size.
+
+    Attributes
+    ----------
+    covers_parts
+        Whether enough of the cuts hit runs whose writes were larger than a page, as those of a file system may be.
+    """
 
     verdict: Verdict
     words: str
     cuts: int = 0
     torn_share_max: float | None = None
+    covers_parts: bool = False
 
 
 def read_cuts(folders: Iterable[Path]) -> tuple[DriveCut, ...]:
@@ -124,7 +131,11 @@ def atomic_proof(drive: DriveClaim, cuts: Sequence[DriveCut], size_bytes: int) -
         words = f"{claim}, which is not proven yet: {seen}; {CUTS_MIN} cuts are needed{left_out}"
         return AtomicProof(verdict="not proven", words=words, cuts=number, torn_share_max=bound)
     return AtomicProof(
-        verdict="proven", words=f"{claim}, which is proven: {seen}{left_out}", cuts=number, torn_share_max=bound
+        verdict="proven",
+        words=f"{claim}, which is proven: {seen}{left_out}",
+        cuts=number,
+        torn_share_max=bound,
+        covers_parts=sum(cut.write_bytes_max > cut.page_bytes for cut in counted) >= CUTS_MIN,
     )
 
 

@@ -164,6 +164,11 @@ def _stays(answer: CrashAnswer, size: int, tried: int) -> str:
     if answer.drive is None:
         return f"may stay here if the drive's atomic write of {words} is real: {passes}. See --drive and --proof."
     proof = atomic_proof(answer.drive, answer.cuts, size)
+    if proof.verdict == "proven" and not proof.covers_parts:
+        return (
+            f"may stay here where each page is a write of its own: {passes} ({proof.words}). A file system may put"
+            " neighbouring pages into one write: cut the power under runs with pages_per_io above 1, too."
+        )
     if proof.verdict == "proven":
         return f"may stay here: the drive's atomic write of {words} is proven, and {passes} ({proof.words})."
     if proof.verdict == "broken":

@@ -16,7 +16,7 @@ from assay.targets.files.spec import FAULTS
 from assay.targets.files.target import StorageTarget
 from assay.targets.host import free_memory_bytes
 from assay.workloads.integrity.files import PlacedFile, PlannedFile
-from assay.workloads.integrity.plan import PAGE_BYTES, USERS_MAX_AUTOMATIC, IntegrityPlan
+from assay.workloads.integrity.plan import USERS_MAX_AUTOMATIC, IntegrityPlan
 
 POOL_SHARE = 0.25
 POOL_MIN_BYTES = 1 << 20
@@ -160,13 +160,16 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[PlacedFile], *, run_id: int
     }
 
 
-def run_plan(plan: IntegrityPlan, target: StorageTarget, files: Sequence[PlacedFile], *, run_id: int) -> str:
-    """A whole run as the compiled core takes it (`crates/integrity/src/run.rs`), JSON."""
+def run_plan(
+    plan: IntegrityPlan, target: StorageTarget, files: Sequence[PlacedFile], *, run_id: int, note: str = ""
+) -> str:
+    """A whole run as the compiled core takes it (`crates/integrity/src/run.rs`), JSON; a journal keeps the note."""
     asked = {
         "plan": verify_plan(plan, files, run_id=run_id),
         "backend": plan.backend,
         "faulty": faulty_plan(target),
         "journal": None if target.journal is None else str(target.journal),
+        "note": note or None,
     }
     return json.dumps(asked)
 
@@ -219,7 +222,7 @@ def _users(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> PlannedUsers:
 
 def most_pages(files: Sequence[PlacedFile]) -> int:
     """Most pages a user may ask for at once: what the smallest data file has when it is shrunk to a quarter."""
-    return max(min(file.size_bytes for file in files if not file.log) // PAGE_BYTES // 4, 1)
+    return max(min(file.pages for file in files if not file.log) // 4, 1)
 
 
 def narrowed(plan: IntegrityPlan, files: Sequence[PlacedFile]) -> list[str]:
@@ -311,10 +314,9 @@ def _fitting_bytes(plan: IntegrityPlan, files: Sequence[PlacedFile], free_bytes:
 
 
 def _scaled(files: Sequence[PlacedFile], share: float) -> list[PlacedFile]:
-    def scaled(size_bytes: int) -> int:
-        return max(int(size_bytes * share) // PAGE_BYTES * PAGE_BYTES, PAGE_BYTES)
+    def scaled(file: PlacedFile) -> PlacedFile:
+        page = file.page_bytes
+        size, most = (max(int(one * share) // page, 1) * page for one in (file.size_bytes, file.max_bytes))
+        return replace(file, size_bytes=size, max_bytes=most)
 
-    return [
-        file if file.log else replace(file, size_bytes=scaled(file.size_bytes), max_bytes=scaled(file.max_bytes))
-        for file in files
-    ]
+    return [file if file.log else scaled(file) for file in files]

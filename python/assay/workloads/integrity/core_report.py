@@ -148,6 +148,14 @@ class ReadJournal(TypedDict):
     complete: bool
     ended: bool
     cut_off: bool
+    run: str
+    page_bytes: int
+    write_bytes_max: int
+    write_through: bool
+    direct: bool
+    max_outstanding: int
+    outstanding_pages: int
+    note: str | None
 
 
 class VerificationReport(TypedDict):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
@@ -53,6 +54,7 @@ class PlannedFile(TypedDict):
     max_bytes: int
     increment_bytes: int
     sector_bytes: int
+    data_page_bytes: int
     held: int | None
     direct: bool
 
@@ -75,6 +77,8 @@ class PlacedFile:
         It may grow to this in such steps; equal to `size_bytes` and 0 where its size must not change.
     sector_bytes
         What I/O is aligned to, and the block of a log.
+    data_page_bytes
+        A page of a data file.
     held
         Descriptor of the file or device; None before it is made.
     """
@@ -89,16 +93,22 @@ class PlacedFile:
     increment_bytes: int
     sector_bytes: int
     held: int | None = None
+    data_page_bytes: int = PAGE_BYTES
 
     @property
     def pages(self) -> int:
         """Pages, or blocks of a log, it has at the begin."""
-        return self.size_bytes // (self.sector_bytes if self.log else PAGE_BYTES)
+        return self.size_bytes // self.page_bytes
 
     @property
     def pages_most(self) -> int:
         """Pages, or blocks of a log, it can ever have."""
-        return self.max_bytes // (self.sector_bytes if self.log else PAGE_BYTES)
+        return self.max_bytes // self.page_bytes
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of a page, or of a block of a log."""
+        return self.sector_bytes if self.log else self.data_page_bytes
 
     @property
     def can_grow(self) -> bool:
@@ -116,6 +126,7 @@ class PlacedFile:
             "max_bytes": self.max_bytes,
             "increment_bytes": self.increment_bytes,
             "sector_bytes": self.sector_bytes,
+            "data_page_bytes": self.data_page_bytes,
             "held": self.held,
             "direct": direct,
         }
@@ -139,19 +150,20 @@ def place_files(target: StorageTarget, plan: IntegrityPlan) -> list[PlacedFile]:
         raise UsageError("no data volume: give a file, a folder or a device, or --volume data=PATH,log=PATH")
     has_log = any("log" in volume.roles for volume in volumes)
     placed: list[PlacedFile] = []
+    place = partial(_place, page_bytes=plan.page_bytes)
     for volume, examined in zip(volumes, target.examined, strict=True):
         if examined.path is None:
             raise UsageError("null: keeps nothing that could be verified; give a file, a folder or a device")
         if volume.roles == ("log",):
-            placed.append(_place(volume, examined, log=True, base_bytes=0, size_bytes=volume.size_bytes))
+            placed.append(place(volume, examined, log=True, base_bytes=0, size_bytes=volume.size_bytes))
         elif "log" in volume.roles or (not has_log and volume is data[0]):
             log_bytes = _shared_log_bytes(volume.size_bytes)
             rest_bytes = volume.size_bytes - log_bytes
-            placed.append(_place(volume, examined, log=False, base_bytes=log_bytes, size_bytes=rest_bytes))
-            log = _place(volume, examined, log=True, base_bytes=0, size_bytes=log_bytes)
+            placed.append(place(volume, examined, log=False, base_bytes=log_bytes, size_bytes=rest_bytes))
+            log = place(volume, examined, log=True, base_bytes=0, size_bytes=log_bytes)
             placed.append(replace(log, name=f"{volume.name}-log"))
         else:
-            placed.append(_place(volume, examined, log=False, base_bytes=0, size_bytes=volume.size_bytes))
+            placed.append(place(volume, examined, log=False, base_bytes=0, size_bytes=volume.size_bytes))
     for file in placed:
         _check_size(file)
     return _with_growth(placed, target, plan)
@@ -163,10 +175,12 @@ def _shared_log_bytes(size_bytes: int) -> int:
     return min(wanted, size_bytes // 2) >> 20 << 20
 
 
-def _place(volume: OpenVolume, examined: ExaminedVolume, *, log: bool, base_bytes: int, size_bytes: int) -> PlacedFile:
+def _place(
+    volume: OpenVolume, examined: ExaminedVolume, *, log: bool, base_bytes: int, size_bytes: int, page_bytes: int
+) -> PlacedFile:
     assert examined.path is not None
     sector_bytes = 512 if volume.sector_bytes <= 512 else 4096
-    unit_bytes = max(sector_bytes, 4096) if log else PAGE_BYTES
+    unit_bytes = max(sector_bytes, 4096) if log else page_bytes
     size_bytes = size_bytes // unit_bytes * unit_bytes
     return PlacedFile(
         name=volume.name,
@@ -178,6 +192,7 @@ def _place(volume: OpenVolume, examined: ExaminedVolume, *, log: bool, base_byte
         max_bytes=size_bytes,
         increment_bytes=0,
         sector_bytes=sector_bytes,
+        data_page_bytes=page_bytes,
         held=volume.hold.descriptor if volume.hold is not None else None,
     )
 
@@ -249,9 +264,10 @@ def _needed(target: StorageTarget) -> dict[str, int]:
 
 def _grown(file: PlacedFile, asked: DatabaseFile | None, room_bytes: int) -> PlacedFile:
     increment = asked.increment_bytes if asked is not None and asked.increment_bytes else file.size_bytes // INCREMENTS
-    increment = max(increment // PAGE_BYTES * PAGE_BYTES, PAGE_BYTES)
+    page = file.page_bytes
+    increment = max(increment // page * page, page)
     wanted = GROWTH_MAX * file.size_bytes if asked is None else asked.most_bytes
-    most = min(wanted, file.size_bytes + room_bytes, PAGES_MAX * PAGE_BYTES) // PAGE_BYTES * PAGE_BYTES
+    most = min(wanted, file.size_bytes + room_bytes, PAGES_MAX * page) // page * page
     if most < file.size_bytes + increment:
         return file
     return replace(file, max_bytes=most, increment_bytes=increment)

@@ -30,6 +30,7 @@ from assay.workloads.integrity.evidence import headline, write_evidence
 from assay.workloads.integrity.files import PlacedFile, make_files, place_files, tidy_files
 from assay.workloads.integrity.phase import phase_facts, phase_figures, phase_window
 from assay.workloads.integrity.plan import IntegrityPlan
+from assay.workloads.integrity.power import note_of
 from assay.workloads.integrity.result import IntegrityResult, findings_line, verified_line
 from assay.workloads.integrity.shapes import Finding, Integrity, PhaseFacts
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
@@ -143,7 +144,8 @@ class _Run:
         self.opened, self.context, self.files, self.plan = opened, opened.context, files, opened.plan
         run_id = new_run_id()
         start = _core.CrashCheck if opened.target.after_crash else _core.Verification
-        self.core = start(run_plan(self.plan, opened.target, files, run_id=run_id))
+        note = note_of(self.context.folder.manifest["target"]) if opened.target.journal else ""
+        self.core = start(run_plan(self.plan, opened.target, files, run_id=run_id, note=note))
         self.engine = engine_report(self.core.engine())
         self.interval_s = tick_s(self.plan)
         self.started_ns = time.time_ns()

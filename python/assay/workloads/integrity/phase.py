@@ -10,7 +10,7 @@ from assay.measure.point import measured_point
 from assay.measure.window import Window
 from assay.telemetry.summary import summarise
 from assay.workloads.integrity.core_report import EndedPhase, VerifiedTick
-from assay.workloads.integrity.plan import PAGE_BYTES, IntegrityPlan
+from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.shapes import PhaseAsked
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def phase_facts(plan: IntegrityPlan, name: str, cycle: int) -> PhaseAsked:
         "name": name if plan.cycles == 1 else f"{name}, cycle {cycle}",
         "phase": name,
         "cycle": cycle,
-        "page_bytes": PAGE_BYTES,
+        "page_bytes": plan.page_bytes,
         "io_mode": "direct" if plan.no_buffering else "buffered",
         "sync": "dsync" if plan.write_through else "none",
     }

@@ -25,6 +25,9 @@ Users = Annotated[int, Field(ge=-1, le=10_000), USERS]
 Pages = Annotated[int, Field(ge=1, le=1 << 20)]
 
 PAGE_BYTES = 8192
+"""A page of data, as SQL Server's."""
+PAGES_BYTES = (PAGE_BYTES, 16384)
+"""Sizes of pages that a plan may have: those of SQL Server and PostgreSQL, and that of InnoDB."""
 Model = TypeVar("Model", bound=Strict)
 USERS_MAX_AUTOMATIC = 8
 DATA_MAX_BYTES = PAGE_BYTES << 32
@@ -182,6 +185,8 @@ class IntegrityPlan(AnyPlan):
     memory_bytes: Annotated[Bytes | None, Option("--memory", "Buffer pool of the imitated engine.", DATABASE)] = None
     """Buffer pool of the imitated engine; None: a quarter of the free memory, the data's size at most."""
     cache_hit_share: Share = 0.1
+    page_bytes: Annotated[Bytes, Option("--page", "Size of a page of data: 8K or 16K (8K).", DATABASE)] = PAGE_BYTES
+    """Size of a page of data, which is what a crash must not tear."""
     max_outstanding: Annotated[int, Field(ge=0, le=140_000)] = 0
     """Most I/Os outstanding; 0 chooses."""
     target_io_s: Annotated[Seconds, Field(gt=0)] = 0.1
@@ -203,7 +208,7 @@ class IntegrityPlan(AnyPlan):
         False
     )
     pages_per_io: Annotated[int, Field(ge=1, le=64)] = 32
-    """Pages per I/O when all pages are written or read in order: prepare and audit."""
+    """Most pages of a write, and of a read of the audit; 1: each page is a write of its own."""
     random: RandomUser = RandomUser()
     audit: AuditUser = AuditUser()
     read_ahead: ReadAheadUser = ReadAheadUser()
@@ -227,6 +232,9 @@ class IntegrityPlan(AnyPlan):
         if self.files and len({file.log for file in self.files}) == 1:
             given, needed = ("log", "data") if self.files[0].log else ("data", "log")
             raise FieldValueError("files", f"only {given} files; at least one {needed} file is needed")
+        if self.page_bytes not in PAGES_BYTES:
+            size, accepted = format_bytes(self.page_bytes), ", ".join(map(format_bytes, PAGES_BYTES))
+            raise FieldValueError("page_bytes", f"{size} is not accepted; accepted: {accepted}")
         paths = set()
         for file in self.files:
             path = normpath(file.path)

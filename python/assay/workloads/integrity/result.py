@@ -19,6 +19,7 @@ from assay.workloads.integrity.core_report import (
 )
 from assay.workloads.integrity.evidence import FOLDER_NAME, Evidence
 from assay.workloads.integrity.files import PlacedFile
+from assay.workloads.integrity.power import noted_drives
 from assay.workloads.integrity.shapes import Expected, Finding, Integrity, Journal, Phase, VerifiedFile
 from assay.workloads.integrity.sqliosim_log import LOG_NAME
 from assay.workloads.integrity.verdict import done_words
@@ -148,7 +149,9 @@ class IntegrityResult:
             "error_log": LOG_NAME,
         }
         if report and "journal" in report:
-            told["journal"] = cast("Journal", {**report["journal"]})
+            found = report["journal"]
+            known = {key: value for key, value in found.items() if key != "note"}
+            told["journal"] = cast("Journal", {**known, "drives": noted_drives(found["note"])})
         return told
 
     def file_facts(self) -> list[VerifiedFile]:
