@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from assay.base.programs import find_program
 from assay.insight.crash.extents import FileMap, file_map
 from assay.insight.crash.requests import LostWrite
 from assay.insight.crash.stage import NotMounted, Stage
@@ -47,9 +48,12 @@ def places_of(writes: Sequence[LostWrite], stage: Stage) -> list[LostWrite]:
 
 def _journal_of_ext4(device: str) -> Ranges:
     """The blocks of inode 8, as debugfs has them (ext4's documentation, "Special inodes" and "The Super Block")."""
-    said = subprocess.run(
-        ["debugfs", "-R", "stat <8>", device], capture_output=True, text=True, errors="replace", check=False
-    ).stdout
+    program = find_program("debugfs")
+    if program is None:
+        # It comes with mkfs.ext4, so that this is rare: the journal is metadata then.
+        return []
+    command = [program, "-R", "stat <8>", device]
+    said = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout
     with open(device, "rb", buffering=0) as file:
         block = 1024 << int.from_bytes(os.pread(file.fileno(), 4, 1024 + 24), "little")
     _, _, extents = said.partition("EXTENTS:")
