@@ -50,6 +50,10 @@ PROGRAMS = {
             opens="`array serve --mkfs ext4`, and runs on embedded+array:NAME",
         ),
         HostProgram(
+            name="debugfs", debian="e2fsprogs", rpm="e2fsprogs",
+            opens="`crash run` names lost writes of ext4's journal",
+        ),
+        HostProgram(
             name="mkfs.xfs", debian="xfsprogs", rpm="xfsprogs",
             opens="`crash run --fs xfs`",
         ),

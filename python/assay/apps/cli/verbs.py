@@ -212,7 +212,7 @@ _WITH_COMMANDS = (
     Verb(
         name="crash",
         short="Try the states that a crash may leave on a real program.",
-        uses=("fusermount3", "mkfs.ext4", "mkfs.xfs", "mariadbd", "mounting FUSE", *EMBEDDED),
+        uses=("fusermount3", "mkfs.ext4", "mkfs.xfs", "debugfs", "mariadbd", "mounting FUSE", *EMBEDDED),
         place="assay.apps.cli.crash:app",
         help="The states that storage may be in after a crash, tried on a real program: which promises it needs.",
         typed=("crashmonkey", "lazyfs", "power-cut"),
