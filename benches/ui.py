@@ -83,7 +83,9 @@ def events(answer: HTTPResponse) -> Iterator[tuple[str, Any]]:
     name = ""
     for line in answer:
         text = line.decode().rstrip("\n")
-        if text.startswith("event: "):
+        if text.startswith(": "):
+            yield "here", None
+        elif text.startswith("event: "):
             name = text.removeprefix("event: ")
         elif text.startswith("data: "):
             yield name, json.loads(text.removeprefix("data: "))
@@ -134,20 +136,26 @@ def all_pages(folder: Path, cache: Path) -> float:
         page.end()
 
 
+def live_run(page: Page) -> str | None:
+    """The run that goes on; None before the page sees it."""
+    return next((row["id"] for row in json.loads(page.get("/api/runs"))["runs"] if row["live"]), None)
+
+
 def live(folder: Path, cache: Path) -> tuple[list[float], list[float], float]:
     """Delays of finished points and of figures, and memory meanwhile."""
     running = measured(folder, "null:?latency=1ms&servers=4", "--queue-depth", "1,2,3,4,5,6,7,8", "--duration", "3s")
-    time.sleep(2)
+    folder.mkdir(exist_ok=True)
     page = Page(folder, cache=cache)
     points, figures, seen = [], [], set()
     try:
-        runs = json.loads(page.get("/api/runs"))["runs"]
-        run = next(row["id"] for row in runs if row["live"])
+        while not (run := live_run(page)):
+            assert running.poll() is None, "the run ended before the page saw it"
+            time.sleep(0.2)
         last = 0
         with page.opened(f"/api/events?run={run}") as answer:
             for name, told in events(answer):
                 now_ns = time.time_ns()
-                if name == "over":
+                if name == "over" or (name == "here" and running.poll() is not None):
                     break
                 if name != "live":
                     continue

@@ -108,12 +108,14 @@ def contract_blocks(found: JudgedContract, pages: list[Path]) -> list[Block | De
 
 
 def _latency(clause: JudgedClause) -> list[Block | Details]:
+    from assay.document.elements import Paragraph
     from assay.document.terminal import Details
     from assay.report.sections.contract import months_table, reasons_table, worst_table
 
     judge = clause.latency
     assert judge is not None
-    tables = [months_table("", judge), reasons_table("", judge.minutes)]
+    tables: list[Block] = [Paragraph(clause.name, strong=True), months_table("", judge)]
+    tables.append(reasons_table("", judge.minutes))
     if judge.worst():
         tables.append(worst_table("", judge))
     return [Details(f"{clause.name}: months, minutes by reason, worst hours: --details prints them", tables)]

@@ -1,5 +1,6 @@
 // Which page is shown, and what the server says of changes meanwhile.
 
+import { redraw } from "./chart.js";
 import { announce, get, h } from "./dom.js";
 import { comparePage } from "./compare.js";
 import { homePage } from "./home.js";
@@ -67,6 +68,17 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 document.documentElement.classList.add(localStorage.getItem("theme") ?? "auto");
 addEventListener("hashchange", show);
+// Paper is white: figures are drawn in colours for it, and afterwards in those of the screen.
+let onScreen = "";
+addEventListener("beforeprint", () => {
+  onScreen = document.documentElement.className;
+  document.documentElement.className = "light";
+  redraw();
+});
+addEventListener("afterprint", () => {
+  document.documentElement.className = onScreen;
+  redraw();
+});
 addEventListener("error", (event) => { connection.textContent = `A fault of this page: ${event.message}`; });
 show();
 get("/api/start").then(({ allowed }) => {

@@ -31,26 +31,41 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 // One value alone makes no line, and is seen as a dot.
 const isAlone = (values) => values.filter((one) => one !== null && one !== undefined).length === 1;
 
+// What is drawn on this page, each with a function `again`.
+export const drawings = new Set();
+
+// Draw all of it anew, in the colours that are in force now.
+export function redraw() {
+  for (const drawing of drawings) drawing.again();
+}
+
 export class Chart {
   // lines: [{label, unit, dots, steps, band}]; data: [x, y, y, ...]; time: whether x is seconds since 1970. A line of `steps`
   // is the outline of a histogram; `log` is of x; `marks` are moments, such as changes, where a line stands: [{x, text}].
   constructor({ title, lines, data, time = true, xTitle = "", xUnit = "", unit = "", onZoom = null, height = HEIGHT, zero = true, log = false, marks = [] }) {
     Object.assign(this, { title, lines, time, xTitle, xUnit, unit, onZoom, height, zero, data, log, marks });
     this.zoomed = false;
+    drawings.add(this);
     this.plot = h("div", { class: "plot", tabindex: 0, role: "img", "aria-label": this.words(),
       onkeydown: (event) => this.key(event) });
     this.tableBox = h("div", { hidden: true });
-    const tableButton = h("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggle(tableButton) }, "Table");
+    const tableButton = h("button", { type: "button", "aria-pressed": "false", "aria-label": `Table: ${title}`, onclick: () => this.toggle(tableButton) }, "Table");
     this.wholeButton = h("button", { type: "button", hidden: true, onclick: () => this.whole() }, "Whole time");
     this.extra = h("span", {});
-    this.el = h("figure", {},
+    this.el = h("figure", { "aria-label": title },
       h("figcaption", {}, h("span", { class: "title" }, title), this.extra, this.wholeButton, tableButton,
-        h("button", { type: "button", onclick: () => this.png() }, "PNG"),
-        h("button", { type: "button", onclick: () => save(`${fileName(title)}.csv`, csv(this.rows()), "text/csv") }, "CSV")),
+        h("button", { type: "button", "aria-label": `PNG: ${title}`, onclick: () => this.png() }, "PNG"),
+        h("button", { type: "button", "aria-label": `CSV: ${title}`, onclick: () => save(`${fileName(title)}.csv`, csv(this.rows()), "text/csv") }, "CSV")),
       this.plot, this.tableBox);
     // In the next frame: a figure that changes size while sizes are told would be told of again.
     this.observer = new ResizeObserver(() => requestAnimationFrame(() => this.fit()));
     this.observer.observe(this.plot);
+  }
+
+  again() {
+    this.u?.destroy();
+    this.u = null;
+    this.fit();
   }
 
   fit() {
@@ -63,7 +78,7 @@ export class Chart {
   make(width) {
     const ink = css("--ink"), grid = css("--grid");
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
-    const shown = (number) => (number === null ? "-" : value(number, this.unit));
+    const told = (number) => (number === null ? "-" : value(number, this.unit));
     this.u = new uPlot({
       width, height: this.height,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
@@ -74,9 +89,9 @@ export class Chart {
         { label: this.time ? "UTC" : this.xTitle, value: (u, x) => (x === null ? "-" : this.at(x)) },
         ...this.lines.map((line, place) => ({
           label: line.label, stroke: COLOURS[place % COLOURS.length], dash: DASHES[place % DASHES.length],
-          width: line.dots ? 0 : 2, spanGaps: Boolean(line.spanGaps), points: { show: (u, at) => line.dots || isAlone(u.data[at]), size: line.dots ? 9 : 4 },
+          width: line.dots ? 0 : 2, spanGaps: Boolean(line.spanGaps), points: { show: (u, at) => line.dots || isAlone(u.data[at]), size: line.dots ? 9 : 4, fill: line.dots ? COLOURS[place % COLOURS.length] : undefined },
           fill: line.steps ? `${COLOURS[place % COLOURS.length]}33` : undefined,
-          paths: line.dots ? () => null : line.steps ? uPlot.paths.stepped({ align: -1 }) : undefined, value: (u, y) => shown(y),
+          paths: line.dots ? () => null : line.steps ? uPlot.paths.stepped({ align: -1 }) : undefined, value: (u, y) => told(y),
         })),
       ],
       axes: [
@@ -88,6 +103,8 @@ export class Chart {
       ],
       hooks: { setSelect: [(u) => this.selected(u.select)], draw: [(u) => this.drawMarks(u)] },
     }, this.data, this.plot);
+    // Its values are those under a mouse; the words of the figure and its table have all.
+    this.u.root.querySelector(".u-legend")?.setAttribute("aria-hidden", "true");
   }
 
   // Moments such as changes: a dashed line from top to bottom, with its words beside it.
@@ -137,9 +154,7 @@ export class Chart {
     this.data = data;
     if (lines) {
       this.lines = lines;
-      this.u?.destroy();
-      this.u = null;
-      this.fit();
+      this.again();
     } else this.u?.setData(data, !this.zoomed);
     this.plot.setAttribute("aria-label", this.words());
     if (!this.tableBox.hidden) this.fillTable();
@@ -246,6 +261,7 @@ export class Chart {
 
   close() {
     this.isClosed = true;
+    drawings.delete(this);
     this.observer.disconnect();
     this.u?.destroy();
     this.u = null;

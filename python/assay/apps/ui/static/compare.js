@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { csv, get, h, reading, save, table } from "./dom.js";
-import { metricWords } from "./words.js";
+import { metricWords, moment } from "./words.js";
 
 const NUMBERS = new Set(["A", "B", "difference", "95 % interval"]);
 
@@ -13,7 +13,7 @@ export function comparePage(a, b) {
   get("/api/runs").then(({ runs }) => {
     const shown = (id) => runs.find((row) => row.id === id) ?? { title: "not there any more", name: "" };
     names.replaceChildren(...[["A", a, shown(a)], ["B", b, shown(b)]].map(([letter, id, row]) => h("p", {},
-      `${letter}: `, h("a", { href: `#/run/${id}` }, row.title || row.name), " ", h("small", { class: "quiet" }, row.title ? row.name : ""))));
+      `${letter}: `, h("a", { href: `#/run/${id}` }, row.title || row.name), row.started_s ? ` of ${moment(row.started_s)} UTC ` : " ", h("small", { class: "quiet" }, row.title ? row.name : ""))));
   }, () => {});
 
   const differences = reading("the comparison", get(`/api/compare?${query}`), (found) => {
@@ -58,7 +58,8 @@ function curve(figure, kind, views) {
   if (loads.length < 2) return null; // one load makes no curve
   // Of several percentiles the highest stands for all.
   const mean = (list) => (!list ? null : /p\d/.test(figure.name) ? Math.max(...list) : list.reduce((sum, one) => sum + one, 0) / list.length);
-  return new Chart({ title: `${figure.title || metricWords(figure.name)} by load`, time: false, xTitle: "load", unit: figure.unit,
+  const axis = views[0].points.find((point) => point.kind === kind)?.axis ?? "load";
+  return new Chart({ title: `${figure.title || metricWords(figure.name)} by ${axis}`, time: false, xTitle: axis, unit: figure.unit,
     lines: [{ label: "A", spanGaps: true }, { label: "B", spanGaps: true }],
     data: [loads, ...of.map((one) => loads.map((load) => mean(one.get(load))))] });
 }

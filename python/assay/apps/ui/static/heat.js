@@ -1,5 +1,6 @@
 // A heat map of latency: time to the right, how long I/Os took upwards, stronger in colour where there were more of them.
 
+import { drawings } from "./chart.js";
 import { announce, csv, get, h, save, table } from "./dom.js";
 import { moment, value } from "./words.js";
 
@@ -37,7 +38,7 @@ export function heatMap(run) {
     tableButton.setAttribute("aria-pressed", String(!tableBox.hidden));
     if (!tableBox.hidden) fillTable();
   } }, "Table");
-  const el = h("figure", { hidden: true, class: "wide" },
+  const el = h("figure", { hidden: true, class: "wide", "aria-label": "Latency: I/Os by time and by how long they took" },
     h("figcaption", {}, h("span", { class: "title" }, "Latency: I/Os by time and by how long they took"), h("label", { for: "heat" }, "of"), which, tableButton,
       h("button", { type: "button", onclick: () => canvas.toBlob((blob) => save("latency.png", blob, "image/png"), "image/png") }, "PNG"),
       h("button", { type: "button", onclick: () => save("latency.csv", csv(rows()), "text/csv") }, "CSV")),
@@ -199,5 +200,7 @@ export function heatMap(run) {
 
   const observer = new ResizeObserver(() => requestAnimationFrame(paint));
   observer.observe(el);
-  return { el, update, close: () => observer.disconnect() };
+  const drawing = { again: paint };
+  drawings.add(drawing);
+  return { el, update, close: () => { observer.disconnect(); drawings.delete(drawing); } };
 }

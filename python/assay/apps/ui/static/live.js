@@ -8,6 +8,7 @@ const SECONDS_MAX = 3600;
 const PERCENTILE = /^(read|write|total)_p[0-9_]+_ns$/;
 // Latencies of one side lie in one figure.
 const FIGURES = { read: "Read latency", write: "Write latency", device: "Device latency" };
+const AXES = { outstanding: "outstanding I/Os" };
 const figureOf = (gauge) => (gauge.unit === "ns" ? FIGURES[gauge.name.split("_")[0]] ?? "Response" : gauge.title);
 const labelOf = (gauge) => gauge.unit === "ns" ? gauge.title.replace(/^(read|write|response) /, "").replace(/^latency$/, "mean") : gauge.title;
 
@@ -103,12 +104,13 @@ export function liveView() {
 
   function drawCurve(told) {
     if (!told?.points?.length) return;
+    const axis = AXES[told.axis] ?? told.axis;
     const points = [...told.points].sort((a, b) => a.load - b.load);
     const data = [points.map((one) => one.load), points.map((one) => one.value), points.map((one) => (one.met === false ? one.value : null))];
-    if (curve?.xTitle === told.axis && curve?.title === `${told.title} by ${told.axis}, so far`) { curve.update(data); return; }
+    if (curve?.xTitle === axis && curve?.title === `${told.title} by ${axis}, so far`) { curve.update(data); return; }
     curve?.close();
     curve?.el.remove();
-    curve = new Chart({ title: `${told.title} by ${told.axis}, so far`, time: false, xTitle: told.axis, unit: told.unit, data,
+    curve = new Chart({ title: `${told.title} by ${axis}, so far`, time: false, xTitle: axis, unit: told.unit, data,
       lines: [{ label: told.title, spanGaps: true }, { label: "misses a limit", dots: true }] });
     figures.append(curve.el);
   }

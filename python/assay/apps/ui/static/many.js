@@ -51,6 +51,7 @@ function overlaid(figure, kind, name, views, words) {
     return new Chart({ title: `${name}: ${figure.title}, by run`, time: false, xTitle: "run, in the order of the table", unit: figure.unit, lines: [{ label: figure.title, spanGaps: true }],
       data: [words.map((_, place) => place + 1), of.map((one) => mean(one.get(loads[0])))] });
   }
-  return new Chart({ title: `${name}: ${figure.title} by load`, time: false, xTitle: "load", unit: figure.unit,
+  const axis = views.flatMap((view) => view.points).find((point) => point.kind === kind && point.name === name)?.axis ?? "load";
+  return new Chart({ title: `${name}: ${figure.title} by ${axis}`, time: false, xTitle: axis, unit: figure.unit,
     lines: words.map((label) => ({ label, spanGaps: true })), data: [loads, ...of.map((one) => loads.map((load) => mean(one.get(load))))] });
 }

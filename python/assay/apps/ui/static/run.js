@@ -62,7 +62,7 @@ export function runPage(run, wanted) {
     else if (at === "time") part = timeline(run, { isRecording: row?.is_recording ?? false });
     else if (at === "bottlenecks") part = { el: matrixView(run) };
     else if (at === "findings") part = { el: findingsView(run) };
-    else part = resultsPart(run);
+    else part = resultsPart(run, () => Boolean(row?.live));
     box.replaceChildren(part.el);
     if (view) part.show?.(view);
   }
@@ -121,7 +121,7 @@ function merge(view, rows) {
   return news.length > 0;
 }
 
-function resultsPart(run) {
+function resultsPart(run, isLive) {
   let charts = [], chosen = null, shown = "", single = null;
   const lead = h("section", { class: "lead", "aria-label": "The answer" });
   const before = h("div", {});
@@ -132,7 +132,7 @@ function resultsPart(run) {
   const el = h("div", {}, lead, before, which, curves, rest);
 
   function show(view) {
-    lead.replaceChildren(...(view.lead ?? []).map(block));
+    lead.replaceChildren(...(isLive() ? [h("p", { class: "quiet" }, "The answer comes when the run ends.")] : (view.lead ?? []).map(block)));
     single?.close();
     single = null;
     if (view.points.length === 1 && view.single) {

@@ -57,11 +57,12 @@ export function ago(seconds) {
   return "just now";
 }
 
+const SHORT = 24; // letters that stand on one line
 // How a limit stands, as the server says it: the word with its mark, and its tone.
 const STANDINGS = { met: ["✓", "good"], missed: ["✗", "bad"], unknown: ["?", "warn"] };
 export function standing(word, text = word) {
   const [mark, tone] = STANDINGS[word] ?? ["", "quiet"];
-  return { class: tone, text: `${mark} ${text}`.trim() || "-" };
+  return { class: (text ?? "").length <= SHORT ? `${tone} short` : tone, text: `${mark} ${text ?? ""}`.trim() || "-" };
 }
 
 // The unit of a series by the end of its name.
