@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import shutil
 import subprocess
@@ -21,11 +20,7 @@ from assay.insight.crash.membership import BASE, CrashJudge, Membership, SeenVol
 from assay.insight.crash.promises import LIAR, Promises
 from assay.insight.crash.write_log import SECTOR_BYTES, WriteLog, read_write_log
 from cut_drive import DISCARD, DRIVES, FLUSH, WRITE, CutDrive, LogWriter
-
-has_fuse = pytest.mark.skipif(
-    not os.access("/dev/fuse", os.R_OK | os.W_OK) or (os.geteuid() != 0 and shutil.which("fusermount3") is None),
-    reason="needs FUSE",
-)
+from mounting import needs_own_fuse
 
 VOLUME_BYTES = 16 << 10
 MOST_PIECES = 6
@@ -148,7 +143,7 @@ def neighbours(content: bytes, random_: random.Random) -> bytes:
     return bytes(changed)
 
 
-@has_fuse
+@needs_own_fuse
 @pytest.mark.parametrize("promises", PROMISES, ids=lambda one: one.words)
 def test_a_content_is_allowed_exactly_if_it_is_enumerated(
     judged: Judged, served: _core.CrashVolume, promises: Promises
@@ -169,7 +164,7 @@ def test_a_content_is_allowed_exactly_if_it_is_enumerated(
     tried()
 
 
-@has_fuse
+@needs_own_fuse
 @given(seed=st.integers(0, 1 << 30))
 def test_planned_states_of_a_longer_log_are_all_allowed_at_their_crash_point(
     tmp_path_factory: pytest.TempPathFactory, seed: int

@@ -23,14 +23,11 @@ from assay.insight.crash.servers import control_of
 from assay.insight.crash.trial import CrashOutcome
 from assay.report.sections.crash import answer_blocks
 from assay.targets.kernel import Kernel
+from mounting import needs_own_fuse
 
 RECORDS = Path(__file__).parents[1] / "fixtures/crash/records.py"
 LEDGER = Path(__file__).parents[1] / "fixtures/crash/sqlite_ledger.py"
 
-has_fuse = pytest.mark.skipif(
-    not os.access("/dev/fuse", os.R_OK | os.W_OK) or (os.geteuid() != 0 and shutil.which("fusermount3") is None),
-    reason="needs FUSE",
-)
 has_loop = pytest.mark.skipif(
     os.geteuid() != 0 or not Path("/dev/loop-control").exists() or shutil.which("mkfs.ext4") is None,
     reason="needs root, loop devices and mkfs.ext4",
@@ -59,7 +56,7 @@ def test_promises_are_withdrawn_by_name() -> None:
         Promises().without(["sync"])
 
 
-@has_fuse
+@needs_own_fuse
 def test_a_program_that_flushes_before_it_acknowledges_passes_and_goes_on_where_it_was(tmp_path: Path) -> None:
     found = records(tmp_path / "at")
     assert found.exit_code == 0, found.output
@@ -74,7 +71,7 @@ def test_a_program_that_flushes_before_it_acknowledges_passes_and_goes_on_where_
     assert (tmp_path / "at/row-0/results.jsonl").read_text() == kept
 
 
-@has_fuse
+@needs_own_fuse
 def test_a_program_that_does_not_flush_is_found_out_and_the_lost_write_is_named(tmp_path: Path) -> None:
     found = records(tmp_path / "at", "nosync")
     assert found.exit_code == 4, found.output
@@ -87,7 +84,7 @@ def test_a_program_that_does_not_flush_is_found_out_and_the_lost_write_is_named(
     assert "acknowledged and is not there" in (tmp_path / "at/crash.html").read_text()
 
 
-@has_fuse
+@needs_own_fuse
 @pytest.mark.parametrize(
     ("how", "withdrawn", "needed"),
     [("fua", "fua", True), ("fua", "flush", False), ("discard", "discard", True), ("discard", "fua", False)],
@@ -106,7 +103,7 @@ def test_a_program_needs_each_promise_that_it_relies_on_and_no_other(
     assert tried["FUA ignored" if how == "fua" else "discards undefined"] >= 1
 
 
-@has_fuse
+@needs_own_fuse
 @pytest.mark.parametrize(("how", "failed"), [("repair", True), ("fua", False)])
 def test_a_recovery_is_cut_as_well_and_must_survive_it(tmp_path: Path, how: str, failed: bool) -> None:
     found = records(tmp_path / "at", how, states=20, promises=("--again", "8"))
@@ -117,7 +114,7 @@ def test_a_recovery_is_cut_as_well_and_must_survive_it(tmp_path: Path, how: str,
     assert tried["cut again in recovery"]["tried"] >= 8
 
 
-@has_fuse
+@needs_own_fuse
 @has_loop
 @pytest.mark.slow(reason="minutes of mounts; a program without a file system is tried in every run")
 def test_sqlite_loses_its_last_commit_unless_it_syncs_the_folder(tmp_path: Path) -> None:
@@ -130,7 +127,7 @@ def test_sqlite_loses_its_last_commit_unless_it_syncs_the_folder(tmp_path: Path)
         assert not [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(at) in line]
 
 
-@has_fuse
+@needs_own_fuse
 @has_loop
 @pytest.mark.slow(
     reason="minutes of starts of a server; what is not the server's own is tried with a program of a file"
@@ -169,7 +166,7 @@ BALANCED = (
 )
 
 
-@has_fuse
+@needs_own_fuse
 @has_loop
 @pytest.mark.slow(reason="a minute of starts of a server; its own ledger is tried with more states")
 @pytest.mark.parametrize(
