@@ -61,7 +61,7 @@ def test_a_run_whose_answer_cannot_be_told_shows_the_rest(
     assert len(found["points"]) == 9
 
 
-def test_histories_are_those_of_the_command_and_leave_room_for_a_contract(results: Path) -> None:
+def test_histories_are_those_of_the_command(results: Path) -> None:
     manifest = json.loads((results / "profile" / "run.json").read_text())
     for number in range(1, 4):
         shutil.copytree(results / "profile", results / f"later-{number}")
@@ -74,7 +74,6 @@ def test_histories_are_those_of_the_command_and_leave_room_for_a_contract(result
     assert len(trend["values"]) == len(trend["runs"]) == 3
     assert len({*trend["values"]}) == 1
     assert trend["changes"] == []
-    assert shown["contract"] is None
     assert found["skipped"][0].startswith("later-3: ")
     json.dumps(found, allow_nan=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ from assay.base.units import count_of
 if TYPE_CHECKING:
     from assay.document.elements import Block, Table
     from assay.document.terminal import Details
+    from assay.insight.contracts.this_month import ContractMonth
     from assay.insight.history.trends import (
         ChangedFigure,
         ChangeEvent,
@@ -60,15 +62,44 @@ def history(
     del debug
     from assay.insight.history.telling import history_document
 
-    found = history_of_folders(folders or [Path("assay-results")], target)
+    given = folders or [Path("assay-results")]
+    contracts = [] if target is not None else contracts_in(given, time.time_ns())
+    found = history_of_folders(given, target, alone=not contracts)
     answer(
-        lambda: history_document(found), lambda: history_blocks(found), json=json, details=details,
+        lambda: {**history_document(found), "contracts": contracts},
+        lambda: [*history_blocks(found), *contract_blocks(contracts)], json=json, details=details,
         steps=NEXT if found.targets else (),
     )  # fmt: skip
 
 
-def history_of_folders(folders: Sequence[Path], target: str | None = None) -> RunsHistory:
+def contracts_in(folders: Sequence[Path], now_ns: int) -> list[ContractMonth]:
+    """What is left of the contracts of the recordings in some folders, in the month of a time."""
+    from assay.insight.contracts.this_month import contract_this_month, recordings_with_contract
+
+    present = [folder for folder in folders if folder.is_dir()]
+    return [contract_this_month(recording, now_ns) for recording in recordings_with_contract(present)]
+
+
+def contract_blocks(contracts: Sequence[ContractMonth]) -> Iterator[Block]:
+    """A line for each contract, and one for each of its clauses."""
+    from assay.document.elements import Bullets, Paragraph
+
+    for one in contracts:
+        title = f"{one['title'] or 'contract'} of {printable(one['recording'])}, this month"
+        yield Paragraph(f"{title}: unknown: {one['why']}" if one["why"] else f"{title}:", tone="plain")
+        if one["clauses"]:
+            yield Bullets([clause["sentence"] for clause in one["clauses"]])
+
+
+def history_of_folders(
+    folders: Sequence[Path], target: str | None = None, *, alone: bool = True
+) -> RunsHistory:  # fmt: skip
     """The history of the runs in some folders.
+
+    Parameters
+    ----------
+    alone
+        Whether nothing else is told of the folders, so that they must hold a run.
 
     Raises
     ------
@@ -82,7 +113,7 @@ def history_of_folders(folders: Sequence[Path], target: str | None = None) -> Ru
         if not folder.is_dir():
             raise UsageError(f"{printable(folder)}: is no folder; give folders that hold runs")
     read = read_folders(folders)
-    if not read.runs and not read.skipped:
+    if alone and not read.runs and not read.skipped:
         where = ", ".join(printable(folder) for folder in folders)
         raise UsageError(f"{where}: holds no run; measure one first, or name a run folder")
     found = history_of(read)

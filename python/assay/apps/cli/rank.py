@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
@@ -10,6 +11,7 @@ import typer
 
 from assay.apps.cli import options as opt
 from assay.apps.cli.taken import answer
+from assay.base.paths import printable
 
 if TYPE_CHECKING:
     from assay.document.elements import Block
@@ -22,7 +24,12 @@ Examples:
 `assay rank assay-results/RUN`
 
 `assay rank RUN --references colleagues.toml --details`
+
+`assay rank RUN --provisioned "model:aws-gp3?size=1TiB&iops=16000&throughput=500MiB/s"`
 """
+NOT_REACHED = (
+    "no point has random I/O with so many outstanding that it must reach these limits, or the volume bursts above them"
+)
 FIGURES_SHOWN = 4
 """Figures that are printed without --details."""
 
@@ -65,6 +72,10 @@ def rank(
     references: Annotated[
         list[Path] | None, typer.Option("--references", help="A file of further reference figures.")
     ] = None,
+    provisioned: Annotated[
+        str | None,
+        typer.Option("--provisioned", help="The cloud volume as bought: model:aws-gp3?size=1TiB&iops=16000."),
+    ] = None,
     json: opt.Json = False,
     details: opt.Details = False,
     debug: opt.Debug = False,
@@ -73,6 +84,7 @@ def rank(
     del debug
     from assay.insight.history.kept import read_folders
     from assay.insight.history.trends import history_of
+    from assay.insight.ranking.provisioned import provisioned_of_run, provisioned_reference
     from assay.insight.ranking.rank import standings
     from assay.insight.ranking.references import known_references, read_references
     from assay.record.points import current_points
@@ -80,10 +92,14 @@ def rank(
 
     folder = RunFolder.open(run)
     others = [storage for path in references or [] for storage in read_references(path).storage]
+    points = current_points(folder.points())
+    spec = provisioned or provisioned_of_run(folder.manifest)
+    if spec is not None and (bought := provisioned_reference(spec, points)) is not None:
+        others.append(bought)
+    elif provisioned is not None:
+        print(f"note: --provisioned {printable(provisioned)}: {NOT_REACHED}", file=sys.stderr)
     history = history_of(read_folders([run.absolute().parent]))
-    found = standings(
-        current_points(folder.points()), [*known_references(), *others], history, str(folder.manifest.get("run_id"))
-    )
+    found = standings(points, [*known_references(), *others], history, str(folder.manifest.get("run_id")))
     answer(lambda: _document(found), lambda: _blocks(found), json=json, details=details)
 
 

@@ -55,6 +55,12 @@ Latencies = Annotated[
 ]
 
 
+Contract = Annotated[
+    Path | None,
+    typer.Option("--contract", help="What the storage was promised to do: kept as contract.toml beside it."),
+]
+
+
 class RecordCommand(ScreenGroup):
     """`assay record DIR` beside `assay record show DIR`: what names no command is the folder to record into.
 
@@ -95,6 +101,7 @@ def start(
     metrics_anywhere: Anywhere = False,
     processes: Processes = True,
     latencies: Latencies = False,
+    contract: Contract = None,
     title: opt.Title = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -109,6 +116,10 @@ def start(
         directory, volume or [], database or [], keep=keep, every=every, length=length, metrics=metrics,
         anywhere=metrics_anywhere, processes=processes,
     )  # fmt: skip
+    if contract is not None:
+        from assay.insight.contracts.contract import read_contract
+
+        read_contract(contract)
     if latencies:
         refuse_tracing()
         settings["latencies"] = True
@@ -119,6 +130,10 @@ def start(
     # What a recording holds is for its owner alone.
     os.umask(0o077)
     _prepare(directory, settings)
+    if contract is not None:
+        from assay.insight.contracts.this_month import keep_contract
+
+        keep_contract(contract, directory)
     ends = f"for {length}; Ctrl-C ends it earlier" if length else "until stopped; stop with Ctrl-C"
     print(f"recording every {every}, at most {keep}, into {printable(directory)} {ends}", file=sys.stderr, flush=True)
     _become(settings)
@@ -378,6 +393,7 @@ def install(
     every: Every = "1s",
     metrics: Metrics = None,
     processes: Processes = True,
+    contract: Contract = None,
     unit: Annotated[
         Path,
         typer.Option("--unit", help="Path of the unit.", show_default="assay-record.service in /etc/systemd/system"),
@@ -400,6 +416,11 @@ def install(
     arguments += [word for text in database or [] for word in ("--database", text)]
     arguments += ["--keep", keep, "--every", every, *(["--metrics", metrics] if metrics else [])]
     arguments += [] if processes else ["--no-processes"]
+    if contract is not None:
+        from assay.insight.contracts.contract import read_contract
+
+        read_contract(contract)
+        arguments += ["--contract", os.path.abspath(contract)]
     text = unit_text(directory, arguments, processes=processes, databases=database or [])
     start = f"systemctl daemon-reload && systemctl enable --now {unit.name}"
     write_units({unit: text}, start, only_print=only_print, overwrite=overwrite)

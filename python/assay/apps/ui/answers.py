@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from assay.apps.ui.histories import histories
+from assay.apps.ui.histories import contract, histories
 from assay.apps.ui.lines import FigurePanel, FiguresOverTime, FiguresQuestion, PageQuestion, SeriesCatalogue, grouped
 from assay.apps.ui.metrics import history_metrics
 from assay.base.errors import AssayError, UsageError
@@ -391,7 +391,19 @@ def table(asked: PageQuestion) -> str:
 
 ANSWERS: Mapping[str, Answer] = {
     one.__name__: one
-    for one in (view, findings, series, matrix, histories, history_metrics, compare, comparison_page, report, table)
+    for one in (
+        view,
+        findings,
+        series,
+        matrix,
+        histories,
+        contract,
+        history_metrics,
+        compare,
+        comparison_page,
+        report,
+        table,
+    )
 }
 
 

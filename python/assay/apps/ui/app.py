@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,7 @@ from assay.base.errors import AssayError
 from assay.base.paths import plain
 from assay.record.flight import has_recording
 from assay.record.folder import Folder
+from assay.record.kept_file import NOTHING, file_stamp
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {
@@ -43,6 +45,9 @@ TYPES = {
 REPORT_BYTES_MAX = 256 * 2**20
 CHUNK_BYTES = 2**18
 SHOWN_MAX = 100
+CONTRACT_NAME = "contract.toml"
+CONTRACT_EVERY_S = 600
+"""A contract is judged again after so long: the day that goes on is read for it."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -86,6 +91,7 @@ class Pages:
                 Route("/metrics", _taking(self._metrics), methods=["GET"]),
                 Route("/api/compare", _taking(self._compare, "a", "b"), methods=["GET"]),
                 Route("/api/runs/{run_id}/live", _taking(self._live), methods=["GET"]),
+                Route("/api/runs/{run_id}/contract", _taking(self._contract), methods=["GET"]),
                 Route("/api/runs/{run_id}/heat", _taking(self._heat, "q"), methods=["GET"]),
                 Route("/api/runs/{run_id}/series", _taking(self._series, "q"), methods=["GET"]),
                 *ask,
@@ -158,6 +164,16 @@ class Pages:
             return JSONResponse(await run_in_threadpool(heat_of, place.path, question))
         except AssayError as error:
             return _wrong(str(error))
+
+    async def _contract(self, request: Request) -> Response:
+        """A recording's contract this month, null where none lies in it; one answer serves all pages for a while."""
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        stamp = await run_in_threadpool(file_stamp, place.path / CONTRACT_NAME)
+        if stamp == NOTHING or not has_recording(place.path):
+            return JSONResponse(None)
+        return self._answered("contract", {"path": str(place.path)}, f"{stamp} {int(time.time() // CONTRACT_EVERY_S)}")
 
     async def _histories(self, request: Request) -> Response:
         """All targets over time; one answer for all pages until a run's files change."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,21 +11,14 @@ from typing_extensions import TypedDict
 from assay.apps.ui.lines import PageQuestion
 
 if TYPE_CHECKING:
+    from assay.insight.contracts.this_month import ContractMonth
     from assay.insight.history.telling import TargetDocument
 
 
-class ContractLeft(TypedDict):
-    """What is left of a contract's minutes in breach in this period."""
-
-    clause: str
-    minutes: float
-
-
 class TargetOverTime(TypedDict):
-    """A target over its runs, and what is left of its contract; None where no contract is known."""
+    """A target over its runs."""
 
     history: TargetDocument
-    contract: ContractLeft | None
 
 
 class HistoriesView(TypedDict):
@@ -45,6 +39,13 @@ def histories(asked: PageQuestion) -> HistoriesView:
     paths = sorted((Path(path) for path in asked["paths"]), key=lambda path: path.name)[-RUNS_MAX:]
     told = history_document(history_of(read_kept(paths, sorted({path.parent for path in paths}))))
     return {
-        "targets": [{"history": target, "contract": None} for target in told["targets"]],
+        "targets": [{"history": target} for target in told["targets"]],
         "skipped": [f"{Path(one['path']).name}: {one['reason']}" for one in told["skipped"]],
     }
+
+
+def contract(asked: PageQuestion) -> ContractMonth:
+    """What is left this month of the contract of a recording."""
+    from assay.insight.contracts.this_month import contract_this_month
+
+    return contract_this_month(Path(asked["path"]), time.time_ns())

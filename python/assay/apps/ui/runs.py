@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import socket
-import stat
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from assay.record import live
 from assay.record.flight_segments import segment_names
 from assay.record.folder import Folder
 from assay.record.judgement import standing_counts, standing_word, verdict_of
+from assay.record.kept_file import NOTHING, FileStamp, file_stamp
 from assay.record.repeats import is_run, runs_in
 from assay.record.run_folder import LOCK_NAME, MANIFEST_NAME, POINTS_NAME, RunFolder
 from assay.record.titles import load_title, run_title, target_on_host, told_apart, whole_title
@@ -49,13 +49,10 @@ class RunPlace(NamedTuple):
 class Stamp(NamedTuple):
     """Which state of a run's files was read."""
 
-    manifest: tuple[int, int, int]
-    points: tuple[int, int, int]
-    live: tuple[int, int, int]
-    recording: tuple[int, int, int]
-
-
-NOTHING = (0, 0, 0)
+    manifest: FileStamp
+    points: FileStamp
+    live: FileStamp
+    recording: FileStamp
 
 
 class RunHeadline(TypedDict):
@@ -210,21 +207,14 @@ def _runs_in(root: Path) -> list[Path]:
     return [*([root] if is_run(root) else []), *runs_in(root)]
 
 
-def _state(path: Path) -> tuple[int, int, int]:
-    """Which content a regular file has; nothing where it is none."""
-    try:
-        found = os.lstat(path)
-    except (OSError, ValueError):
-        return NOTHING
-    return (found.st_ino, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else NOTHING
-
-
 def stamp_of(path: Path) -> Stamp:
     """State of a run's files."""
-    files = [_state(path / f"{name}{ending}") for name in segment_names(path) for ending in ("", "-wal")]
+    files = [file_stamp(path / f"{name}{ending}") for name in segment_names(path) for ending in ("", "-wal")]
     known = [one for one in files if one != NOTHING]
     recording = (known[0][0], max(one[1] for one in known), sum(one[2] for one in known)) if known else NOTHING
-    return Stamp(_state(path / MANIFEST_NAME), _state(path / POINTS_NAME), _state(path / live.NAME), recording)
+    return Stamp(
+        file_stamp(path / MANIFEST_NAME), file_stamp(path / POINTS_NAME), file_stamp(path / live.NAME), recording
+    )
 
 
 def is_live(stamp: Stamp, now_ns: int | None = None) -> bool:
@@ -249,7 +239,7 @@ def live_of(path: Path) -> dict[str, object] | None:
 
 def reports_of(path: Path) -> list[str]:
     """Reports that lie in a run."""
-    return [name for name in REPORTS if _state(path / name) != NOTHING]
+    return [name for name in REPORTS if file_stamp(path / name) != NOTHING]
 
 
 def _shown(place: RunPlace, kept: _Kept, title: str = "") -> RunRow:
@@ -281,7 +271,7 @@ def _row(place: RunPlace) -> tuple[RunListed, str]:
         "error": "",
         "is_recording": False,
     }
-    if _state(place.path / MANIFEST_NAME)[2] > LISTED_BYTES_MAX:
+    if file_stamp(place.path / MANIFEST_NAME)[2] > LISTED_BYTES_MAX:
         return {**row, "status": "not read", "error": "its run.json is too large for the list"}, ""
     try:
         with RunFolder.open(place.path) as folder:

@@ -16,7 +16,8 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from assay.apps.ui.client import WhileThere
-from assay.apps.ui.runs import NOTHING, RunPlace, Runs, Stamp, is_live, live_of, reports_of, stamp_of
+from assay.apps.ui.runs import RunPlace, Runs, Stamp, is_live, live_of, reports_of, stamp_of
+from assay.record.kept_file import NOTHING
 
 LOOK_S = 0.5
 """A run that goes on writes what it does twice a second."""

@@ -47,6 +47,14 @@ class Minutes:
         """Minutes that count, those among them that cannot be told."""
         return self.met + self.missed + self.unknown_sum
 
+    def add(self, other: Minutes) -> None:
+        """Add the minutes of another time."""
+        self.met += other.met
+        self.missed += other.missed
+        for own, more in ((self.unknown, other.unknown), (self.excluded, other.excluded)):
+            for why, minutes in more.items():
+                own[why] = own.get(why, 0.0) + minutes
+
     def exclude(self, why: str, minutes: float) -> None:
         """Add minutes that do not count."""
         self.excluded[why] = self.excluded.get(why, 0.0) + minutes
@@ -101,8 +109,18 @@ class JudgedSpan:
 
 
 @dataclass(slots=True)
-class _Window:
-    """Counted intervals whose I/Os are judged together."""
+class JudgedWindow:
+    """Counted intervals whose I/Os are judged together.
+
+    Attributes
+    ----------
+    key
+        Which window: the number of an hour, a day, a month, or the beginning of an interval.
+    hours
+        Minutes by the beginning of their hour.
+    undecided, unknown
+        Why it is unknown whether an interval counts, or what its I/Os took.
+    """
 
     key: int
     times: IoTimes = field(default_factory=IoTimes)
@@ -124,7 +142,8 @@ class LatencyJudge:
         """By their beginning."""
         self._worst: list[tuple[float, float, int, JudgedHour]] = []
         self._hour: JudgedHour | None = None
-        self._window: _Window | None = None
+        self.window: JudgedWindow | None = None
+        """What counted and is not judged yet."""
 
     def take(self, one: JudgedInterval) -> None:
         """Judge an interval."""
@@ -135,10 +154,10 @@ class LatencyJudge:
             return
         times, why = self._times(one)
         key = self._key(one.begin_ns)
-        if self._window is None or self._window.key != key:
+        if self.window is None or self.window.key != key:
             self._end_window()
-            self._window = _Window(key)
-        window = self._window
+            self.window = JudgedWindow(key)
+        window = self.window
         hour_ns = one.begin_ns // HOUR_NS * HOUR_NS
         window.hours[hour_ns] = window.hours.get(hour_ns, 0.0) + one.minutes
         window.undecided = window.undecided or counts.undecided
@@ -187,17 +206,18 @@ class LatencyJudge:
                 return 0
 
     def _end_window(self) -> None:
-        window, self._window = self._window, None
+        window, self.window = self.window, None
         if window is None:
             return
-        outcome, why = self._outcome(window)
+        outcome, why = self.outcome(window)
         for hour_ns, minutes in window.hours.items():
             for place in self._places(hour_ns):
                 place.keep(outcome, why, minutes)
             if outcome is False and self._hour is not None and self._hour.begin_ns == hour_ns:
                 self._hour.missed += minutes
 
-    def _outcome(self, window: _Window) -> tuple[bool | None, str]:
+    def outcome(self, window: JudgedWindow) -> tuple[bool | None, str]:
+        """Whether a window keeps the limit, and why that is unknown."""
         if window.unknown:
             return None, window.unknown
         outcome = window.times.keeps(self.clause.statistic, self.clause.most)

@@ -14,7 +14,7 @@ from assay.insight.contracts.times import IoTimes
 from assay.insight.recording import is_stacked
 from assay.record.flight import rolled_of
 from assay.record.flight_reading import RecordingReader, Rolls, Samples
-from assay.record.flight_segments import MINUTE_NS, ROLLED_NS, SampleLayout, floor_ns
+from assay.record.flight_segments import MINUTE_NS, ROLLED_NS, TIME_MAX_NS, SampleLayout, floor_ns
 from assay.record.flight_window import catalogue, span
 from assay.record.latency_buckets import BUCKETS
 from assay.record.rolled import ZERO, Rolled, bucket_of
@@ -195,6 +195,8 @@ class RecordedSteps:
         The devices.
     mounts
         File systems whose sizes are wanted.
+    since_ns, until_ns
+        Beginning and end of the days that are wanted, UTC; all where they are not given.
 
     Raises
     ------
@@ -202,7 +204,10 @@ class RecordedSteps:
         No file can be read, or its times are further apart than a recording's can be.
     """
 
-    def __init__(self, folder: Path, judged: JudgedDevices, mounts: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, judged: JudgedDevices, mounts: Sequence[str] = (), *, since_ns: int = 0,
+        until_ns: int = TIME_MAX_NS,
+    ) -> None:  # fmt: skip
         self._folder, self._judged, self._mounts = folder, judged, frozenset(mounts)
         self.unread: dict[str, None] = {}
         """What could not be read, a sentence each."""
@@ -210,6 +215,7 @@ class RecordedSteps:
         """Least size of each file system, bytes."""
         self._plans: dict[int, tuple[SampleLayout, list[_Place]]] = {}
         self.begin_ns, self.end_ns = span(folder)
+        self.begin_ns, self.end_ns = max(self.begin_ns, since_ns), min(self.end_ns, until_ns)
         if self.end_ns - self.begin_ns > SPAN_MAX_NS:
             raise RunFolderError(f"{printable(folder)}: holds times that are more than 20 years apart")
 
@@ -217,7 +223,7 @@ class RecordedSteps:
         """Yield the steps, chunk by chunk."""
         at = self.begin_ns // DAY_NS * DAY_NS
         while at < self.end_ns:
-            yield from self._chunk(at, at + CHUNK_NS)
+            yield from self._chunk(at, min(at + CHUNK_NS, -(-self.end_ns // DAY_NS) * DAY_NS))
             at += CHUNK_NS
 
     def _chunk(self, from_ns: int, to_ns: int) -> list[RecordedStep]:

@@ -56,6 +56,13 @@ function card({ id, rows, newest }) {
     h("p", { class: "quiet small" }, `${newest.name} in ${newest.folder}`));
 }
 
+// A contract that lies in a recording: minutes in breach this month, and those that it still allows.
+function contractMonth(told) {
+  const title = `${told.title || "Contract"}, this month`;
+  if (told.why) return [h("p", { class: "warn" }, `${title}: unknown: ${told.why}`)];
+  return [h("p", {}, `${title}:`), h("ul", { class: "small" }, told.clauses.map((one) => h("li", { class: one.tone, title: one.promise }, one.sentence)))];
+}
+
 export function homePage() {
   const box = h("div", { "aria-busy": "true" }, h("p", { class: "quiet" }, "Reading the targets…"));
   const count = h("p", { class: "quiet", role: "status" });
@@ -70,6 +77,7 @@ export function homePage() {
       const overTime = runs.length > 1 ? histories(runs) : null;
       box.replaceChildren(targets.length ? h("div", { class: "targets" }, shown.map(card)) : emptyPage(folders));
       if (overTime) drawTrends(overTime, shown);
+      drawContracts(shown);
     } catch (error) {
       box.replaceChildren(h("p", { class: "bad", role: "alert" }, error.message));
     }
@@ -83,11 +91,18 @@ export function homePage() {
     for (const { id, rows } of targets) {
       const place = box.querySelector(`[data-target="${id}"]`), own = told && historyOf(told, rows);
       place?.replaceChildren();
-      if (place && own) place.replaceChildren(...trendSummary(own.history), ...contractLeft(own.contract));
+      if (place && own) place.replaceChildren(...trendSummary(own.history));
     }
   }
 
-  const contractLeft = (left) => (left ? [h("p", {}, `${Math.round(left.minutes)} minutes left of ${left.clause}`)] : []);
+  async function drawContracts(targets) {
+    for (const { id, newest } of targets.filter((one) => one.newest.is_recording)) {
+      const place = box.querySelector(`[data-target="${id}"]`);
+      let told = null;
+      try { told = await get(`/api/runs/${newest.id}/contract`); } catch (error) { told = { title: "contract", clauses: [], why: error.message }; }
+      if (place && told) place.replaceChildren(...contractMonth(told));
+    }
+  }
   read();
   return { el, title: "Targets and recordings", on_list: read };
 }
