@@ -26,7 +26,6 @@ EXCEPTIONS = {
     "databases/storage.py storage": 68,
     "embedded/cluster.py lines": 501,
     "embedded/server.py start": 62,
-    "api/measuring.py profile": 63,
     "integrity/plan.py IntegrityPlan": 31,
     "integrity/plan.rs VerifyPlan": 27,
     "integrity/shapes.py Integrity": 28,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 
 from assay.base.errors import UsageError
 
@@ -14,6 +15,46 @@ _NUMBERS = r"[0-9*/,.]{1,40}"
 _CALENDAR = re.compile(
     rf"(?:{_DAY}(?:(?:\.\.|,){_DAY}){{0,6}} )?(?:[0-9*/,.~-]{{1,40}} )?{_NUMBERS}:{_NUMBERS}(?::{_NUMBERS})?(?: UTC)?"
 )
+
+
+_SERVICE_HEAD = """\
+# Written by {author}. Passwords belong into a password file, such as ~/.pgpass, or into {environment}
+# as NAME=VALUE, readable by {reader} alone; never into this file.
+[Unit]
+Description={description}
+Documentation=man:systemd.exec(5)
+After=network-online.target local-fs.target
+Wants=network-online.target
+
+[Service]
+Type={kind}
+ExecStart={command}
+EnvironmentFile=-{environment}
+"""
+
+
+def service_head(
+    command: Sequence[str], *, author: str, description: str, kind: str, environment: str, reader: str
+) -> str:  # fmt: skip
+    """The first lines of a service that starts a command of Assay.
+
+    Parameters
+    ----------
+    command
+        Its words.
+    author
+        The command that writes the unit.
+    kind
+        Its `Type=`.
+    environment
+        File of variables, read where it is there.
+    reader
+        Who alone may read that file.
+    """
+    return _SERVICE_HEAD.format(
+        command=" ".join(quoted(word) for word in command), author=author, description=description, kind=kind,
+        environment=environment, reader=reader,
+    )  # fmt: skip
 
 
 def quoted(word: str) -> str:

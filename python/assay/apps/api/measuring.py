@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from assay.apps.api.calling import PathLike, Texts, finished, run_of
+from assay.apps.api.calling import Options, PathLike, Texts, finished, run_of
 from assay.apps.cli.taken import taking
 from assay.record.load import Run
 from assay.run.request import TargetRequest
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
+Verb = TypeVar("Verb", bound=Callable[..., Run])
+
+_PARAMETERS = {
+    "size": 'Size of each file: `"10G"`.',
+    "overwrite": "Existing files or devices that may be written to.",
+    "output": "Where the run folder is made.",
+    "report": "Whether to write report.html and report.pdf.",
+    "options": "Other options of the command, with underscores: `seed=2` (docs/options/{page}.md).",
+}
+"""Parameters that most verbs have, as their documentation tells them."""
+
 __all__ = ["assess", "contract_test", "dss", "mailbox", "oltp", "profile", "replay", "study", "verify"]
 
 
+def _shared(page: str) -> Callable[[Verb], Verb]:
+    """Add to a verb's documentation those parameters that most verbs have; `page` has the others of the command."""
+
+    def documented(verb: Verb) -> Verb:
+        text = inspect.cleandoc(verb.__doc__ or "")
+        head, mark, rest = text.partition("\n\nReturns\n")
+        known = set(re.findall(r"^\**(\w+)$", head.replace(", ", "\n"), re.MULTILINE))
+        # What takes any keyword comes last.
+        head, stars, last = head.partition("\n**")
+        for name in inspect.signature(verb).parameters:
+            if name in _PARAMETERS and name not in known:
+                before = "**" if name == "options" else ""
+                head += f"\n{before}{name}\n    {_PARAMETERS[name].format(page=page)}"
+        verb.__doc__ = head + stars + last + mark + rest
+        return verb
+
+    return documented
+
+
+def _run(words: Texts, arguments: Sequence[PathLike], given: Options, *positional: str) -> Run:
+    """Run a verb with what its function was called with; `positional` stands on the command line without an option."""
+    named = {name.rstrip("_"): value for name, value in given.items() if name not in (*positional, "options")}
+    return run_of(words, arguments, {**named, **cast("Options", given["options"])})
+
+
+@_shared("assess")
 def assess(
     directory: PathLike,
     *,
@@ -46,14 +85,6 @@ def assess(
         Limits of every part: `["read.p99<=5ms"]`.
     need
         What must be held: `"5000 iops 8k 70/30 read.p99<2ms"`.
-    size
-        Size of each file: `"10G"`.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Other options of the command, with underscores (docs/options/assess.md).
 
     Returns
     -------
@@ -65,11 +96,10 @@ def assess(
     AssayError
         What the command line would report; what was measured until then is in the run folder.
     """
-    named: dict[str, object] = {"quick": quick, "budget": budget, "only": only, "skip": skip, "limit": limit}
-    named |= {"need": need, "size": size, "output": output, "report": report}
-    return run_of(["assess"], [directory], named | options)
+    return _run(["assess"], [directory], locals(), "directory")
 
 
+@_shared("verify")
 def verify(
     *paths: PathLike,
     duration: str | None = None,
@@ -87,32 +117,16 @@ def verify(
         Files, folders, devices, or `faulty:PATH`.
     duration
         Time under load: `"10m"`.
-    size
-        Size of each file: `"10G"`.
-    overwrite
-        Existing files or devices that may be written to.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Other options of the command, with underscores (docs/options/verify.md).
 
     Returns
     -------
     Run
         Its `manifest["integrity"]` counts what was found.
     """
-    named: dict[str, object] = {
-        "duration": duration,
-        "size": size,
-        "overwrite": overwrite,
-        "output": output,
-        "report": report,
-    }
-    return run_of(["verify"], paths, named | options)
+    return _run(["verify"], paths, locals(), "paths")
 
 
+@_shared("contract")
 def contract_test(
     contract: PathLike,
     *paths: PathLike,
@@ -133,28 +147,16 @@ def contract_test(
         Files, folders, devices, `array:` or `model:NAME`.
     quick
         Whether points are short: a first look, no acceptance.
-    size
-        Size of each file: `"10G"`.
-    overwrite
-        Existing files or devices that may be written to.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Other options of the command, with underscores (docs/options/contract.md).
 
     Returns
     -------
     Run
         Its `manifest["contract"]` has every clause: met, missed (false) or unknown (None), with its measurements.
     """
-    named: dict[str, object] = {
-        "quick": quick, "size": size, "overwrite": overwrite, "output": output, "report": report,
-    }  # fmt: skip
-    return run_of(["contract", "test"], [contract, *paths], named | options)
+    return _run(["contract", "test"], [contract, *paths], locals(), "contract", "paths")
 
 
+@_shared("oltp")
 def oltp(
     *targets: PathLike,
     actions: Texts = (),
@@ -173,21 +175,16 @@ def oltp(
         What to do, in that order: `["load", "run", "check"]`.
     workload
         `"tpcc"`, `"brokerage"` or `"sql"`.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Options of the command, with underscores: `users=8`, `duration="1m"` (docs/options/oltp.md).
 
     Returns
     -------
     Run
         The finished run.
     """
-    return run_of(["oltp", workload], [*targets, *actions], {"output": output, "report": report} | options)
+    return _run(["oltp", workload], [*targets, *actions], locals(), "targets", "actions", "workload")
 
 
+@_shared("dss")
 def dss(
     *targets: PathLike,
     actions: Texts = (),
@@ -203,21 +200,16 @@ def dss(
         Databases: `"duckdb:PATH"`, `"embedded:DIR"`, `"postgresql://USER@HOST/DATABASE"`.
     actions
         What to do, in that order: `["load", "run", "check"]`.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Options of the command, with underscores: `scale=0.1`, `test="power"` (docs/options/dss.md).
 
     Returns
     -------
     Run
         The finished run.
     """
-    return run_of(["dss", "tpch"], [*targets, *actions], {"output": output, "report": report} | options)
+    return _run(["dss", "tpch"], [*targets, *actions], locals(), "targets", "actions")
 
 
+@_shared("mailbox")
 def mailbox(
     *paths: PathLike,
     mailboxes: int | None = None,
@@ -236,22 +228,16 @@ def mailbox(
         Mailboxes of all servers together.
     duration
         Measured time: `"10m"`.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Other options of the command, with underscores (docs/options/mailbox.md).
 
     Returns
     -------
     Run
         The finished run.
     """
-    named: dict[str, object] = {"mailboxes": mailboxes, "duration": duration, "output": output, "report": report}
-    return run_of(["mailbox"], paths, named | options)
+    return _run(["mailbox"], paths, locals(), "paths")
 
 
+@_shared("replay")
 def replay(
     trace: PathLike,
     *paths: PathLike,
@@ -286,25 +272,16 @@ def replay(
         `"speed"` finds the fastest speed within the limits.
     limit
         Limits: `["read.p99<=5ms"]`.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Other options of the command, with underscores (docs/options/replay.md).
 
     Returns
     -------
     Run
         The finished run; a point has `replay`, with the times of the recorded load and lateness.
     """
-    named: dict[str, object] = {
-        "with": with_, "speed": speed, "closed": closed, "think": think, "window": window, "search": search,
-        "limit": limit, "output": output, "report": report,
-    }  # fmt: skip
-    return run_of(["replay"], [trace, *paths], named | options)
+    return _run(["replay"], [trace, *paths], locals(), "trace", "paths")
 
 
+@_shared("study")
 def study(
     name: PathLike,
     target: PathLike | None = None,
@@ -333,12 +310,6 @@ def study(
         Traces that are replayed in place of the study's load: `["orders.trace"]`.
     quick
         Whether to run each level once.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
-    **options
-        Other options of the command, with underscores (docs/options/study.md).
 
     Returns
     -------
@@ -352,12 +323,10 @@ def study(
     >>> [result["levels"]["depth"] for result in found["results"]]
     ['1', '2']
     """
-    named: dict[str, object] = {
-        "levels": levels, "set": set, "trace": trace, "quick": quick, "output": output, "report": report,
-    }  # fmt: skip
-    return run_of(["study", "run"], [name] if target is None else [name, target], named | options)
+    return _run(["study", "run"], [name] if target is None else [name, target], locals(), "name", "target")
 
 
+@_shared("profile")
 def profile(
     *paths: str | Path,
     preset: str | None = None,
@@ -381,14 +350,8 @@ def profile(
         A plan, or a dictionary in the form of a plan file.
     size
         Size of each file: `"10G"` or bytes.
-    overwrite
-        Existing files or devices that may be written to.
     create
         Whether a file may be made whose name has no suffix.
-    output
-        Where the run folder is made.
-    report
-        Whether to write report.html and report.pdf.
     **activity
         Keys of one activity (`block_bytes`, `read_share`, `queue_depth`, ...), lists for several levels.
 

@@ -19,7 +19,7 @@ from assay.apps.cli.units import OnlyPrint, Overwrite, write_units
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.secrets import holds_placeholder
-from assay.base.systemd import parse_calendar, program_words, quoted
+from assay.base.systemd import parse_calendar, program_words, service_head
 
 EXAMPLES = """
 Examples:
@@ -35,18 +35,6 @@ SYSTEM = Path("/etc/systemd/system")
 ENVIRONMENT = Path("/etc/assay/run.env")
 
 _SERVICE = """\
-# Written by assay run --repeat. Passwords belong into a password file, such as ~/.pgpass, or into {environment}
-# as NAME=VALUE, readable by its owner alone; never into this file.
-[Unit]
-Description=Assay: {name}
-Documentation=man:systemd.exec(5)
-After=network-online.target local-fs.target
-Wants=network-online.target
-
-[Service]
-Type=oneshot
-ExecStart={command}
-EnvironmentFile=-{environment}
 WorkingDirectory={folder}
 TimeoutStartSec=infinity
 KillSignal=SIGINT
@@ -165,11 +153,13 @@ def _carried_out(asked: Sequence[str]) -> int:
 
 def service_text(name: str, asked: Sequence[str], *, user: bool) -> str:
     """The service that runs a plan, in the current folder and as the current user."""
-    command = " ".join(quoted(word) for word in [*program_words(), *asked])
-    environment = Path.home() / ".config/assay/run.env" if user else ENVIRONMENT
+    head = service_head(
+        [*program_words(), *asked], author="assay run --repeat", description=f"Assay: {name}", kind="oneshot",
+        environment=str(Path.home() / ".config/assay/run.env" if user else ENVIRONMENT), reader="its owner",
+    )  # fmt: skip
     rights = "" if user else _RIGHTS.format(user=pwd.getpwuid(os.geteuid()).pw_name)
     folder = os.getcwd().replace("%", "%%")
-    return _SERVICE.format(name=name, command=command, environment=environment, folder=folder, rights=rights)
+    return head + _SERVICE.format(folder=folder, rights=rights)
 
 
 def timer_text(name: str, calendar: str) -> str:

@@ -184,6 +184,7 @@ class _Findings:
                 continue
             worst = max(own, key=lambda one: (one["met"] is False, one["value"] or 0.0))
             text = f"{clause.statistic} {_measured_words(worst)} at {worst['asked']}"
+            text += f", {worst['served']}" if worst.get("served") else ""
             said.append(text if state == "whole" else f"{STATE_WORDS[state]}: {text}")
         if DEGRADED in self.test["lacking"] and self.contract.test.degraded != "no":
             said.append("not tested with a disk lost")
@@ -280,6 +281,7 @@ class _Findings:
     def _rebuild_evidence(self, point: Point, most_s: float, part: str) -> AcceptanceEvidence:
         load: Record = point["load"]
         asked = "at rest" if part == "rebuild-at-rest" else f"under {format_iops(load.get('rate') or 0.0)} IOPS"
+        asked += f", of which {_unserved(point).partition(' of ')[0]} were served" if _unserved(point) else ""
         one: AcceptanceEvidence = {
             "asked": asked, "state": "rebuilding", "value": None, "unit": "s", "interval_95": None, "met": None,
             "why": "the rebuild did not end, or did not begin, while it was measured", "point_id": point["id"],
@@ -319,14 +321,24 @@ def _latency_evidence(clause: LatencyClause, point: Point, load: AcceptanceLoad)
         why = unknown_words(judged.get("reason"), judged.get("why")).removeprefix("unknown: ")
     elif count := point["errors"]["count"]:
         met, why = False, f"{count:,} I/Os failed"
-    elif (point.get("offered") or {}).get("sustained") is False:
-        met, why = False, "the storage does not serve the load that it is promised for"
+    elif unserved := _unserved(point):
+        # I/Os wait longer the longer the point lasts: no interval is that of the storage.
+        met, why, interval = False, f"the storage does not serve the load that it is promised for: {unserved}", None
     elif interval is not None and interval[0] <= clause.most < interval[1]:
         met, why = None, f"the 95 % interval, {interval_words(interval, 'ns')}, holds the limit"
     return {
         "asked": _point_words(point), "state": load["state"], "value": value, "unit": "ns",
-        "interval_95": interval, "met": met, "why": why, "point_id": point["id"],
+        "interval_95": interval, "met": met, "why": why, "point_id": point["id"], "served": _unserved(point),
     }  # fmt: skip
+
+
+def _unserved(point: Point) -> str:
+    """How much of an open load was served, where that is less than was asked for; empty elsewhere."""
+    offered, total = point.get("offered"), point.get("total")
+    if not offered or offered.get("sustained") is not False:
+        return ""
+    served = total["iops"] if total else 0.0
+    return f"{format_iops(served)} of {format_iops(offered.get('rate') or 0.0)} IOPS were served"
 
 
 def _point_words(point: Point) -> str:

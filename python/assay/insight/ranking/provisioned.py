@@ -7,11 +7,12 @@ counts only where the limits would be reached also if latency were four times as
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from assay.base.errors import AssayError, UsageError
 from assay.base.paths import printable
+from assay.base.tables import Record
 from assay.insight.ranking.references import ReferenceFigure, ReferenceStorage
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def provisioned_reference(spec: str, points: Sequence[Point]) -> ReferenceStorag
     )  # fmt: skip
 
 
-def provisioned_of_run(manifest: Mapping[str, Any]) -> str | None:
+def provisioned_of_run(manifest: Record) -> str | None:
     """The cloud volume of the catalogue that a run was made on; None where it was made on something else."""
     paths = (manifest.get("request") or {}).get("paths") or []
     # A folder from elsewhere names no file that is read here.
@@ -79,7 +80,7 @@ def _cloud(spec: str) -> Cloud:
 
 def _figures(cloud: Cloud, points: Sequence[Point]) -> Iterator[ReferenceFigure]:
     for point in points:
-        workload: dict[str, Any] = {**point["workload"]}
+        workload: Record = {**point["workload"]}
         block, read = workload.get("block_bytes"), workload.get("read_share")
         outstanding = point["load"].get("outstanding")
         if not isinstance(block, int) or not isinstance(outstanding, int) or not isinstance(read, int | float):

@@ -29,7 +29,10 @@ class AcceptanceMount(TypedDict):
 
 
 class AcceptanceEvidence(TypedDict):
-    """One measurement of a clause; `met` is null where it decides nothing, and `why` says why."""
+    """One measurement of a clause; `met` is null where it decides nothing, and `why` says why.
+
+    `served` says in words how much of an open load was served, where that is less than was asked for.
+    """
 
     asked: str
     state: StorageState
@@ -38,6 +41,7 @@ class AcceptanceEvidence(TypedDict):
     interval_95: Interval
     met: Flag
     why: str
+    served: NotRequired[str]
     point_id: NotRequired[PointId | None]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from assay.base.errors import UsageError
 from assay.base.paths import printable
 from assay.base.secrets import holds_placeholder
-from assay.base.systemd import program_words, quoted
+from assay.base.systemd import program_words, service_head
 
 STATE = Path("/var/lib")
 
@@ -26,18 +26,6 @@ SECRETS = (
 """Files that CAP_DAC_READ_SEARCH would open to the service, and that nothing recorded lies in."""
 
 _UNIT = """\
-# Written by assay record install. Passwords belong into a password file, such as ~/.pgpass, or into {environment}
-# as NAME=VALUE, readable by root alone; never into this file.
-[Unit]
-Description=Assay flight recorder
-Documentation=man:systemd.exec(5)
-After=network-online.target local-fs.target
-Wants=network-online.target
-
-[Service]
-Type=exec
-ExecStart={command}
-EnvironmentFile=-{environment}
 Restart=on-failure
 RestartSec=30
 KillSignal=SIGTERM
@@ -116,9 +104,11 @@ def unit_text(directory: Path, arguments: Sequence[str], *, processes: bool, dat
         )
     words = [*program_words(), "record", "start", str(folder), *arguments]
     network = "IPAddressDeny=any\nIPAddressAllow=localhost\n" if not databases else ""
-    return _UNIT.format(
-        command=" ".join(quoted(word) for word in words),
-        environment="/etc/assay/record.env",
+    head = service_head(
+        words, author="assay record install", description="Assay flight recorder", kind="exec",
+        environment="/etc/assay/record.env", reader="root",
+    )  # fmt: skip
+    return head + _UNIT.format(
         state=folder.relative_to(STATE),
         capabilities=CAPABILITIES if processes else "",
         others="default" if processes else "invisible",
