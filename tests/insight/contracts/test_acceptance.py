@@ -160,7 +160,11 @@ def test_a_latency_is_met_or_missed_where_its_interval_says_so(most: str, met: b
 
 
 def test_a_load_that_is_not_served_misses_and_one_that_was_not_made_is_unknown() -> None:
-    assert latency("2ms", point(offered={"sustained": False}))["met"] is False
+    unserved = latency("2ms", point(offered={"sustained": False, "rate": 500.0}))
+    assert unserved["met"] is False
+    assert "350 of 500 IOPS were served" in unserved["found"]
+    # Waiting grows with the point's length: an interval of it would say nothing of the storage.
+    assert unserved["evidence"][0]["interval_95"] is None
     assert latency("2ms", point(errors={"count": 3}))["met"] is False
     found = latency("2ms", point(generator={"saturated": True, "reason": "generator"}))
     assert (found["met"], "generator" in found["why"]) == (None, True)
