@@ -21,7 +21,7 @@ FLUSH_SHARE = 0.03
 def raw(device: str, seed: int) -> None:
     """Write random sectors of a device past the page cache, some of them again and again; flush now and then."""
     # File systems need more of the guest's only core for as many requests.
-    os.nice(15)
+    os.nice(5)
     threads = [threading.Thread(target=_write, args=(device, f"{seed} {number}")) for number in range(THREADS)]
     for thread in threads:
         thread.start()
