@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.base.errors import UsageError
 from assay.record.figures import Figure, join_figures
-from assay.record.shapes.kinds import join_shapes
+from assay.record.shapes.kinds import Shapes, join_shapes
 from assay.workloads.declaration import Declaration
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ def _workload(kind: str) -> Workload[Any]:
     return workload
 
 
+def _shapes(kind: str) -> Shapes:
+    """What a kind adds to points and manifests; it is not imported for that."""
+    workload = _KINDS[kind]
+    return _DECLARED[kind].shapes() if workload is None else workload.shapes
+
+
 def register(workload: Workload[Any]) -> None:
     """Make a kind known."""
     _KINDS[workload.kind] = workload
@@ -54,7 +60,7 @@ def register(workload: Workload[Any]) -> None:
 
 # Each kind tells results which shapes and figures it adds.
 for _name, _kind in ((None, DEFAULT_KIND), *((kind, kind) for kind in _DECLARED)):
-    join_shapes(_name, partial(lambda kind: _workload(kind).shapes, _kind))
+    join_shapes(_name, partial(_shapes, _kind))
     join_figures(_name, partial(lambda kind: _workload(kind).figures, _kind))
 
 
