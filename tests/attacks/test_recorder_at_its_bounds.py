@@ -228,7 +228,7 @@ def test_what_costs_much_is_looked_at_less_often_and_that_is_told() -> None:
 
     # Forty milliseconds are four seconds of a hundredth of a core.
     assert len(costly.looks_ns) == 1
-    assert any("takes long" in text for text in recorder.notices)
+    assert any("costs more processor time" in text for text in recorder.notices)
 
 
 def test_ten_thousand_interfaces_are_bounded_in_the_file(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from serving import VOLUME_BYTES, direct, pattern, read, serving
 
+from assay.base.units import format_bytes
 from mounting import needs_fuse
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def test_a_volume_grows_while_it_is_in_use_and_initiators_are_told(bench: Bench)
         assert one.write(VOLUME_BYTES - len(content), content) == 0
         assert one.write(VOLUME_BYTES, content) == CHECK_CONDITION
         assert served.command("grow", "data01", str(larger)).stdout.endswith(
-            f"grew from {VOLUME_BYTES} to {larger} bytes\n"
+            f"grew from {format_bytes(VOLUME_BYTES)} to {format_bytes(larger)}\n"
         )
         # SPC-4: a unit attention, capacity data has changed.
         status, sense = one.command(bytes(6))

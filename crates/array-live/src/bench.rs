@@ -98,5 +98,6 @@ pub(crate) fn served(array: ModelPlan, folder: &Path, room_bytes: Option<u64>) -
         room_bytes,
         events: Vec::new(),
         iscsi: None,
+        nbd: None,
     }
 }

@@ -31,7 +31,7 @@ pub use command::{Command, PlannedEvent};
 pub use error::{ServeError, StoreFault};
 pub use io::{Answer, Change, Io, IoKind, Shown};
 pub use logged::{LoggedReading, LoggedStore, PlacedBlock};
-pub use plan::{IscsiPlan, ServePlan};
+pub use plan::{IscsiPlan, NbdPlan, ServePlan};
 pub use served::Served;
 pub use store::{Cached, DiskState, Durability, Finding, SnapshotReading, Store, disk_name};
 pub use transport::Transport;

@@ -43,6 +43,18 @@ pub struct ServePlan {
     /// Whether volumes are disks of iSCSI too, and where.
     #[serde(default)]
     pub iscsi: Option<IscsiPlan>,
+    /// Whether volumes are exports of NBD too, and where.
+    #[serde(default)]
+    pub nbd: Option<NbdPlan>,
+}
+
+/// Where the volumes are exports of NBD.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NbdPlan {
+    pub address: SocketAddr,
+    /// Event loops, each with a thread; those of iSCSI are the same.
+    pub threads: usize,
 }
 
 /// Where the volumes are disks of iSCSI, and for whom.
@@ -64,6 +76,7 @@ pub struct IscsiPlan {
     /// Whether hosts beyond this one may log in without a proof.
     #[serde(default)]
     pub is_open_to_all: bool,
+    /// Event loops, each with a thread.
     pub threads: usize,
 }
 

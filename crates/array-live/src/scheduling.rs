@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scheduling {
-    /// SCHED_FIFO.
+    /// SCHED_FIFO, or the real-time class under which the array was started.
     Realtime,
     /// The ordinary class with short slices.
     ShortSlices,
@@ -44,6 +44,11 @@ pub(crate) fn hasten(realtime: bool) -> Scheduling {
             return Scheduling::Realtime;
         }
     }
+    // Whoever started the array under a real-time class has asked for more than short slices already.
+    // SAFETY: takes a number.
+    if matches!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_FIFO | libc::SCHED_RR) {
+        return Scheduling::Realtime;
+    }
     let attributes = Attributes { size: ATTRIBUTES_BYTES, runtime_ns: SLICE_NS, ..Attributes::default() };
     // SAFETY: the attributes live until the call is over, and have the size they say.
     let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
@@ -57,4 +62,18 @@ pub(crate) fn stay_awake() -> Option<File> {
     // Microseconds.
     file.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_time_class_under_which_the_array_was_started_is_kept() {
+        let parameters = libc::sched_param { sched_priority: 1 };
+        // SAFETY: the parameters live until the call is over; the class is this thread's alone.
+        if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } == 0 {
+            assert_eq!(hasten(false), Scheduling::Realtime);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use assay_array_model::ModelPlan;
+use assay_disk_server::{Blocks, Loops};
 use serde_json::Value;
 
 use crate::{
@@ -23,7 +24,13 @@ use crate::{
     plan::ServePlan,
     scheduling,
     server::Server,
-    transport::{fuse::mounted::mount, iscsi, ways::Ways},
+    transport::{
+        disks::Volumes,
+        fuse::mounted::mount,
+        iscsi::{self, Disks},
+        nbd::{self, Exports},
+        ways::Ways,
+    },
 };
 
 /// A served array.
@@ -55,9 +62,8 @@ impl Served {
         let transport = mount(&plan.folder, plan.folder_descriptor, shown.clone(), Arc::clone(&inbox), plan.realtime)?;
         let probe = transport.probe();
         let floor_ns = FloorNs::default();
-        let disks = |own| iscsi::serve(own, &shown, array.members(), Arc::clone(&inbox));
-        let disks = plan.iscsi.as_ref().map(disks).transpose()?;
-        let ways = Box::new(Ways { files: transport, disks });
+        let (disks, exports) = network_disks(plan, &shown, array.members(), &inbox)?;
+        let ways = Box::new(Ways { files: transport, disks, exports });
         let mut server = Server::new(plan, shown, array, ways, Arc::clone(&inbox), Arc::clone(&floor_ns));
         let (ready, is_ready) = mpsc::sync_channel(1);
         let realtime = plan.realtime;
@@ -103,6 +109,27 @@ impl Served {
         self.inbox.put(Message::Stop);
         thread.join().unwrap_or_else(|_| Err(ServeError::refused("the array's thread ended by a fault of Assay's")))
     }
+}
+
+/// Serves the volumes over the network as the plan says: as disks of iSCSI, as exports of NBD, or not.
+fn network_disks(
+    plan: &ServePlan,
+    shown: &[Shown],
+    members: usize,
+    inbox: &Arc<Inbox>,
+) -> Result<(Option<Disks>, Option<Exports>), ServeError> {
+    let threads = plan.iscsi.iter().map(|own| own.threads).chain(plan.nbd.iter().map(|own| own.threads));
+    let Some(threads) = threads.max() else { return Ok((None, None)) };
+    let realtime = plan.realtime;
+    let hastened = move || {
+        scheduling::hasten(realtime);
+    };
+    let loops = Loops::start(threads, hastened).map_err(|error| ServeError::Refused(error.to_string()))?;
+    let volumes: Arc<dyn Blocks> = Arc::new(Volumes(Arc::clone(inbox)));
+    let disks = |own| iscsi::serve(own, shown, members, Arc::clone(&volumes), Arc::clone(&loops));
+    let disks = plan.iscsi.as_ref().map(disks).transpose()?;
+    let exports = |own| nbd::serve(own, shown, Arc::clone(&volumes), Arc::clone(&loops));
+    Ok((disks, plan.nbd.as_ref().map(exports).transpose()?))
 }
 
 impl Drop for Served {

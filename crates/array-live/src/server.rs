@@ -432,7 +432,7 @@ impl Server {
         // Nothing waits for an answer that never comes.
         let under_way = self.pending.iter_mut().filter_map(Option::take).map(|pending| pending.io);
         for io in under_way.chain(std::mem::take(&mut self.held)) {
-            io.answer.answer(Err(libc::EIO));
+            io.answer.answer(Err(libc::ESHUTDOWN));
         }
         let Self { array, transport, inbox, .. } = self;
         // Those who still use the volumes go on asking until they are away.
@@ -443,7 +443,7 @@ impl Server {
                 inbox.take(Duration::from_millis(10), &mut messages);
                 for message in messages.drain(..) {
                     match message {
-                        Message::Io(io) => io.answer.answer(Err(libc::EIO)),
+                        Message::Io(io) => io.answer.answer(Err(libc::ESHUTDOWN)),
                         Message::Attribute(call) => (call.answer)(Err(libc::EIO)),
                         _ => {}
                     }

@@ -12,6 +12,9 @@ use assay_load::{Op, Request, Sync};
 
 use crate::{DeviceError, identity::duplicate};
 
+/// Bytes of a block of `st_blocks`.
+const STAT_BLOCK_BYTES: u64 = 512;
+
 /// A file or block device opened for load.
 pub struct VolumeFile {
     pub file: File,
@@ -132,7 +135,15 @@ pub fn claim(path: &Path) -> Result<Option<File>, DeviceError> {
 /// [`DeviceError::NoSpace`] when there is no room, [`DeviceError::Io`] otherwise.
 pub fn allocate(file: &File, path: &Path, size_bytes: u64) -> Result<(), DeviceError> {
     let what = || path.display().to_string();
-    let sized = reserve(file, 0, size_bytes).and_then(|()| file.set_len(size_bytes));
+    let sized = file.metadata().and_then(|held| {
+        // Some file systems refuse to set a length, also the one that the file has.
+        let has_length = held.len() == size_bytes;
+        if has_length && held.blocks() * STAT_BLOCK_BYTES >= size_bytes {
+            return Ok(());
+        }
+        reserve(file, 0, size_bytes)?;
+        if has_length { Ok(()) } else { file.set_len(size_bytes) }
+    });
     sized.map_err(|source| match source.raw_os_error() {
         Some(libc::ENOSPC | libc::EFBIG) => DeviceError::NoSpace { path: what(), needed_bytes: size_bytes },
         _ => DeviceError::Io { what: what(), source },
@@ -151,7 +162,10 @@ fn reserve(file: &File, start_bytes: u64, end_bytes: u64) -> io::Result<()> {
         match error.raw_os_error() {
             // A signal (Ctrl-C, a window that changes its size) is for others to deal with.
             Some(libc::EINTR) => {}
-            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => return file.set_len(end_bytes),
+            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => {
+                let is_long = file.metadata()?.len() >= end_bytes;
+                return if is_long { Ok(()) } else { file.set_len(end_bytes) };
+            }
             _ => return Err(error),
         }
     }

@@ -1,16 +1,9 @@
 //! A disk in memory, for conformance tests: `memory ADDRESS MIB [ADDRESS]...`, each address a portal.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-};
+use std::{io::Write, sync::Arc};
 
+use assay_disk_server::{Loops, Memory};
 use assay_iscsi::{Access, Config, Disk, Server};
-
-#[path = "../tests/memory/mod.rs"]
-mod memory;
-
-use memory::Memory;
 
 fn main() {
     let mut words = std::env::args().skip(1);
@@ -24,8 +17,9 @@ fn main() {
         serial: "assay-0001-data".into(),
         product: "memory".into(),
     };
-    let config = Config { disks: vec![disk], portals, group: None, access: Access::default(), threads: 1 };
-    let server = Server::start(config, Arc::new(Memory(Mutex::new(vec![0; (mib << 20) as usize])))).expect("a server");
+    let config = Config { disks: vec![disk], portals, group: None, access: Access::default() };
+    let loops = Loops::start(1, || {}).expect("threads");
+    let server = Server::start(config, Arc::new(Memory::zeroes(mib << 20)), loops).expect("a server");
     let _ = writeln!(std::io::stdout(), "{:?}", server.addresses());
     loop {
         std::thread::park();

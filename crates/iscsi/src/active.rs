@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{blocks::Taken, copying::Copying, scsi::Task};
+use assay_disk_server::Taken;
+
+use crate::{copying::Copying, scsi::Task};
 
 /// A command under way.
 pub(crate) struct Active {

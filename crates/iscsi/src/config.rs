@@ -55,6 +55,4 @@ pub struct Config {
     /// The address of a whole group: it answers discovery, and sends each login to a portal.
     pub group: Option<SocketAddr>,
     pub access: Access,
-    /// Event loops, each with a thread.
-    pub threads: usize,
 }

@@ -1,7 +1,8 @@
 //! A connection: units are read from a socket and written to it; the session between them touches none.
 
-use std::{cell::RefCell, io::IoSlice, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, io::IoSlice, rc::Rc, sync::Arc};
 
+use assay_disk_server::{ANSWERS_AT_ONCE, Done, GREETING_MOST, READ_BUFFER_BYTES, TAKE_MOST, broken, write_all};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     net::{
@@ -12,7 +13,6 @@ use tokio::{
 };
 
 use crate::{
-    blocks::Done,
     login::{Login, Opened, status},
     parameters::RECEIVED_MOST_BYTES,
     pdu::{HEADER_BYTES, Header, ask, filling},
@@ -21,22 +21,11 @@ use crate::{
     shared::{Shared, Standing},
 };
 
-/// Time in which a login must be over.
-const LOGIN_MOST: Duration = Duration::from_secs(15);
-const READ_BUFFER_BYTES: usize = 64 << 10;
 /// Answers that may wait for a slow reader before no more of its units are read.
 const WAITING_MOST_BYTES: usize = 16 << 20;
-/// Frames that one system call writes.
-const FRAMES_AT_ONCE: usize = 64;
-/// Time in which an initiator takes some of its answers; one without a sign of life is gone.
-const TAKE_MOST: Duration = Duration::from_secs(60);
 
 /// Why a connection ended: the initiator closed it, was idle, or broke the protocol.
 type Ended = std::io::Result<()>;
-
-fn broken(what: &'static str) -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, what)
-}
 
 /// Reads units.
 struct Input<R> {
@@ -116,16 +105,7 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), frames: &[Frame], digests: (b
             }
         }
     }
-    let mut rest = slices.as_mut_slice();
-    IoSlice::advance_slices(&mut rest, 0);
-    while !rest.is_empty() {
-        let written = to.write_vectored(rest).await?;
-        if written == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-        IoSlice::advance_slices(&mut rest, written);
-    }
-    Ok(())
+    write_all(to, &mut slices).await
 }
 
 /// State that the two halves of a connection share.
@@ -147,11 +127,11 @@ pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, portal: Arc<Po
     let from = BufReader::with_capacity(READ_BUFFER_BYTES, from);
     let mut input = Input { from, header_digest: false, data_digest: false };
     let login = log_in(&shared, &mut input, &mut to, &portal, is_too_many);
-    let (opened, numbers) = match tokio::time::timeout(LOGIN_MOST, login).await {
+    let (opened, numbers) = match tokio::time::timeout(GREETING_MOST, login).await {
         Ok(Ok(Ok(opened))) => opened,
         Ok(Ok(Err(failed))) => return shared.note_refused(peer.ip(), failed),
-        Ok(Err(error)) => return shared.note_ended(peer.ip(), None, &error),
-        Err(_) => return shared.note(format!("iSCSI: {}: its login was not over in time", peer.ip())),
+        Ok(Err(error)) => return shared.notes.ended(peer.ip(), None, &error),
+        Err(_) => return shared.notes.note(peer.ip(), ": its login was not over in time"),
     };
     (input.header_digest, input.data_digest) = (opened.parameters.header_digest, opened.parameters.data_digest);
     let (ends, ended) = mpsc::unbounded_channel();
@@ -170,7 +150,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, portal: Arc<Po
     let _ = to.shutdown().await;
     let session = halves.session.borrow();
     if let Err(error) = ended {
-        shared.note_ended(peer.ip(), Some(&session.nexus.initiator), &error);
+        shared.notes.ended(peer.ip(), Some(&session.nexus.initiator), &error);
     }
     shared.closed(&session.nexus, session.disk, &standing);
 }
@@ -284,7 +264,7 @@ async fn answer(
         loop {
             let frames: Vec<Frame> = {
                 let mut session = halves.session.borrow_mut();
-                let count = session.out.len().min(FRAMES_AT_ONCE);
+                let count = session.out.len().min(ANSWERS_AT_ONCE);
                 let frames: Vec<Frame> = session.out.drain(..count).collect();
                 let bytes = |frame: &Frame| HEADER_BYTES + frame.data.as_ref().map_or(0, |(_, range)| range.len());
                 session.out_bytes -= frames.iter().map(bytes).sum::<usize>();

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use assay_disk_server::{Done, End, MOVED_MOST_BYTES, Op, Part, begin_all};
+
 use crate::{
-    blocks::{Done, End, Op, begin_all, moved_most},
     scsi::{
-        Access, BLOCK_BYTES, Part,
+        Access, BLOCK_BYTES,
         copying::{self, CopyState, PIECE_BYTES, Segment},
         reservations::Nexus,
         sense::{COPY_ABORTED, Sense, UNREACHABLE_TARGET},
@@ -94,14 +95,14 @@ impl Copying {
         let piece = self.left[0];
         let part = Part { at_bytes: piece.from.1, bytes: piece.bytes };
         let volume = shared.units[piece.from.0].disk.volume;
-        begin_all(shared.blocks.as_ref(), volume, &[part], moved_most(), piece.bytes as usize, |_| Op::Read, end);
+        begin_all(shared.blocks.as_ref(), volume, &[part], MOVED_MOST_BYTES, piece.bytes as usize, |_| Op::Read, end);
     }
 
     fn write(&mut self, shared: &Shared, piece: Piece, bytes: Vec<u8>, end: End) {
         let part = Part { at_bytes: piece.to.1, bytes: piece.bytes };
         let volume = shared.units[piece.to.0].disk.volume;
         let op = |range: std::ops::Range<usize>| Op::Write { bytes: bytes[range].to_vec(), durable: false };
-        begin_all(shared.blocks.as_ref(), volume, &[part], moved_most(), 0, op, end);
+        begin_all(shared.blocks.as_ref(), volume, &[part], MOVED_MOST_BYTES, 0, op, end);
     }
 
     fn note(&self, shared: &Shared, nexus: &Nexus, state: CopyState) {

@@ -1,10 +1,11 @@
 //! A command whose data have come: the I/Os that it becomes, and how they end it.
 
+use assay_disk_server::{Answer, Blocks, Change, Done, End, MOVED_MOST_BYTES, Op, Part, begin_all, begin_write};
+
 use crate::{
     active::Active,
-    blocks::{Blocks, Change, Done, End, Op, begin_all, moved_most},
     scsi::{
-        BLOCK_BYTES, Part, Task,
+        BLOCK_BYTES, Task,
         copying::PIECE_BYTES,
         reservations::Nexus,
         sense::{COPY_FAILED, INVALID_FIELD, LIST_LENGTH, MISCOMPARED, Sense},
@@ -50,12 +51,12 @@ pub(crate) fn begin(shared: &Shared, disk: usize, nexus: &Nexus, active: &mut Ac
         Task::Read(part) => {
             let wanted = if active.is_read { u64::from(active.expected_bytes).min(part.bytes) } else { 0 };
             let part = Part { bytes: wanted.next_multiple_of(BLOCK_BYTES), ..part };
-            begin_all(blocks, volume, &[part], moved_most(), part.bytes as usize, |_| Op::Read, end);
+            begin_all(blocks, volume, &[part], MOVED_MOST_BYTES, part.bytes as usize, |_| Op::Read, end);
             None
         }
         Task::Compare { part, .. } => {
             active.data = data;
-            begin_all(blocks, volume, &[part], moved_most(), part.bytes as usize, |_| Op::Read, end);
+            begin_all(blocks, volume, &[part], MOVED_MOST_BYTES, part.bytes as usize, |_| Op::Read, end);
             None
         }
         Task::Write { part, durable } => {
@@ -81,12 +82,12 @@ pub(crate) fn begin(shared: &Shared, disk: usize, nexus: &Nexus, active: &mut Ac
         Task::Unmap { .. } => match unmapped(&data, unit.blocks()) {
             Err(sense) => Some(failed(sense)),
             Ok(parts) => {
-                begin_all(blocks, volume, &parts, moved_most(), 0, |_| Op::Discard, end);
+                begin_all(blocks, volume, &parts, MOVED_MOST_BYTES, 0, |_| Op::Discard, end);
                 None
             }
         },
         Task::Flush { waits } => {
-            let answer: crate::blocks::Answer =
+            let answer: Answer =
                 if waits { Box::new(move |result| end(result.map(<[u8]>::to_vec))) } else { Box::new(|_| {}) };
             blocks.begin(volume, Op::Flush, 0, 0, answer);
             (!waits).then(|| good(0))
@@ -134,31 +135,19 @@ fn or_write(blocks: &dyn Blocks, volume: u16, part: Part, data: Vec<u8>, end: En
 /// Writes the whole blocks that the initiator gave.
 fn write(blocks: &dyn Blocks, volume: u16, part: Part, data: Vec<u8>, durable: bool, end: End) {
     let part = Part { bytes: data.len() as u64 / BLOCK_BYTES * BLOCK_BYTES, ..part };
-    if part.bytes <= moved_most() {
-        // One I/O takes the bytes as they are.
-        let mut bytes = Some(data);
-        let op = |range: std::ops::Range<usize>| {
-            let mut bytes = bytes.take().unwrap_or_default();
-            bytes.truncate(range.end);
-            Op::Write { bytes, durable }
-        };
-        begin_all(blocks, volume, &[part], moved_most(), 0, op, end);
-    } else {
-        let op = |range: std::ops::Range<usize>| Op::Write { bytes: data[range].to_vec(), durable };
-        begin_all(blocks, volume, &[part], moved_most(), 0, op, end);
-    }
+    begin_write(blocks, volume, part, data, durable, end);
 }
 
 /// Writes one block all over a part; zeroes by a discard.
 fn same(blocks: &dyn Blocks, volume: u16, part: Part, data: &[u8], unmaps: bool, end: End) {
     if unmaps || data.iter().all(|byte| *byte == 0) {
-        begin_all(blocks, volume, &[part], moved_most(), 0, |_| Op::Discard, end);
+        begin_all(blocks, volume, &[part], MOVED_MOST_BYTES, 0, |_| Op::Discard, end);
     } else {
         let op = |range: std::ops::Range<usize>| Op::Write {
             bytes: data.repeat(range.len() / BLOCK_BYTES as usize),
             durable: false,
         };
-        begin_all(blocks, volume, &[part], moved_most(), 0, op, end);
+        begin_all(blocks, volume, &[part], MOVED_MOST_BYTES, 0, op, end);
     }
 }
 

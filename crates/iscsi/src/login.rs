@@ -253,7 +253,7 @@ mod tests {
             serial: name.into(),
             product: "test".into(),
         };
-        Config { disks: vec![disk("data"), disk("log")], portals: vec![], group: None, access, threads: 1 }
+        Config { disks: vec![disk("data"), disk("log")], portals: vec![], group: None, access }
     }
 
     fn request(flags: u8) -> Header {

@@ -1,106 +1,57 @@
-//! Portals that listen, and event loops that serve.
+//! The server: portals that listen, and commands to them.
 
-use std::{
-    net::{SocketAddr, TcpListener},
-    sync::Arc,
-    thread::JoinHandle,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::sync::{Notify, mpsc};
+use assay_disk_server::{Blocks, Front, Listener, Loops, StartError};
+use tokio::net::TcpStream;
 
 use crate::{
-    blocks::Blocks,
     config::Config,
     connection,
     portals::{Portal, Portals},
-    shared::{Connects, SessionReading, Shared},
+    shared::{SessionReading, Shared},
 };
-
-/// Why a server does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error("cannot listen at {address}: {error}")]
-    Listen { address: SocketAddr, error: std::io::Error },
-    #[error("cannot start a thread: {0}")]
-    Thread(std::io::Error),
-}
 
 /// An iSCSI server.
 pub struct Server {
     shared: Arc<Shared>,
-    stops: Vec<Arc<Notify>>,
-    threads: Vec<JoinHandle<()>>,
-    listens: mpsc::UnboundedSender<Listening>,
+    loops: Arc<Loops>,
 }
 
-/// An address that is listened at, before it is a portal of a server.
-#[derive(Debug)]
-pub struct Listener(TcpListener, SocketAddr);
+impl Front for Shared {
+    type Door = Arc<Portal>;
 
-impl Listener {
-    /// Listens at an address.
-    ///
-    /// # Errors
-    /// The address cannot be listened at.
-    pub fn bind(address: SocketAddr) -> Result<Self, StartError> {
-        let failed = |error| StartError::Listen { address, error };
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let own = listener.local_addr().map_err(failed)?;
-        Ok(Self(listener, own))
+    fn is_open(&self, portal: &Arc<Portal>) -> bool {
+        portal.is_up()
+    }
+
+    fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        portal: Arc<Portal>,
+        is_too_many: bool,
+    ) -> impl Future<Output = ()> + 'static {
+        connection::serve(self, stream, portal, is_too_many)
     }
 }
 
-/// A portal that begins to listen.
-type Listening = (TcpListener, Arc<Portal>);
-
-/// A connection on its way to an event loop, its portal, and whether there are too many.
-type Accepted = (std::net::TcpStream, Arc<Portal>, bool);
-
 impl Server {
-    /// Listens at all portals and serves.
+    /// Listens at all portals and serves in event loops.
     ///
     /// # Errors
     /// An address cannot be listened at.
-    pub fn start(config: Config, blocks: Arc<dyn Blocks>) -> Result<Self, StartError> {
+    pub fn start(config: Config, blocks: Arc<dyn Blocks>, loops: Arc<Loops>) -> Result<Self, StartError> {
         let listeners: Vec<Listener> =
             config.portals.iter().map(|one| Listener::bind(*one)).collect::<Result<_, _>>()?;
         let group = config.group.map(Listener::bind).transpose()?;
-        let addresses: Vec<SocketAddr> = listeners.iter().map(|Listener(_, address)| *address).collect();
-        let portals = Portals::new(&addresses, group.as_ref().map(|Listener(_, address)| *address));
-        let own = portals.list().into_iter().chain(portals.group().cloned());
-        let (listens, listening) = mpsc::unbounded_channel();
-        for (Listener(listener, _), portal) in listeners.into_iter().chain(group).zip(own) {
-            let _ = listens.send((listener, portal));
+        let addresses: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
+        let portals = Portals::new(&addresses, group.as_ref().map(Listener::address));
+        let own: Vec<Arc<Portal>> = portals.list().into_iter().chain(portals.group().cloned()).collect();
+        let shared = Arc::new(Shared::new(config, blocks, portals, &loops));
+        for (listener, portal) in listeners.into_iter().chain(group).zip(own) {
+            loops.listen(listener, Arc::clone(&shared), portal);
         }
-        let shared = Arc::new(Shared::new(config, blocks, portals));
-        let mut server = Self { shared, stops: Vec::new(), threads: Vec::new(), listens };
-        let mut loops = Vec::new();
-        for number in 0..server.shared.config.threads.max(1) {
-            let (give, take) = mpsc::unbounded_channel();
-            loops.push(give);
-            server.spawn(format!("assay-iscsi-{number}"), move |shared, stop| serve(shared, take, stop))?;
-        }
-        server.spawn("assay-iscsi-accept".into(), move |shared, stop| accept(shared, listening, loops, stop))?;
-        Ok(server)
-    }
-
-    fn spawn<F: Future<Output = ()>>(
-        &mut self,
-        name: String,
-        make: impl FnOnce(Arc<Shared>, Arc<Notify>) -> F + Send + 'static,
-    ) -> Result<(), StartError> {
-        let (shared, stop) = (Arc::clone(&self.shared), Arc::new(Notify::new()));
-        self.stops.push(Arc::clone(&stop));
-        let run = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.expect("a runtime needs but an event queue");
-            tokio::task::LocalSet::new().block_on(&runtime, make(shared, stop));
-        };
-        let thread = std::thread::Builder::new().name(name).spawn(run).map_err(StartError::Thread)?;
-        self.threads.push(thread);
-        Ok(())
+        Ok(Self { shared, loops })
     }
 
     /// Where portals listen, the group's last.
@@ -112,10 +63,9 @@ impl Server {
 
     /// Adds a portal, which takes sessions from then on; gives its number.
     pub fn add_portal(&self, listener: Listener) -> usize {
-        let Listener(listener, address) = listener;
-        let portal = self.shared.portals.add(address);
+        let portal = self.shared.portals.add(listener.address());
         let number = portal.number.expect("the group's address alone has none");
-        let _ = self.listens.send((listener, portal));
+        self.loops.listen(listener, Arc::clone(&self.shared), portal);
         number
     }
 
@@ -179,77 +129,14 @@ impl Server {
         self.shared.budget.held_bytes()
     }
 
-    /// Ends all sessions and the threads.
+    /// Ends all sessions, and the event loops.
     pub fn stop(&mut self) {
-        self.stops.drain(..).for_each(|stop| stop.notify_one());
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        self.loops.stop();
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-/// Accepts connections at all portals, new ones included, and gives them to the event loops in turn.
-async fn accept(
-    shared: Arc<Shared>,
-    mut listening: mpsc::UnboundedReceiver<Listening>,
-    loops: Vec<mpsc::UnboundedSender<Accepted>>,
-    stop: Arc<Notify>,
-) {
-    loop {
-        tokio::select! {
-            () = stop.notified() => return,
-            Some((listener, portal)) = listening.recv() => {
-                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { continue };
-                tokio::task::spawn_local(listen(Arc::clone(&shared), listener, portal, loops.clone()));
-            }
-        }
-    }
-}
-
-/// Accepts connections at a portal.
-async fn listen(
-    shared: Arc<Shared>,
-    listener: tokio::net::TcpListener,
-    portal: Arc<Portal>,
-    loops: Vec<mpsc::UnboundedSender<Accepted>>,
-) {
-    let mut next = portal.number.unwrap_or(0);
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors: those that end give some back.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let Ok(stream) = stream.into_std() else { continue };
-        let connects = shared.connects(&portal);
-        if connects == Connects::Never {
-            continue;
-        }
-        let _ = loops[next % loops.len()].send((stream, Arc::clone(&portal), connects == Connects::TooMany));
-        next += 1;
-    }
-}
-
-/// An event loop: serves the connections that it is given.
-async fn serve(shared: Arc<Shared>, mut accepted: mpsc::UnboundedReceiver<Accepted>, stop: Arc<Notify>) {
-    loop {
-        tokio::select! {
-            () = stop.notified() => return,
-            Some((stream, portal, is_too_many)) = accepted.recv() => {
-                let shared = Arc::clone(&shared);
-                tokio::task::spawn_local(async move {
-                    if let Ok(stream) = tokio::net::TcpStream::from_std(stream) {
-                        connection::serve(Arc::clone(&shared), stream, portal, is_too_many).await;
-                    }
-                    shared.disconnects();
-                });
-            }
-        }
     }
 }

@@ -11,9 +11,10 @@ use std::{
     time::Duration,
 };
 
+use assay_disk_server::{Budget, Done, End, Taken};
+
 use crate::{
     active::Active,
-    blocks::{Budget, Done, End, Taken},
     parameters::Parameters,
     pdu::{FINAL, Header, NO_TAG, READ, WRITE, ask, reject, tell},
     scsi::{Task, reservations::Nexus, sense::Sense, status, unit},

@@ -5,33 +5,19 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
 };
 
+use assay_disk_server::{Blocks, Budget, Loops, Notes};
 use tokio::sync::Notify;
 
 use crate::{
-    blocks::{Blocks, Budget},
     config::Config,
     login::status,
     portals::{Place, Portal, Portals},
     scsi::{reservations::Nexus, unit::Unit},
 };
-
-/// Memory that commands of all sessions may hold.
-const MEMORY_MOST_BYTES: u64 = 512 << 20;
-/// Connections at once, where this process may have as many descriptors.
-const CONNECTIONS_MOST: usize = 1024;
-/// Descriptors that stay for all the rest of the process.
-const DESCRIPTORS_KEPT: usize = 256;
-/// Connections beyond, which are told that there are too many; more are closed without a word.
-const REFUSED_MOST: usize = 64;
-/// Time after which the same line is told again.
-const NOTE_AGAIN: Duration = Duration::from_secs(60);
-/// Lines in that time.
-const NOTES_MOST: usize = 32;
 
 /// A session, as reports tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,59 +71,26 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     pub(crate) portals: Portals,
     sessions: Mutex<HashMap<Key, Arc<Standing>>>,
-    connections: AtomicUsize,
     connections_most: usize,
     next_session: AtomicU16,
     next_number: AtomicU64,
-    /// Lines that were told of late.
-    noted: Mutex<Vec<(String, Instant)>>,
-}
-
-/// Whether a connection is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Connects {
-    Yes,
-    /// It is told at its login that there are too many.
-    TooMany,
-    Never,
+    pub(crate) notes: Notes,
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, blocks: Arc<dyn Blocks>, portals: Portals) -> Self {
+    pub(crate) fn new(config: Config, blocks: Arc<dyn Blocks>, portals: Portals, loops: &Loops) -> Self {
+        let notes = Notes::new("iSCSI", Arc::clone(&blocks));
         Self {
             units: config.disks.iter().cloned().map(Unit::new).collect(),
             blocks,
-            budget: Budget::new(MEMORY_MOST_BYTES),
+            budget: Arc::clone(&loops.budget),
             portals,
             sessions: Mutex::default(),
-            connections: AtomicUsize::new(0),
-            connections_most: connections_most(),
+            connections_most: loops.connections_most(),
             next_session: AtomicU16::new(1),
             next_number: AtomicU64::new(0),
-            noted: Mutex::default(),
+            notes,
             config,
-        }
-    }
-
-    /// Counts a connection to a portal.
-    pub(crate) fn connects(&self, portal: &Portal) -> Connects {
-        let there = self.connections.load(Ordering::Relaxed);
-        if !portal.is_up() || there >= self.connections_most + REFUSED_MOST {
-            return Connects::Never;
-        }
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        if there < self.connections_most { Connects::Yes } else { Connects::TooMany }
-    }
-
-    /// Tells a line, once a minute at most.
-    pub(crate) fn note(&self, line: String) {
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        noted.retain(|(_, at)| now.duration_since(*at) < NOTE_AGAIN);
-        if noted.len() < NOTES_MOST && noted.iter().all(|(earlier, _)| *earlier != line) {
-            noted.push((line.clone(), now));
-            drop(noted);
-            self.blocks.note(line);
         }
     }
 
@@ -153,23 +106,7 @@ impl Shared {
             status::OUT_OF_RESOURCES => "there are as many connections as there may be",
             _ => "its login is malformed",
         };
-        self.note(format!("iSCSI: {from}: refused: {why}"));
-    }
-
-    /// A connection has ended by an error.
-    pub(crate) fn note_ended(&self, from: IpAddr, initiator: Option<&str>, error: &std::io::Error) {
-        let who = initiator.map_or_else(String::new, |name| format!(" ({})", name.escape_default()));
-        let why = match error.kind() {
-            std::io::ErrorKind::InvalidData => error.to_string(),
-            std::io::ErrorKind::TimedOut => "it takes no answers".to_owned(),
-            // Initiators come and go.
-            _ => return,
-        };
-        self.note(format!("iSCSI: {from}{who}: its connection was ended: {why}"));
-    }
-
-    pub(crate) fn disconnects(&self) {
-        self.connections.fetch_sub(1, Ordering::Relaxed);
+        self.notes.note(from, &format!(": refused: {why}"));
     }
 
     pub(crate) fn set_portal(&self, number: usize, is_up: bool) {
@@ -306,21 +243,4 @@ impl Shared {
             self.units[number].close(nexus);
         }
     }
-}
-
-/// Raises the bound of this process on descriptors as far as it may; gives the connections that it leaves room for.
-fn connections_most() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let wanted = (CONNECTIONS_MOST + REFUSED_MOST + DESCRIPTORS_KEPT) as libc::rlim_t;
-    // SAFETY: the structure is this function's own.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return CONNECTIONS_MOST;
-    }
-    if limit.rlim_cur < wanted {
-        limit.rlim_cur = wanted.min(limit.rlim_max);
-        // SAFETY: the structure is this function's own.
-        let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-    }
-    let there = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
-    there.saturating_sub(REFUSED_MOST + DESCRIPTORS_KEPT).clamp(1, CONNECTIONS_MOST)
 }

@@ -1,7 +1,6 @@
 //! Initiators that mean harm, or die: others go on, no byte is lost, memory is bounded, and one line says what was wrong.
 
 mod initiator;
-mod memory;
 
 use std::{
     collections::BTreeSet,
@@ -11,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_iscsi::{Access, Answer, Blocks, Config, Disk, Op, Secret, Server};
+use assay_disk_server::{Answer, Blocks, Loops, Memory, Op};
+use assay_iscsi::{Access, Config, Disk, Secret, Server};
 use initiator::{DISK_BYTES, Initiator, TARGET, Unit, open, serve, ten};
-use memory::Memory;
 
 /// Bytes of reads that one session may hold.
 const SESSION_MOST_BYTES: u64 = 128 << 20;
@@ -45,8 +44,9 @@ fn noting(access: Access, disk_bytes: u64) -> (Server, SocketAddr, mpsc::Receive
         Disk { target: TARGET.into(), volume: 0, bytes: disk_bytes, serial: "1".into(), product: "MEMORY".into() };
     let portals = vec!["127.0.0.1:0".parse().unwrap()];
     let (tell, told) = mpsc::channel();
-    let blocks = Arc::new(Noting(Memory(Mutex::new(vec![0; disk_bytes as usize])), Mutex::new(tell)));
-    let server = Server::start(Config { disks: vec![disk], portals, group: None, access, threads: 1 }, blocks).unwrap();
+    let blocks = Arc::new(Noting(Memory::zeroes(disk_bytes), Mutex::new(tell)));
+    let config = Config { disks: vec![disk], portals, group: None, access };
+    let server = Server::start(config, blocks, Loops::start(1, || {}).unwrap()).unwrap();
     let address = server.addresses()[0];
     (server, address, told)
 }

@@ -1,7 +1,6 @@
 //! Blocks that the array copies by itself.
 
 mod initiator;
-mod memory;
 
 use initiator::{Initiator, open, ten};
 

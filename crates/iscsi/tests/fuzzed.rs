@@ -4,7 +4,6 @@
 //! seed. A seed gives the units of one connection.
 
 mod initiator;
-mod memory;
 
 use std::{
     io::{Read, Write},
@@ -13,9 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_iscsi::{Access, Answer, Blocks, Config, Disk, Op, Server};
+use assay_disk_server::{Answer, Blocks, Loops, Memory, Op};
+use assay_iscsi::{Access, Config, Disk, Server};
 use initiator::{DISK_BYTES, TARGET};
-use memory::Memory;
 
 const KEPT: &str = "iqn.2026-11.invalid.assay:test-kept";
 /// Connections without a time to fill.
@@ -179,10 +178,10 @@ fn units_that_a_seed_draws_end_their_own_session_at_most() {
         portals: vec!["127.0.0.1:0".parse().unwrap()],
         group: None,
         access: Access::default(),
-        threads: 1,
     };
     let blocks = Arc::new(Two([0, 9].map(|byte| Memory(Mutex::new(vec![byte; DISK_BYTES as usize])))));
-    let server = Server::start(config, Arc::clone(&blocks) as Arc<dyn Blocks>).unwrap();
+    let server =
+        Server::start(config, Arc::clone(&blocks) as Arc<dyn Blocks>, Loops::start(1, || {}).unwrap()).unwrap();
     let address = server.addresses()[0];
     let begun = Instant::now();
     let mut seed = first;

@@ -1,9 +1,9 @@
 //! Portals that come and go beneath sessions: initiators are asked to log in elsewhere, and no command of theirs fails.
 
 mod initiator;
-mod memory;
 
-use assay_iscsi::{Access, Listener, Server};
+use assay_disk_server::Listener;
+use assay_iscsi::{Access, Server};
 use initiator::{Initiator, serve, ten};
 
 fn group(portals: usize) -> (Server, std::net::SocketAddr) {

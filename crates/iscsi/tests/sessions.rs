@@ -1,7 +1,6 @@
 //! A server over real sockets, and an initiator that says what it likes.
 
 mod initiator;
-mod memory;
 
 use std::io::{Read, Write};
 

@@ -315,8 +315,8 @@ class Recorder:
         watched.due_ns = now_ns + round(cost_ns / cost_share) - self._interval_ns // 2
         if cost_ns > _COST_TOLD * most_ns:
             self._notice(
-                f"recorder: a look at {watched.collector.name} takes long, as of very many of them: it is recorded less"
-                " often than the rest"
+                f"recorder: a look at {watched.collector.name} costs more processor time than its share: it is recorded"
+                " less often than the rest"
             )
 
     def _record_cost(self, t_ns: int) -> None:

@@ -12,6 +12,17 @@ const PLANNED_MOST: usize = 10_000;
 /// Initiators give a path up after some seconds.
 const DELAY_MOST: Duration = Duration::from_secs(60);
 
+/// Bytes as people read them, with four digits.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let power = (bytes.max(1).ilog2() as usize / 10).min(UNITS.len() - 1);
+    let count = bytes as f64 / (1_u64 << (10 * power)) as f64;
+    let decimals = 3_usize.saturating_sub(count.max(1.0).log10() as usize);
+    let digits = format!("{count:.decimals$}");
+    let digits = if decimals > 0 { digits.trim_end_matches('0').trim_end_matches('.') } else { &digits };
+    format!("{digits} {}", UNITS[power])
+}
+
 fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(message.into()))
 }
@@ -95,7 +106,7 @@ impl Server {
         grown.map_err(|error| ServeError::Refused(format!("grow: {name}: {error}")))?;
         let before = std::mem::replace(&mut self.volumes[volume].bytes, bytes);
         self.transport.grow(volume, bytes);
-        Ok(self.did(format!("volume {name}: grew from {before} to {bytes} bytes")))
+        Ok(self.did(format!("volume {name}: grew from {} to {}", size(before), size(bytes))))
     }
 
     /// Has a member join that brings a portal.
@@ -166,5 +177,16 @@ impl Server {
         let what = what.into();
         self.happens(&what[..]);
         Value::String(what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_told_with_four_digits_and_their_unit() {
+        let sizes = [512, 8192, 3 << 29, (32 << 20) + 4096, 1000 << 20, 2 << 40].map(size);
+        assert_eq!(sizes, ["512 B", "8 KiB", "1.5 GiB", "32 MiB", "1000 MiB", "2 TiB"]);
     }
 }

@@ -117,13 +117,18 @@ impl Volumes {
     }
 }
 
+/// The number of a failure for programs: an array that ends is a disk that fails.
+fn errno(number: i32) -> Errno {
+    if number == libc::ESHUTDOWN { Errno::EIO } else { Errno::from_i32(number) }
+}
+
 struct Read(ReplyData);
 
 impl Answer for Read {
     fn answer(self: Box<Self>, result: Result<&[u8], i32>) {
         match result {
             Ok(bytes) => self.0.data(bytes),
-            Err(number) => self.0.error(Errno::from_i32(number)),
+            Err(number) => self.0.error(errno(number)),
         }
     }
 }
@@ -134,7 +139,7 @@ impl Answer for Written {
     fn answer(self: Box<Self>, result: Result<&[u8], i32>) {
         match result {
             Ok(_) => self.0.written(self.1),
-            Err(number) => self.0.error(Errno::from_i32(number)),
+            Err(number) => self.0.error(errno(number)),
         }
     }
 }
@@ -145,7 +150,7 @@ impl Answer for Done {
     fn answer(self: Box<Self>, result: Result<&[u8], i32>) {
         match result {
             Ok(_) => self.0.ok(),
-            Err(number) => self.0.error(Errno::from_i32(number)),
+            Err(number) => self.0.error(errno(number)),
         }
     }
 }

@@ -3,49 +3,13 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use assay_iscsi::{Access, Blocks, Config, Disk, Listener, Op, Secret, Server};
+use assay_disk_server::{Blocks, Listener, Loops};
+use assay_iscsi::{Access, Config, Disk, Secret, Server};
 
-use crate::{
-    ServeError,
-    inbox::{Inbox, Message},
-    io::{Answer, Io, IoKind, Shown},
-    plan::IscsiPlan,
-    transport::Transport,
-};
-
-/// The array's thread, as the server of disks sees it.
-struct Volumes(Arc<Inbox>);
-
-/// Takes the end of an I/O to the session that waits for it.
-struct Reply(assay_iscsi::Answer);
-
-impl Answer for Reply {
-    fn answer(self: Box<Self>, result: Result<&[u8], i32>) {
-        (self.0)(result);
-    }
-}
-
-impl Blocks for Volumes {
-    fn begin(&self, volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: assay_iscsi::Answer) {
-        let kind = match op {
-            Op::Read => IoKind::Read,
-            Op::Write { bytes, durable } => IoKind::Write { bytes, durable },
-            Op::Modify(change) => IoKind::Modify(change),
-            Op::Flush => IoKind::Flush,
-            Op::Discard => IoKind::Discard,
-        };
-        let answer = Box::new(Reply(answer));
-        let io = Io { kind, volume, offset_bytes: at_bytes, length_bytes: bytes, came: Instant::now(), answer };
-        self.0.put(Message::Io(io));
-    }
-
-    fn note(&self, line: String) {
-        self.0.put(Message::Note(line));
-    }
-}
+use crate::{ServeError, io::Shown, plan::IscsiPlan, transport::Transport};
 
 /// Disks that are served.
 pub(crate) struct Disks {
@@ -68,7 +32,13 @@ struct State {
 ///
 /// # Errors
 /// A portal cannot be listened at.
-pub(crate) fn serve(plan: &IscsiPlan, shown: &[Shown], members: usize, inbox: Arc<Inbox>) -> Result<Disks, ServeError> {
+pub(crate) fn serve(
+    plan: &IscsiPlan,
+    shown: &[Shown],
+    members: usize,
+    volumes: Arc<dyn Blocks>,
+    loops: Arc<Loops>,
+) -> Result<Disks, ServeError> {
     let secret = |own: &Option<(String, String)>| {
         own.as_ref().map(|(name, secret)| Secret { name: name.clone(), secret: secret.clone().into_bytes() })
     };
@@ -84,9 +54,8 @@ pub(crate) fn serve(plan: &IscsiPlan, shown: &[Shown], members: usize, inbox: Ar
         portals: plan.portals.clone(),
         group: plan.group,
         access: Access { chap: secret(&plan.chap), mutual: secret(&plan.mutual), initiators: plan.initiators.clone() },
-        threads: plan.threads,
     };
-    let server = Server::start(config, Arc::new(Volumes(inbox)));
+    let server = Server::start(config, volumes, loops);
     let server = server.map_err(|error| ServeError::Refused(format!("iSCSI: {error}")))?;
     let owners = (0..plan.portals.len()).map(|portal| portal % members.max(1)).collect();
     Ok(Disks {
@@ -225,7 +194,8 @@ mod tests {
             threads: 1,
         };
         let shown = [Shown { name: "data01".into(), bytes: 1 << 20 }];
-        serve(&plan, &shown, members, Arc::new(Inbox::default())).unwrap()
+        let loops = Loops::start(1, || {}).unwrap();
+        serve(&plan, &shown, members, Arc::new(assay_disk_server::Memory::zeroes(1 << 20)), loops).unwrap()
     }
 
     fn up(disks: &Disks) -> Vec<bool> {

@@ -1,8 +1,10 @@
-//! How programs reach a served array: as files of this host by FUSE, and as disks by iSCSI. Another way, such as ublk or
-//! NBD, is a file beside them.
+//! How programs reach a served array: as files of this host by FUSE, as disks by iSCSI and as exports by NBD. Another way, such
+//! as ublk, is a file beside them.
 
+pub(crate) mod disks;
 pub(crate) mod fuse;
 pub(crate) mod iscsi;
+pub(crate) mod nbd;
 pub(crate) mod ways;
 
 use std::{net::SocketAddr, time::Duration};

@@ -1,16 +1,17 @@
-//! The ways to the volumes of one array together: files always, disks where the plan says so.
+//! The ways to the volumes of one array together: files always, disks and exports where the plan says so.
 
 use std::{net::SocketAddr, time::Duration};
 
 use crate::{
     ServeError,
-    transport::{Transport, fuse::mounted::FuseTransport, iscsi::Disks},
+    transport::{Transport, fuse::mounted::FuseTransport, iscsi::Disks, nbd::Exports},
 };
 
 /// All ways to the volumes.
 pub(crate) struct Ways {
     pub(crate) files: FuseTransport,
     pub(crate) disks: Option<Disks>,
+    pub(crate) exports: Option<Exports>,
 }
 
 impl Transport for Ways {
@@ -22,6 +23,7 @@ impl Transport for Ways {
     fn in_use(&self) -> Vec<usize> {
         let mut used = self.files.in_use();
         used.extend(self.disks.iter().flat_map(Transport::in_use));
+        used.extend(self.exports.iter().flat_map(Transport::in_use));
         used.sort_unstable();
         used.dedup();
         used
@@ -30,6 +32,7 @@ impl Transport for Ways {
     fn grow(&self, volume: usize, bytes: u64) {
         self.files.grow(volume, bytes);
         self.disks.iter().for_each(|disks| disks.grow(volume, bytes));
+        self.exports.iter().for_each(|exports| exports.grow(volume, bytes));
     }
 
     fn paths(&self) -> usize {
@@ -76,9 +79,10 @@ impl Transport for Ways {
     }
 
     fn stop(self: Box<Self>) -> Result<(), ServeError> {
-        let Self { files, disks } = *self;
-        // Sessions end first: what they have under way is refused while both stop.
+        let Self { files, disks, exports } = *self;
+        // Connections end first: what they have under way is refused while all stop.
         let stopped = disks.map_or(Ok(()), |disks| Box::new(disks).stop());
+        let stopped = exports.map_or(Ok(()), |exports| Box::new(exports).stop()).and(stopped);
         Box::new(files).stop().and(stopped)
     }
 }

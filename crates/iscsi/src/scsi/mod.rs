@@ -7,6 +7,8 @@ pub(crate) mod sense;
 mod table;
 pub(crate) mod unit;
 
+use assay_disk_server::Part;
+
 pub(crate) use crate::scsi::reservations::Access;
 use crate::scsi::sense::{INVALID_FIELD, INVALID_PARAMETER, LIST_LENGTH, OUT_OF_RANGE, Sense};
 
@@ -29,13 +31,6 @@ pub(crate) mod status {
     pub(crate) const CHECK_CONDITION: u8 = 0x02;
     pub(crate) const CONFLICT: u8 = 0x18;
     pub(crate) const TASK_SET_FULL: u8 = 0x28;
-}
-
-/// A part of a disk, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) at_bytes: u64,
-    pub(crate) bytes: u64,
 }
 
 /// Task of a command.

@@ -4,13 +4,12 @@
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
-use assay_iscsi::{Access, Blocks, Config, Disk, Server};
-
-use crate::memory::Memory;
+use assay_disk_server::{Blocks, Loops, Memory};
+use assay_iscsi::{Access, Config, Disk, Server};
 
 pub(crate) const DISK_BYTES: u64 = 4 << 20;
 pub(crate) const TARGET: &str = "iqn.2026-11.invalid.assay:test-data";
@@ -24,10 +23,10 @@ pub(crate) fn serve(access: Access, portals: usize, has_group: bool) -> (Server,
         product: "MEMORY".into(),
     };
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let memory = Arc::new(Memory(Mutex::new(vec![0; DISK_BYTES as usize])));
-    let config =
-        Config { disks: vec![disk], portals: vec![any; portals], group: has_group.then_some(any), access, threads: 2 };
-    (Server::start(config, Arc::clone(&memory) as Arc<dyn Blocks>).unwrap(), memory)
+    let memory = Arc::new(Memory::zeroes(DISK_BYTES));
+    let config = Config { disks: vec![disk], portals: vec![any; portals], group: has_group.then_some(any), access };
+    let loops = Loops::start(2, || {}).unwrap();
+    (Server::start(config, Arc::clone(&memory) as Arc<dyn Blocks>, loops).unwrap(), memory)
 }
 
 pub(crate) fn open() -> (Server, Arc<Memory>) {

@@ -20,6 +20,7 @@ from assay.base.units import format_bytes, format_duration, format_latency, pars
 
 if TYPE_CHECKING:
     from assay.targets.arrays.live.iscsi import IscsiRequest
+    from assay.targets.arrays.live.nbd import NbdRequest
     from assay.targets.arrays.live.request import ServeRequest
     from assay.targets.arrays.live.service import Service
     from assay.targets.arrays.live.status import (
@@ -66,7 +67,7 @@ Disk = Annotated[
 @app.command(
     name="serve", epilog='Examples:\n\n`assay array serve "ps6100xv?raid=50&volumes=2" --at /tmp/array --size 4G`'
 )
-@usual("--at", "--size", "--store", "--cache", "--owner", "--events", "--duration", "--log", "--iscsi")
+@usual("--at", "--size", "--store", "--cache", "--owner", "--events", "--duration", "--log", "--iscsi", "--nbd")
 def serve(
     model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As in the target model:NAME[?OPTIONS].")],
     at: At,
@@ -77,8 +78,7 @@ def serve(
         str, typer.Option("--cache", help="What survives a power cut: battery, volatile, or lying about flushes.")
     ] = "battery",
     sums: Annotated[
-        bool | None,
-        typer.Option("--sums/--no-sums", help="Keep checksums of blocks (default: if the layout writes anywhere)."),
+        bool | None, typer.Option("--sums/--no-sums", help="Keep checksums of blocks (if the layout writes anywhere).")
     ] = None,
     realtime: Annotated[bool, typer.Option("--realtime", help="Run under SCHED_FIFO, if that is allowed.")] = False,
     mkfs: Annotated[
@@ -91,16 +91,16 @@ def serve(
         Path | None, typer.Option("--log", help="Write events and each second's service to this file, as JSON.")
     ] = None,
     iscsi: Annotated[
-        str | None,
-        typer.Option("--iscsi", metavar="ADDRESS", help="Serve the volumes as disks of iSCSI at this address, too."),
+        str | None, typer.Option("--iscsi", metavar="ADDRESS", help="Serve the volumes as disks of iSCSI here, too.")
+    ] = None,
+    nbd: Annotated[
+        str | None, typer.Option("--nbd", metavar="ADDRESS", help="Serve the volumes as exports of NBD here, too.")
     ] = None,
     portals: Annotated[
-        str | None,
-        typer.Option("--portals", metavar="ADDRESSES", help="Paths of iSCSI; --iscsi sends logins to them in turn."),
+        str | None, typer.Option("--portals", metavar="ADDRESSES", help="Paths of iSCSI; --iscsi sends logins there.")
     ] = None,
     chap: Annotated[
-        str | None,
-        typer.Option("--chap", metavar="NAME", help="Initiators prove the secret in ASSAY_CHAP_SECRET by CHAP."),
+        str | None, typer.Option("--chap", metavar="NAME", help="Initiators prove ASSAY_CHAP_SECRET by CHAP.")
     ] = None,
     initiators: Annotated[
         str | None, typer.Option("--initiators", metavar="NAMES", help="Only these initiators may log in.")
@@ -137,6 +137,7 @@ def serve(
         room_bytes=parse_bytes(room, what="--room") if room else None,
         events=read_events(events) if events else (),
         iscsi=_iscsi(iscsi, portals, chap, initiators, no_authentication),
+        nbd=_nbd(nbd, iscsi, no_authentication),
     )
     ends_at = time.monotonic() + parse_duration(duration, what="--duration") / 1e9 if duration else None
     with service.serve(request, mkfs=mkfs is not None, owner=owner) as served:
@@ -175,8 +176,8 @@ def _iscsi(
 ) -> IscsiRequest | None:
     from assay.targets.arrays.live.iscsi import iscsi_request
 
-    given = {"--portals": portals, "--chap": chap, "--initiators": initiators, "--no-authentication": open_to_all}
     if address is None:
+        given = {"--portals": portals, "--chap": chap, "--initiators": initiators}
         for option, value in given.items():
             if value:
                 raise UsageError(f"{option}: is for disks of iSCSI; give --iscsi ADDRESS too")
@@ -185,6 +186,14 @@ def _iscsi(
         address, _listed(portals), chap=chap, initiators=_listed(initiators), open_to_all=open_to_all,
         environ=os.environ,
     )  # fmt: skip
+
+
+def _nbd(address: str | None, iscsi: str | None, open_to_all: bool) -> NbdRequest | None:
+    from assay.targets.arrays.live.nbd import nbd_request
+
+    if address is None and iscsi is None and open_to_all:
+        raise UsageError("--no-authentication: is for volumes over a network; give --iscsi or --nbd ADDRESS too")
+    return None if address is None else nbd_request(address, open_to_all=open_to_all)
 
 
 def _listed(text: str | None) -> list[str]:
@@ -209,6 +218,9 @@ def _print_started(status: ArrayStatus, mounted: Any, folder: Path) -> None:
 
 
 def _print_disks(request: ServeRequest) -> None:
+    if request.nbd is not None:
+        for name, _ in request.configuration().volumes:
+            say(f"NBD nbd://{request.nbd.address}/{name}")
     plan = request.plan()["iscsi"]
     if plan is None or request.iscsi is None:
         return

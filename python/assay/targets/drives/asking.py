@@ -16,8 +16,9 @@ from assay.base.errors import NotAnswering, NotSupported
 from assay.base.programs import find_program
 from assay.targets.drives.numbers import Document, document_of
 
-ASK_S = 5.0
-"""Longest answer: a log page takes a drive milliseconds, a controller that is being reset minutes."""
+ASK_S = 20.0
+"""Longest answer: a log page takes a drive milliseconds, the start of a program on a slow host seconds, a controller
+that is being reset minutes."""
 OUTPUT_BYTES_MAX = 1 << 20
 
 

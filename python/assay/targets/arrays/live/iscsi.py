@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TypedDict
 
 from assay.base.errors import UsageError
 from assay.base.secrets import Secret
-from assay.targets.arrays.live.addresses import is_loopback, portal_address
+from assay.targets.arrays.live.addresses import event_loops, is_loopback, portal_address
 
 AUTHORITY = "iqn.2026-11.invalid.assay"
 """Begin of the targets' names. Nobody owns a name below `invalid` (RFC 2606), so that none of a maker's is used."""
@@ -74,7 +73,7 @@ class IscsiRequest:
             "mutual": None,
             "initiators": list(self.initiators),
             "is_open_to_all": self.open_to_all,
-            "threads": max(len(os.sched_getaffinity(0)) - 1, 1),
+            "threads": event_loops(),
         }
 
 

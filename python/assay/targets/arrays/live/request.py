@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from assay.base.errors import UsageError
 from assay.base.units import parse_bytes
 from assay.targets.arrays.live.events import Event, TimedCommand
 from assay.targets.arrays.live.iscsi import IscsiPlan, IscsiRequest
+from assay.targets.arrays.live.nbd import NbdPlan, NbdRequest
 from assay.targets.arrays.model.configuration import FAILOVER_NS, Configuration, configure
 from assay.targets.arrays.model.model_file import ModelFile, load_model
 from assay.targets.arrays.model.options import parse_model_target
@@ -49,6 +50,7 @@ class ServePlan(TypedDict):
     room_bytes: int | None
     events: list[TimedCommand]
     iscsi: IscsiPlan | None
+    nbd: NotRequired[NbdPlan]
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class ServeRequest:
     room_bytes: int | None = None
     events: tuple[Event, ...] = field(default=())
     iscsi: IscsiRequest | None = None
+    nbd: NbdRequest | None = None
 
     def configuration(self) -> Configuration:
         """The array and its volumes.
@@ -120,7 +123,7 @@ class ServeRequest:
         if array.model.structure == "group":
             members_most = int(array.value("group.members"))
             failover_ns = array.option("failover", FAILOVER_NS)
-        return {
+        served: ServePlan = {
             "array": plan,
             "folder": str(self.folder),
             "store": str(self.store),
@@ -136,6 +139,7 @@ class ServeRequest:
             "events": [event.for_server() for event in self.events],
             "iscsi": self._iscsi([name for name, _ in array.volumes]),
         }
+        return served if self.nbd is None else {**served, "nbd": self.nbd.plan()}
 
     def _iscsi(self, volumes: list[str]) -> IscsiPlan | None:
         if self.iscsi is None:

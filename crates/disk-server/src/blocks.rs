@@ -5,10 +5,15 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-use crate::scsi::Part;
+/// Bytes of one I/O that moves data; longer commands become several.
+pub const MOVED_MOST_BYTES: u64 = 1 << 20;
 
-/// Bytes of one I/O to the store; longer commands become several.
-const IO_MOST_BYTES: u64 = 1 << 20;
+/// A part of a disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub at_bytes: u64,
+    pub bytes: u64,
+}
 
 /// Changes blocks in their place; gives the place of the byte for which they stay as they are.
 pub type Change = Box<dyn FnOnce(&mut [u8]) -> Result<(), u32> + Send>;
@@ -37,34 +42,37 @@ pub trait Blocks: Send + Sync {
     /// Begins an I/O of a volume; the answer comes from any thread.
     fn begin(&self, volume: u16, op: Op, at_bytes: u64, bytes: u32, answer: Answer);
 
-    /// Takes a line about an initiator that was refused or broke the protocol. The same line comes once a minute at most.
+    /// Takes a line about a client that was refused or broke the protocol. The same line comes once a minute at most.
     fn note(&self, _line: String) {}
 }
 
 /// Memory that commands under way hold: all sessions together, or one as a part of it.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     held: AtomicU64,
     most: u64,
     whole: Option<Arc<Budget>>,
 }
 
 impl Budget {
-    pub(crate) fn new(most: u64) -> Arc<Self> {
+    /// A bound on memory.
+    pub fn new(most: u64) -> Arc<Self> {
         Arc::new(Self { held: AtomicU64::new(0), most, whole: None })
     }
 
     /// A part of a budget, with a bound of its own.
-    pub(crate) fn part(whole: &Arc<Self>, most: u64) -> Arc<Self> {
+    pub fn part(whole: &Arc<Self>, most: u64) -> Arc<Self> {
         Arc::new(Self { held: AtomicU64::new(0), most, whole: Some(Arc::clone(whole)) })
     }
 
-    pub(crate) fn held_bytes(&self) -> u64 {
+    /// Bytes that are held now.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
     /// Takes memory until what it gives is dropped; None if there is not so much.
-    pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Option<Taken> {
+    pub fn take(self: &Arc<Self>, bytes: u64) -> Option<Taken> {
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         let mut taken = Taken { budget: Arc::clone(self), bytes, _whole: None };
         if before + bytes > self.most {
@@ -79,7 +87,7 @@ impl Budget {
 
 /// Memory that a command holds.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub struct Taken {
     budget: Arc<Budget>,
     bytes: u64,
     _whole: Option<Box<Taken>>,
@@ -92,10 +100,10 @@ impl Drop for Taken {
 }
 
 /// How a command's I/Os ended: their bytes one after the other, or the first failure.
-pub(crate) type Done = Result<Vec<u8>, i32>;
+pub type Done = Result<Vec<u8>, i32>;
 
 /// Takes the end of a command's I/Os.
-pub(crate) type End = Box<dyn FnOnce(Done) + Send>;
+pub type End = Box<dyn FnOnce(Done) + Send>;
 
 /// I/Os of one command, answered together.
 struct Together {
@@ -128,7 +136,7 @@ impl Together {
 /// Begins the I/Os of a command on parts; the end is told once all are over.
 ///
 /// `op` makes the I/O on a range of the bytes of all parts together. Bytes that are read come back in order.
-pub(crate) fn begin_all(
+pub fn begin_all(
     blocks: &dyn Blocks,
     volume: u16,
     parts: &[Part],
@@ -169,16 +177,35 @@ pub(crate) fn begin_all(
     }
 }
 
-/// Bytes of one I/O that moves data.
-pub(crate) fn moved_most() -> u64 {
-    IO_MOST_BYTES
+/// Begins the I/Os of a write, whose bytes are those of the part.
+pub fn begin_write(
+    blocks: &dyn Blocks,
+    volume: u16,
+    part: Part,
+    data: Vec<u8>,
+    durable: bool,
+    end: impl FnOnce(Done) + Send + 'static,
+) {
+    if part.bytes <= MOVED_MOST_BYTES {
+        // One I/O takes the bytes as they are.
+        let mut bytes = Some(data);
+        let op = |range: std::ops::Range<usize>| {
+            let mut bytes = bytes.take().unwrap_or_default();
+            bytes.truncate(range.end);
+            Op::Write { bytes, durable }
+        };
+        begin_all(blocks, volume, &[part], MOVED_MOST_BYTES, 0, op, end);
+    } else {
+        let op = |range: std::ops::Range<usize>| Op::Write { bytes: data[range].to_vec(), durable };
+        begin_all(blocks, volume, &[part], MOVED_MOST_BYTES, 0, op, end);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Answers each I/O at once, the last first.
+    /// Answers each I/O at once, and no flush.
     #[derive(Default)]
     struct Memory(Mutex<Vec<u8>>);
 
@@ -202,7 +229,7 @@ mod tests {
         let memory = Memory(Mutex::new((0..255).cycle().take(4 << 20).collect()));
         let part = Part { at_bytes: 512, bytes: 3 << 20 };
         let (told, heard) = std::sync::mpsc::channel();
-        begin_all(&memory, 0, &[part], moved_most(), 3 << 20, |_| Op::Read, move |done| told.send(done).unwrap());
+        begin_all(&memory, 0, &[part], MOVED_MOST_BYTES, 3 << 20, |_| Op::Read, move |done| told.send(done).unwrap());
         let bytes = heard.recv().unwrap().unwrap();
         assert_eq!(bytes, memory.0.lock().unwrap()[512..512 + (3 << 20)]);
         assert!(heard.recv().is_err());
