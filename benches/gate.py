@@ -1,6 +1,6 @@
 """CPU time per I/O of the load generator on `null:`, held against the committed baseline by Assay's own gate.
 
-    python benches/gate.py            measure, and end as `assay compare --fail-on` does: 0 held, 6 worse, 5 unknown
+    python benches/gate.py            measure, and end with 6 where a limit is broken, with 0 where none is for sure
     python benches/gate.py --renew    measure, and keep that as the baseline (benches/baselines/null)
 
 What is compared is `generator.cpu_units_per_io`: CPU time of the load threads over that of a fixed calculation on the
@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from assay.base.errors import ExitCode
 from assay.record.repeats import runs_in
 
 BASELINES = Path(__file__).parent / "baselines"
@@ -78,7 +79,11 @@ def main() -> None:
                 without_host(asked.baselines / NAME)
             sys.exit(code)
         to = ["--to", NAME, "--baselines", str(asked.baselines)]
-        sys.exit(assay("compare", str(runs), *to, "--fail-on", LIMIT))
+        code = assay("compare", str(runs), *to, "--fail-on", LIMIT)
+        if code == ExitCode.LIMIT_UNKNOWN:
+            print("not worse for sure: a busy host makes intervals wide; measure again on a quieter one (--repeats 10)")
+            code = ExitCode.DONE
+        sys.exit(code)
 
 
 if __name__ == "__main__":
