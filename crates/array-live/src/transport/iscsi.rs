@@ -26,6 +26,8 @@ struct State {
     owners: Vec<usize>,
     /// Address of a member that is about to join.
     reserved: Option<Listener>,
+    /// Portals that were lost with their member's controller, and by no cable.
+    with_controller: Vec<usize>,
 }
 
 /// Serves volumes as disks. The portals of the plan belong to the members in turn.
@@ -62,7 +64,7 @@ pub(crate) fn serve(
         server,
         has_group: plan.group.is_some(),
         is_open_to_all: plan.is_open_to_all || plan.chap.is_some(),
-        state: Mutex::new(State { owners, reserved: None }),
+        state: Mutex::new(State { owners, ..State::default() }),
     })
 }
 
@@ -111,16 +113,20 @@ impl Transport for Disks {
     fn mend_paths(&self) -> bool {
         let lost: Vec<usize> = (0..self.paths()).filter(|portal| !self.server.is_open(*portal)).collect();
         lost.iter().for_each(|portal| self.server.set_portal(*portal, true));
+        self.locked().with_controller.clear();
         !lost.is_empty()
     }
 
     fn fail_member(&self, member: usize) {
-        self.portals_of(member).iter().for_each(|portal| self.server.set_portal(*portal, false));
+        let own = self.portals_of(member).into_iter().filter(|portal| self.server.is_up(*portal)).collect::<Vec<_>>();
+        own.iter().for_each(|portal| self.server.set_portal(*portal, false));
+        self.locked().with_controller.extend(own);
     }
 
     fn mend_member(&self, member: usize) {
-        let lost = self.portals_of(member).into_iter().filter(|portal| !self.server.is_up(*portal));
-        lost.for_each(|portal| self.server.set_portal(portal, true));
+        let own = self.portals_of(member);
+        let back: Vec<usize> = self.locked().with_controller.extract_if(.., |portal| own.contains(portal)).collect();
+        back.iter().for_each(|portal| self.server.set_portal(*portal, true));
     }
 
     fn retire_path(&self, path: usize) -> Option<(String, usize)> {
@@ -209,6 +215,21 @@ mod tests {
         assert_eq!(up(&disks), [false, true, false]);
         disks.mend_member(0);
         assert_eq!(up(&disks), [true; 3]);
+    }
+
+    #[test]
+    fn a_cable_that_was_pulled_stays_out_when_another_controller_takes_over() {
+        let disks = disks(true, 2, false);
+        assert!(disks.fail_path().is_some());
+        disks.fail_member(0);
+        assert_eq!(up(&disks), [false, true, false]);
+        disks.mend_member(0);
+        assert_eq!(up(&disks), [false, true, true]);
+        disks.fail_member(0);
+        assert!(disks.mend_paths());
+        assert!(disks.fail_path().is_some());
+        disks.mend_member(0);
+        assert_eq!(up(&disks), [false, true, true]);
     }
 
     #[test]
