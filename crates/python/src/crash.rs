@@ -42,7 +42,10 @@ impl CrashCheck {
         let (of_thread, of_progress) = (run.clone(), Arc::clone(&progress));
         thread::Builder::new()
             .name("assay-crash".into())
-            .spawn(move || sender.send(check_after_crash(&of_thread, &of_progress)))
+            .spawn(move || {
+                // Nobody waits for the end of a check that was given up.
+                let _ = sender.send(check_after_crash(&of_thread, &of_progress));
+            })
             .map_err(|error| raise("IoFailed", format!("starting the check: {error}")))?;
         Ok(Self { run, progress, end: Mutex::new((ended, None)), reported: AtomicU64::new(0) })
     }
