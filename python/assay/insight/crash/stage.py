@@ -1,7 +1,8 @@
 """A volume on which states are shown: a file served by FUSE, a loop device over it, a file system on that.
 
 All of it lies in a mount namespace of the process that makes it. The loop device clears itself when the last process
-that holds it is gone, so that nothing stays mounted or attached however the process ends.
+that holds it is gone, so that nothing stays mounted or attached however the process ends. This process serves the
+volume as well, so that what may wait for it runs in a thread of its own (`OwnFilesThread`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.base.errors import IoFailed, NotSupported
+from assay.base.own_files import OwnFilesThread
 from assay.insight.crash.file_systems import FILE_SYSTEMS
 
 if TYPE_CHECKING:
@@ -66,9 +68,9 @@ class Stage:
         self.folder = folder
         self._file = self._device = -1
         self.device = ""
+        self._apart = OwnFilesThread()
         if self._kind is not None:
-            self._file = os.open(volume.path, os.O_RDWR | os.O_CLOEXEC)
-            self._attach()
+            self._apart.run(self._attach)
 
     @property
     def place(self) -> Path:
@@ -76,6 +78,7 @@ class Stage:
         return self.folder if self.file_system != "none" else Path(self._volume.path)
 
     def _attach(self) -> None:
+        self._file = os.open(self._volume.path, os.O_RDWR | os.O_CLOEXEC)
         deadline = time.monotonic() + _PATIENCE_S
         try:
             control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
@@ -134,6 +137,9 @@ class Stage:
         NotMounted
             The kernel refuses.
         """
+        self._apart.run(self._mount)
+
+    def _mount(self) -> None:
         if self._kind is None:
             return
         flags = ctypes.c_ulong(_NOSUID | _NODEV | _NOATIME)
@@ -152,6 +158,9 @@ class Stage:
         IoFailed
             It stays in use.
         """
+        self._apart.run(self._unmount)
+
+    def _unmount(self) -> None:
         if self._kind is None:
             return
         deadline = time.monotonic() + _PATIENCE_S
@@ -165,6 +174,9 @@ class Stage:
 
     def settle(self) -> None:
         """Let the file system write all that it holds back, so that what follows is the program's alone."""
+        self._apart.run(self._settle)
+
+    def _settle(self) -> None:
         if self._kind is None:
             return
         folder = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -177,7 +189,7 @@ class Stage:
     def forget_cached(self) -> None:
         """Let the kernel forget what it has of the volume, before another state is shown."""
         if self._device >= 0:
-            fcntl.ioctl(self._device, _FLUSH_BUFFERS, 0)
+            self._apart.run(lambda: fcntl.ioctl(self._device, _FLUSH_BUFFERS, 0))
 
     def complaint(self) -> str | None:
         """The first complaint of the file system's check; it is not mounted."""
@@ -189,6 +201,10 @@ class Stage:
 
     def close(self) -> None:
         """Give back the loop device."""
+        self._apart.run(self._close)
+        self._apart.close()
+
+    def _close(self) -> None:
         with contextlib.suppress(OSError):
             self.unmount()
         for descriptor in (self._device, self._file):
