@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from assay import _core
 from assay.base.errors import AssayError
 from assay.record.folder import replace_file
 
@@ -44,6 +43,9 @@ def kept_path(kind: str, names: Iterable[str]) -> Path:
 
 def form_of(number: int) -> str:
     """What wrote a file, by a number of its form: what another version wrote is not taken."""
+    # The page's process takes stamps alone, and does without the core.
+    from assay import _core
+
     return f"{number} {_core.build_info()['version']} {_core.build_info()['commit']}"
 
 
