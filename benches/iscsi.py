@@ -130,7 +130,7 @@ def nbd_memory() -> Iterator[str]:
 def qemu_null() -> Iterator[str]:
     """QEMU's server of NBD over its null device."""
     port = free_port()
-    disk = f"driver=null-co,size={MIB}M,read-zeroes=on,node-name=data"
+    disk = f"driver=null-co,size={MIB << 20},read-zeroes=on,node-name=data"
     server = f"addr.type=inet,addr.host=127.0.0.1,addr.port={port}"
     export = ("--export", "type=nbd,id=e,node-name=data,name=data,writable=on")
     with listening(port, "qemu-storage-daemon", "--blockdev", disk, "--nbd-server", server, *export):
