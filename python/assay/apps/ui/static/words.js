@@ -22,7 +22,7 @@ export function value(number, unit, count = 3) {
   if (unit === "bytes") return bytes(number, count);
   if (unit === "bytes_per_s") return `${bytes(number, count)}/s`;
   if (unit === "share") return `${digits(number * 100, count)} %`;
-  if (unit === "iops") return thousands(number);
+  if (unit === "iops") return Math.abs(number) < 10 && !Number.isInteger(number) ? digits(number, count) : thousands(number);
   return Math.abs(number) >= 1000 ? thousands(number) : digits(number, count);
 }
 
