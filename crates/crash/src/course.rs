@@ -29,7 +29,7 @@ enum Event {
 /// Of two outstanding writes to the same sectors the one that was submitted later wins where both are there. A drive may
 /// also take them the other way around if both are under way at once. Sectors of such a state are among the states where
 /// sectors are the atomic size: the later write lacks those that the earlier one has. With a larger atomic size, or once
-/// both are durable, the order of the log is assumed, which is the order in which the recorded volume took them.
+/// both are durable, the later one in the log wins: the recorded volume took them in that order.
 pub struct Course {
     log: Arc<Log>,
     contents: Arc<Contents>,

@@ -28,7 +28,7 @@ allowed = "60%"
 
 
 def two_hours(number: int) -> Minute | None:
-    """Two hours of each day are recorded: a slow one and a fast one."""
+    """The recording has two hours of each day: a slow one and a fast one."""
     minute = number % 1440
     return (SLOW if minute < 240 else FAST) if 180 <= minute < 300 else None
 

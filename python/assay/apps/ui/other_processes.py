@@ -21,7 +21,7 @@ def memory_file(name: str) -> Iterator[int]:
 
 
 async def exit_code(process: asyncio.subprocess.Process, within_s: float) -> int:
-    """Wait for the end of a process; it is killed where that does not come in time, or nobody waits any more.
+    """Wait for the end of a process; kill it once its time is over or nobody waits for it.
 
     Raises
     ------
