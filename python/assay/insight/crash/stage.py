@@ -11,11 +11,12 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import functools
 import os
 import struct
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,16 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 class NotMounted(Exception):
     """The file system of a state cannot be mounted."""
+
+
+def _apart(method: Callable[[Stage], None]) -> Callable[[Stage], None]:
+    """Run a method in the thread that does not hold what this process serves."""
+
+    @functools.wraps(method)
+    def run(stage: Stage) -> None:
+        stage.apart.run(lambda: method(stage))
+
+    return run
 
 
 class Stage:
@@ -68,15 +79,16 @@ class Stage:
         self.folder = folder
         self._file = self._device = -1
         self.device = ""
-        self._apart = OwnFilesThread()
+        self.apart = OwnFilesThread()
         if self._kind is not None:
-            self._apart.run(self._attach)
+            self._attach()
 
     @property
     def place(self) -> Path:
         """Where programs work: the mounted folder, or the volume's file."""
         return self.folder if self.file_system != "none" else Path(self._volume.path)
 
+    @_apart
     def _attach(self) -> None:
         self._file = os.open(self._volume.path, os.O_RDWR | os.O_CLOEXEC)
         deadline = time.monotonic() + _PATIENCE_S
@@ -129,6 +141,7 @@ class Stage:
         if done.returncode:
             raise IoFailed(f"{command[0]}: {last_line(done.stderr or done.stdout)}")
 
+    @_apart
     def mount(self) -> None:
         """Mount the file system.
 
@@ -137,9 +150,6 @@ class Stage:
         NotMounted
             The kernel refuses.
         """
-        self._apart.run(self._mount)
-
-    def _mount(self) -> None:
         if self._kind is None:
             return
         flags = ctypes.c_ulong(_NOSUID | _NODEV | _NOATIME)
@@ -150,6 +160,7 @@ class Stage:
         if done:
             raise NotMounted(f"{self.file_system} cannot be mounted: {os.strerror(ctypes.get_errno())}")
 
+    @_apart
     def unmount(self) -> None:
         """Unmount the file system; programs that still use it are waited for.
 
@@ -158,9 +169,6 @@ class Stage:
         IoFailed
             It stays in use.
         """
-        self._apart.run(self._unmount)
-
-    def _unmount(self) -> None:
         if self._kind is None:
             return
         deadline = time.monotonic() + _PATIENCE_S
@@ -172,11 +180,9 @@ class Stage:
                 raise IoFailed(f"{self.folder}: cannot be unmounted: {os.strerror(number)}")
             time.sleep(0.005)
 
+    @_apart
     def settle(self) -> None:
         """Let the file system write all that it holds back, so that what follows is the program's alone."""
-        self._apart.run(self._settle)
-
-    def _settle(self) -> None:
         if self._kind is None:
             return
         folder = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -186,10 +192,11 @@ class Stage:
         finally:
             os.close(folder)
 
+    @_apart
     def forget_cached(self) -> None:
         """Let the kernel forget what it has of the volume, before another state is shown."""
         if self._device >= 0:
-            self._apart.run(lambda: fcntl.ioctl(self._device, _FLUSH_BUFFERS, 0))
+            fcntl.ioctl(self._device, _FLUSH_BUFFERS, 0)
 
     def complaint(self) -> str | None:
         """The first complaint of the file system's check; it is not mounted."""
@@ -201,10 +208,11 @@ class Stage:
 
     def close(self) -> None:
         """Give back the loop device."""
-        self._apart.run(self._close)
-        self._apart.close()
+        self._detach()
+        self.apart.close()
 
-    def _close(self) -> None:
+    @_apart
+    def _detach(self) -> None:
         with contextlib.suppress(OSError):
             self.unmount()
         for descriptor in (self._device, self._file):
